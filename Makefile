@@ -1,0 +1,60 @@
+# make demo    the whole protocol over a real collector, on real answers
+# make test    every test            make lint    ruff and mypy
+# make bench   speed against PyPI's LDP libraries
+# make clean   everything that is generated, the environments too
+#
+# PYTHON=python3.12 chooses the interpreter of a new environment.
+# LDP_DATA=DIR names a directory of benchmark CSVs (car.csv, chess.csv, mushroom.csv, connect-4.csv) for
+# the tests and examples that can use them.
+
+PYTHON ?= python3
+VENV := .venv
+BENCH := .venv-bench
+PIP := -m pip --disable-pip-version-check install --quiet
+
+.PHONY: demo test lint bench clean redis
+
+demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/demo.py
+
+test: $(VENV)/.dev redis
+	$(VENV)/bin/python -m pytest -n 2
+
+lint: $(VENV)/.dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: $(BENCH)/.bench redis
+	$(BENCH)/bin/python -m benchmarks
+
+# A stamp per environment: installing again is due only when pyproject.toml has changed.
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python $(PIP) --editable '.[collector,train]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python $(PIP) --editable '.[dev]'
+	touch $@
+
+$(BENCH)/.bench: pyproject.toml | $(BENCH)/bin/python
+	$(BENCH)/bin/python $(PIP) --editable '.[bench]'
+	touch $@
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(BENCH)/bin/python:
+	$(PYTHON) -m venv $(BENCH)
+
+# Only where nothing can be asked or broken: root on Debian. RUNLEVEL=1 keeps the package's service from starting.
+redis:
+	@command -v redis-server >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && echo 'installing redis-server' \
+	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	        apt-get install -y -qq --no-install-recommends redis-server; } >/dev/null 2>&1 \
+	|| echo 'no redis-server here: what needs one is skipped'
+
+clean:
+	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,17 @@
+"""Fixtures that every room shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Return the directory of benchmark CSVs that LDP_DATA names, or skip the test."""
+    directory = Path(os.environ.get("LDP_DATA", ""))
+    if not os.environ.get("LDP_DATA") or not directory.is_dir():
+        pytest.skip("set LDP_DATA to a directory of benchmark CSVs")
+    return directory

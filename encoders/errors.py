@@ -1,0 +1,85 @@
+"""The exception tree of ldp-bayes.
+
+::
+
+    LdpError
+    ├── SurveyError          a survey file or plan that cannot be used (.field, .line)
+    │   └── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
+    ├── RowError             a row or label that does not fit the survey (.field, .why)
+    └── ReportError          bytes that are no acceptable report (.reason)
+
+Clients and collectors hang their own branches on :class:`LdpError`. No error ever carries a value of
+a user's row: names of fields and the survey's own public texts only.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a report is rejected: stable words, one counter each, part of the HTTP interface."""
+
+    MALFORMED = "malformed"
+    TOO_LARGE = "too-large"
+    WRONG_PLAN = "wrong-plan"
+    UNKNOWN_QUESTION = "unknown-question"
+    BAD_PAYLOAD = "bad-payload"
+    ID_REUSED = "id-reused"
+
+
+class LdpError(Exception):
+    """Everything ldp-bayes raises on purpose."""
+
+
+class SurveyError(LdpError):
+    """A survey file or plan that cannot be used.
+
+    Attributes
+    ----------
+    field : str
+        Dotted name of the offending entry, for example ``features.age.values``; empty if none.
+    line : int or None
+        Line of the authored file, where known.
+    why : str
+        What is wrong and how to mend it.
+    """
+
+    def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
+        self.why, self.field, self.line = why, field, line
+        place = f"line {line}: " if line else ""
+        super().__init__(f"{place}{field}: {why}" if field else f"{place}{why}")
+
+
+class PrivacyError(SurveyError):
+    """Probability tables that would spend more than the epsilon they claim."""
+
+
+class RowError(LdpError):
+    """A row or label that does not fit the survey; raised before any budget is spent.
+
+    Attributes
+    ----------
+    field : str
+        Name of the feature or label.
+    why : str
+        What is wrong, without the value itself.
+    """
+
+    def __init__(self, field: str, why: str) -> None:
+        self.field, self.why = field, why
+        super().__init__(f"{field}: {why}")
+
+
+class ReportError(LdpError):
+    """Bytes that are no acceptable report.
+
+    Attributes
+    ----------
+    reason : Reason
+        The stable word under which the rejection is counted.
+    """
+
+    def __init__(self, reason: Reason, why: str = "") -> None:
+        self.reason, self.why = reason, why
+        super().__init__(f"{reason}: {why}" if why else str(reason))

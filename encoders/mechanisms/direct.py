@@ -1,0 +1,98 @@
+"""Direct encoding (DE), also called generalised randomised response (GRR): one index, maybe another."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from encoders.mechanisms.base import Mechanism, Tables, check_keys, width_of
+from encoders.randomness import RandomSource
+from encoders.tables import WORD, keep_threshold
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class DE(Mechanism):
+    """Report the true value with probability p, each other value with q (001, section 2.2.1).
+
+    p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. Two 64-bit draws: the
+    first decides whether to keep the truth (below ``tables["keep"]``), the second names another value
+    by multiply-shift. Nothing is rejected and redrawn, so a report always takes 16 random bytes.
+
+    The payload is the reported index, little-endian, in 1, 2 or 4 bytes.
+    """
+
+    name: ClassVar[str] = "DE"
+    random_bytes = 16
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        super().__init__(domain, tables)
+        check_keys(tables, {"keep"}, self.name)
+        self._keep = self._integer("keep", 1, WORD - 1)
+        self.payload_bytes = width_of(domain)
+        others = domain - 1
+        small, large = WORD // others, -(-WORD // others)
+        kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
+        outputs = (kept, moved * Fraction(small, WORD), moved * Fraction(large, WORD))
+        self.ratio = max(outputs) / min(outputs)
+        self._set_moments(kept, moved / others)
+
+    @classmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Choose the largest probability of the truth that `epsilon` allows."""
+        return cls(domain, {"keep": str(keep_threshold(domain, epsilon))})
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Randomise one value; both draws are always used."""
+        draws = int.from_bytes(rng.take(16), "little")
+        other = (draws >> 64) * (self.domain - 1) >> 64
+        other += other >= value
+        moved = (draws & (WORD - 1)) >= self._keep
+        return (value + (other - value) * moved).to_bytes(self.payload_bytes, "little")
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        values = np.asarray(values, dtype=np.int64)
+        draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
+        other = _multiply_shift(draws[:, 1], self.domain - 1).astype(np.int64)
+        other += other >= values
+        reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
+        return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
+
+    def _possible(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") < self.domain
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Count how often each value was reported."""
+        import numpy as np
+
+        reported = np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
+        return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        """Return P[payload | v] for every v, from the exact cell sizes of multiply-shift."""
+        reported, others = int.from_bytes(payload, "little"), self.domain - 1
+        kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
+        # the reported value is number `reported` among the others of a larger v, one less of a smaller
+        above = moved * Fraction(_cell(reported, others), WORD) if reported < others else kept
+        below = moved * Fraction(_cell(reported - 1, others), WORD) if reported else kept
+        return [below] * reported + [kept] + [above] * (others - reported)
+
+
+def _cell(index: int, cells: int) -> int:
+    """Return how many 64-bit draws r have (r * cells) >> 64 == index."""
+    return -(-(index + 1) * WORD // cells) - -(-index * WORD // cells)
+
+
+def _multiply_shift(draws: NDArray[np.uint64], cells: int) -> NDArray[np.uint64]:
+    """Return (draw * cells) >> 64 exactly, in 32-bit halves (cells < 2^32)."""
+    import numpy as np
+
+    half, low_mask, factor = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(cells)
+    carry = ((draws & low_mask) * factor) >> half
+    return ((draws >> half) * factor + carry) >> half

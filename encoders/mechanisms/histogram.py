@@ -1,0 +1,146 @@
+"""Histogram encoding: a one-hot vector plus Laplace noise, summed (SHE) or thresholded (THE)."""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_right
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import Mechanism, Tables, check_keys, read_integer
+from encoders.mechanisms.unary import Unary
+from encoders.randomness import RandomSource
+from encoders.tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ROWS = 2048
+"""Reports randomised at a time, so that their draws stay in the processor's cache."""
+
+
+class SHE(Mechanism):
+    """Summation with histogram encoding: every component gets Laplace noise of scale 2/eps (001, 2.2.1).
+
+    The noise is discrete Laplace on the integers, one 64-bit draw looked up in a cumulative table,
+    and each component is clamped to -(K-1), ..., K, which both a 0 and a 1 can reach. Moving the one
+    changes two components by one step each: e^(eps/2) * e^(eps/2).
+
+    The payload is d little-endian signed 16-bit integers.
+    """
+
+    name: ClassVar[str] = "SHE"
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        super().__init__(domain, tables)
+        check_keys(tables, {"weights"}, self.name)
+        weights = _read_weights(tables["weights"])
+        self._steps = len(weights) - 1
+        self._ends = laplace_cumulative(weights)
+        self._zero, self._one = shifted_cells(weights)
+        low, high = 1 - self._steps, self._steps
+        # index: z + K for a zero, one more for a one
+        self._clamped = [min(max(y, low), high) for y in range(-self._steps, self._steps + 2)]
+        self.payload_bytes, self.random_bytes = 2 * domain, 8 * domain
+        self._draws, self._vector = struct.Struct(f"<{domain}Q"), struct.Struct(f"<{domain}h")
+        odds = [Fraction(a, b) for a, b in zip(self._one, self._zero, strict=True)]
+        self.ratio = max(odds) / min(odds)
+        self.on_mean, self.on_var = _moments(self._one, low)
+        self.off_mean, self.off_var = _moments(self._zero, low)
+
+    @classmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Tabulate discrete Laplace noise of scale 2/epsilon."""
+        return cls(domain, {"weights": [str(weight) for weight in laplace_weights(2 / epsilon)]})
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Randomise one value; every component is treated alike."""
+        ends, clamped = self._ends, self._clamped
+        noise = [bisect_right(ends, draw) for draw in self._draws.unpack(rng.take(self.random_bytes))]
+        noise[value] += 1
+        return self._vector.pack(*[clamped[index] for index in noise])
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        values = np.asarray(values, dtype=np.int64)
+        ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
+        payloads = np.empty((len(values), self.domain), dtype="<i2")
+        for start in range(0, len(values), _ROWS):
+            block = values[start : start + _ROWS]
+            draws = np.frombuffer(rng.take(len(block) * self.random_bytes), "<u8")
+            index = np.searchsorted(ends, draws, side="right").reshape(-1, self.domain)
+            index[np.arange(len(block)), block] += 1
+            payloads[start : start + _ROWS] = clamped[index]
+        return payloads.view(np.uint8)
+
+    def _possible(self, payload: bytes) -> bool:
+        vector = self._vector.unpack(payload)
+        return 1 - self._steps <= min(vector) and max(vector) <= self._steps
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Sum the components."""
+        import numpy as np
+
+        return np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        """Return P[payload | v] for every v: the product over the components, with v's own swapped in."""
+        cells = [component + self._steps - 1 for component in self._vector.unpack(payload)]
+        noise = Fraction(math.prod(self._zero[cell] for cell in cells), WORD**self.domain)
+        return [noise * Fraction(self._one[cell], self._zero[cell]) for cell in cells]
+
+
+class THE(Unary):
+    """Thresholding with histogram encoding: SHE's vector, each component replaced by "above theta?".
+
+    p = 1 - e^(-eps(1-theta)/2)/2 and q = e^(-eps theta/2)/2, 0 <= theta <= 1 (Wang et al. 2017; 001
+    prints the sign of p's exponent wrong). Thresholding happens on the device, where it can only
+    reveal less: a report is d independent bits, and the mechanism runs as unary encoding. It realises
+    less than its nominal epsilon. Without a theta, the one of least variance on a grid of .01.
+    """
+
+    name: ClassVar[str] = "THE"
+    _keys = Unary._keys | {"theta"}
+
+    @classmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Choose p and q for the threshold `option`."""
+        theta = _best_threshold(float(epsilon)) if option is None else option
+        if not 0 <= theta <= 1:
+            raise SurveyError("THE's threshold must be between 0 and 1, for example THE(0.25)")
+        p = 1 - exp_bounds(-epsilon * (1 - theta) / 2)[1] / 2
+        q = exp_bounds(-epsilon * theta / 2)[1] / 2
+        return cls._from_probabilities(domain, p, q, theta=str(theta))
+
+
+def _best_threshold(epsilon: float) -> Decimal:
+    """Return the theta in .00, .01, ..., 1 with the least variance at frequency 0, q(1-q)/(p-q)^2."""
+
+    def variance(theta: float) -> float:
+        p, q = 1 - math.exp(-epsilon * (1 - theta) / 2) / 2, math.exp(-epsilon * theta / 2) / 2
+        return q * (1 - q) / (p - q) ** 2
+
+    return Decimal(min(range(101), key=lambda hundredth: variance(hundredth / 100))) / 100
+
+
+def _read_weights(texts: object) -> list[int]:
+    """Read and check a table of magnitudes whose cells add up to 2^64."""
+    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= 1 << 14):
+        raise SurveyError("SHE table 'weights' must be a list of at least two decimal strings")
+    weights = [read_integer(text, "SHE table 'weights'", 1, WORD - 1) for text in texts]
+    if weights[0] + 2 * sum(weights[1:]) != WORD:
+        raise SurveyError("SHE table 'weights' does not add up to 2^64")
+    return weights
+
+
+def _moments(law: list[int], low: int) -> tuple[float, float]:
+    """Return mean and variance of a law out of 2^64 on low, low+1, ..., computed exactly."""
+    mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
+    square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)
+    return float(mean), float(square - mean**2)

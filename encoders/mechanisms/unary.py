@@ -1,0 +1,148 @@
+"""Unary encoding: one bit per value of the domain, each flipped on its own (SUE, OUE)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from encoders.mechanisms.base import Mechanism, Tables, check_keys
+from encoders.randomness import RandomSource
+from encoders.tables import bit_ratio, bit_thresholds, exp_bounds
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Slice = TypeVar("Slice", int, "NDArray[np.unsignedinteger[Any]]")
+"""One bit of every draw: a Python integer on the device, an array of words for a population."""
+
+_ROWS = 4096
+"""Reports randomised at a time, so that their draws stay in the processor's cache."""
+
+
+class Unary(Mechanism):
+    """A vector of d bits: the owner's is 1 with probability p, every other with probability q.
+
+    Each bit compares its own `bits`-bit draw with a threshold. The draws are bit-sliced: slice j of
+    ceil(d/8) bytes holds bit j (the least significant first) of all d draws, and one pass over the
+    slices computes "draw < threshold" for all positions at once, without looking at the value.
+
+    The payload is the vector, bit i of the domain at bit i % 8 of byte i // 8; unused bits are 0.
+    """
+
+    _keys = frozenset({"bits", "p", "q"})
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        super().__init__(domain, tables)
+        check_keys(tables, set(self._keys), self.name)
+        self._bits = self._integer("bits", 1, 64)
+        whole = 1 << self._bits
+        self._q = self._integer("q", 1, whole - 1)
+        self._p = self._integer("p", self._q + 1, whole - 1)
+        self.payload_bytes = (domain + 7) // 8
+        self.random_bytes = self._bits * self.payload_bytes
+        self.ratio = bit_ratio(self._bits, self._p, self._q)
+        self._set_moments(Fraction(self._p, whole), Fraction(self._q, whole))
+        self._mask = (1 << domain) - 1
+        self._steps_p, self._steps_q = _steps(self._p, self._bits), _steps(self._q, self._bits)
+
+    @classmethod
+    def _from_probabilities(cls, domain: int, p: Fraction, q: Fraction, **more: str) -> Self:
+        bits, big, small = bit_thresholds(p, q)
+        return cls(domain, {"bits": str(bits), "p": str(big), "q": str(small), **more})
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Randomise one value; every position is treated alike."""
+        width = self.payload_bytes
+        draws = rng.take(self.random_bytes)
+        slices = [int.from_bytes(draws[at : at + width], "little") for at in range(0, len(draws), width)]
+        ones, others = _below(slices, self._steps_p), _below(slices, self._steps_q)
+        bits = others ^ ((ones ^ others) & (1 << value))
+        return (bits & self._mask).to_bytes(width, "little")
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        values = np.asarray(values, dtype=np.int64)
+        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
+        for start in range(0, len(values), _ROWS):
+            block = slice(start, start + _ROWS)
+            payloads[block] = self._perturb_block(values[block], rng)
+        return payloads
+
+    def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        import numpy as np
+
+        rows, width = np.arange(len(values)), self.payload_bytes
+        draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
+        word = next(size for size in (8, 4, 2, 1) if width % size == 0)
+        slices = list(np.moveaxis(draws.reshape(-1, self._bits, width).view(f"<u{word}"), 1, 0).copy())
+        ones = _below(slices, self._steps_p).view(np.uint8)
+        payloads = _below(slices, self._steps_q).view(np.uint8)
+        byte, own = values >> 3, (1 << (values & 7)).astype(np.uint8)
+        payloads[rows, byte] = (payloads[rows, byte] & ~own) | (ones[rows, byte] & own)
+        payloads[:, -1] &= self._mask >> 8 * (width - 1)
+        return payloads
+
+    def _possible(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") <= self._mask
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
+        import numpy as np
+
+        bits_of = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+        columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
+        return np.concatenate(columns)[: self.domain].astype(np.int64, copy=False)
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        """Return P[payload | v] for every v: the product over the bits, with v's own swapped in."""
+        vector, whole = int.from_bytes(payload, "little"), 1 << self._bits
+        ones = vector.bit_count()
+        noise = Fraction(self._q, whole) ** ones * Fraction(whole - self._q, whole) ** (self.domain - ones)
+        if_one = noise * Fraction(self._p, self._q)
+        if_zero = noise * Fraction(whole - self._p, whole - self._q)
+        return [if_one if vector >> v & 1 else if_zero for v in range(self.domain)]
+
+
+class SUE(Unary):
+    """Symmetric unary encoding, basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p (001, section 2.2.1)."""
+
+    name: ClassVar[str] = "SUE"
+
+    @classmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Spend half of `epsilon` on the bit that falls and half on the bit that rises."""
+        q = 1 / (exp_bounds(epsilon / 2)[0] + 1)
+        return cls._from_probabilities(domain, 1 - q, q)
+
+
+class OUE(Unary):
+    """Optimised unary encoding: p = 1/2, q = 1/(e^eps+1) (Wang et al. 2017; 001, section 2.2.1)."""
+
+    name: ClassVar[str] = "OUE"
+
+    @classmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Make zeros as quiet as `epsilon` allows when the one is a fair coin."""
+        q = 1 / (exp_bounds(epsilon)[0] + 1)
+        return cls._from_probabilities(domain, Fraction(1, 2), q)
+
+
+def _steps(threshold: int, bits: int) -> list[tuple[int, int]]:
+    """Return the (slice, bit of the threshold) pairs that decide "draw < threshold", lowest first.
+
+    Below the threshold's lowest set bit nothing can decide, so those slices are left out.
+    """
+    first = (threshold & -threshold).bit_length() - 1
+    return [(j, threshold >> j & 1) for j in range(first, bits)]
+
+
+def _below(slices: list[Slice], steps: list[tuple[int, int]]) -> Slice:
+    """Compare all draws with a threshold at once: the last slice where they differ decides."""
+    below = ~slices[steps[0][0]]
+    for j, bit in steps[1:]:
+        below = below | ~slices[j] if bit else below & ~slices[j]
+    return below

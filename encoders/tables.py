@@ -1,0 +1,131 @@
+"""Integer probability tables, and the exact proof that they keep epsilon.
+
+Floating-point noise leaks the input, so a mechanism is a finite table of integers out of a power of
+two. The ideal probabilities contain e^epsilon; it enters once, here, rounded in the direction that
+can only cost accuracy. What the integers really spend is then an exact rational, and a table that
+spends more than epsilon is refused (METHODS of the project: "exact privacy on real machines").
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from itertools import accumulate, pairwise
+
+from encoders.errors import PrivacyError, SurveyError
+
+WORD = 1 << 64
+"""One 64-bit draw: probabilities of whole words are integers out of this."""
+
+MAX_EPSILON = Decimal(32)
+LOSS = 1e-4
+"""The share of epsilon that rounding bit probabilities may cost."""
+
+_DIGITS = 60
+_TAIL = Decimal(1) / (1 << 32)
+_SLACK = Decimal(1) / (1 << 14)
+_MAX_STEPS = 4096
+
+
+def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
+    """Bracket e^x between two rationals, 60 digits apart at most.
+
+    The decimal module rounds `exp` to nearest, so the neighbours on both sides enclose the truth.
+    """
+    context = Context(prec=_DIGITS, Emin=-10**6, Emax=10**6)
+    nearest = context.exp(x)
+    return Fraction(context.next_minus(nearest)), Fraction(context.next_plus(nearest))
+
+
+def realised_epsilon(ratio: Fraction) -> Decimal:
+    """Return ln(ratio) rounded up to 12 digits: what the tables spend, never understated."""
+    up, down = Context(prec=_DIGITS, rounding=ROUND_CEILING), Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    logarithm = down.next_plus(up.ln(quotient))
+    return Context(prec=12, rounding=ROUND_CEILING).plus(logarithm)
+
+
+def require_private(ratio: Fraction, epsilon: Decimal) -> None:
+    """Refuse tables whose exact likelihood ratio exceeds e^epsilon.
+
+    Raises
+    ------
+    PrivacyError
+        If ``ratio > e^epsilon``, or so close that 60 digits cannot tell.
+    """
+    if ratio > exp_bounds(epsilon)[0]:
+        raise PrivacyError(f"these tables spend {realised_epsilon(ratio)}, more than epsilon = {epsilon}")
+
+
+def keep_threshold(domain: int, epsilon: Decimal) -> int:
+    """Return T: direct encoding keeps the truth when a 64-bit draw is below T.
+
+    The largest T with ``T * 2^64 <= e^epsilon (2^64 - T) * cell`` where `cell` is the smallest number
+    of 64-bit draws that multiply-shift maps to one other value; the ideal is
+    T = 2^64 e^eps / (e^eps + d - 1) (001, section 2.2.1).
+    """
+    limit = exp_bounds(epsilon)[0] * Fraction(WORD // (domain - 1), WORD)
+    return math.floor(WORD * limit / (1 + limit))
+
+
+def bit_thresholds(p: Fraction, q: Fraction) -> tuple[int, int, int]:
+    """Return (bits, P, Q): a one stays one with P, a zero turns one with Q, out of 2^bits.
+
+    Rounded toward each other (P down, Q up), so that the likelihood ratio can only shrink; `bits` is
+    the smallest that loses less than 1e-4 of the ideal epsilon, since each costs random bytes.
+    """
+    ideal = math.log(p * (1 - q) / (q * (1 - p)))
+    for bits in range(1, 65):
+        big, small = math.floor(p * (1 << bits)), math.ceil(q * (1 << bits))
+        if small < big and ideal - math.log(bit_ratio(bits, big, small)) <= LOSS * ideal:
+            break
+    return bits, big, small
+
+
+def bit_ratio(bits: int, p: int, q: int) -> Fraction:
+    """Return the exact worst likelihood ratio of a unary report: one bit falls, another rises."""
+    whole = 1 << bits
+    return Fraction(p * (whole - q), q * (whole - p))
+
+
+def laplace_weights(scale: Decimal) -> list[int]:
+    """Return the discrete Laplace table: weights out of 2^64 of the magnitudes 0, 1, ..., K.
+
+    P[z] is proportional to e^(-|z|/scale) on the integers; all |z| >= K share the last weight, so
+    that clamping keeps every output reachable. The weights of z = 1..K count once for each sign.
+    `scale` is widened by 2^-14, which pays for the rounding of the weights.
+
+    Raises
+    ------
+    SurveyError
+        If the table would need more than 4,096 steps.
+    """
+    with localcontext(Context(prec=_DIGITS)):
+        step = (-(1 - _SLACK) / scale).exp()
+        reach = [1 / (1 + step)]  # P[z >= 0], P[z >= 1], ...: a geometric tail, step^j / (1 + step)
+        while len(reach) < 2 or reach[-1] * step >= _TAIL:
+            reach.append(reach[-1] * step)
+            if len(reach) > _MAX_STEPS:
+                raise SurveyError(f"a Laplace table of scale {scale} has too many steps: raise epsilon")
+        inner = [math.floor(WORD * (a - b)) for a, b in pairwise(reach[1:])]
+        outer = [*inner, math.floor(WORD * reach[-1])]
+    return [WORD - 2 * sum(outer), *outer]
+
+
+def laplace_cells(weights: list[int]) -> list[int]:
+    """Spread magnitudes to the signed line: the cells of z = -K, ..., K, adding up to 2^64."""
+    return [*reversed(weights[1:]), *weights]
+
+
+def laplace_cumulative(weights: list[int]) -> list[int]:
+    """Return the upper ends of all cells but the last: z + K is the number of ends <= a 64-bit draw."""
+    return list(accumulate(laplace_cells(weights)))[:-1]
+
+
+def shifted_cells(weights: list[int]) -> tuple[list[int], list[int]]:
+    """Return the exact laws, out of 2^64, of clamp(0 + z) and clamp(1 + z) on -(K-1), ..., K."""
+    cells = laplace_cells(weights)
+    zero = [cells[0] + cells[1], *cells[2:]]
+    one = [*cells[:-2], cells[-2] + cells[-1]]
+    return zero, one

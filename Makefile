@@ -50,7 +50,7 @@ $(BENCH)/bin/python:
 # Only where nothing can be asked or broken: root on Debian. RUNLEVEL=1 keeps the package's service from starting.
 redis:
 	@command -v redis-server >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && echo 'installing redis-server' \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends redis-server; } >/dev/null 2>&1 \
 	|| echo 'no redis-server here: what needs one is skipped'

@@ -43,10 +43,13 @@ class SurveyError(LdpError):
         Line of the authored file, where known.
     why : str
         What is wrong and how to mend it.
+    problems : tuple of SurveyError
+        All that was found wrong, in the order of the file; the error itself is the first.
     """
 
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
         self.why, self.field, self.line = why, field, line
+        self.problems: tuple[SurveyError, ...] = (self,)
         place = f"line {line}: " if line else ""
         super().__init__(f"{place}{field}: {why}" if field else f"{place}{why}")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from encoders.errors import PrivacyError, SurveyError
@@ -28,12 +29,13 @@ _SLACK = Decimal(1) / (1 << 14)
 _MAX_STEPS = 4096
 
 
+@lru_cache(maxsize=256)
 def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
     """Bracket e^x between two rationals, 60 digits apart at most.
 
     The decimal module rounds `exp` to nearest, so the neighbours on both sides enclose the truth.
     """
-    context = Context(prec=_DIGITS, Emin=-10**6, Emax=10**6)
+    context = Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
     nearest = context.exp(x)
     return Fraction(context.next_minus(nearest)), Fraction(context.next_plus(nearest))
 

@@ -49,7 +49,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> Mechanism:
     """
     if check_name(name) == "auto":
         candidates = [design(each, domain, epsilon) for each in _RIVALS]
-        return min(candidates, key=lambda mechanism: float(mechanism.variance(1 / domain)))
+        return min(candidates, key=lambda mechanism: mechanism.variance(1 / domain))
     base, _, option = name.rstrip(")").partition("(")
     mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(option) if option else None)
     mechanism.prove(epsilon)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
 from encoders.randomness import RandomSource
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Tables = Mapping[str, object]
+Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 
 class Mechanism(ABC):
@@ -115,9 +116,7 @@ class Mechanism(ABC):
 
     # -- the trainer -----------------------------------------------------------------------
 
-    def estimate(
-        self, totals: NDArray[np.int64], n: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def estimate(self, totals: NDArray[np.int64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Estimate how many of `n` reporters hold each value.
 
         Parameters
@@ -135,21 +134,20 @@ class Mechanism(ABC):
         import numpy as np
 
         counts = (totals - n * self.off_mean) / (self.on_mean - self.off_mean)
-        share = np.clip(counts / max(n, 1), 0.0, 1.0)
-        return counts, np.sqrt(n * self.variance(share))
+        share: NDArray[np.float64] = np.clip(counts / max(n, 1), 0.0, 1.0)
+        stderr: NDArray[np.float64] = np.sqrt(n * self.variance(share))
+        return counts, stderr
 
-    def variance(self, frequency: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    def variance(self, frequency: Number) -> Number:
         """Return the variance that one report has as an estimate of a cell's true frequency.
 
         The reporter is drawn at random from the population, so sampling counts too; for pure
-        protocols P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4).
+        protocols P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4). Takes a float or
+        a float array.
         """
-        import numpy as np
-
-        f = np.asarray(frequency, dtype=np.float64)
-        between = f * (1 - f) * (self.on_mean - self.off_mean) ** 2
-        within = f * self.on_var + (1 - f) * self.off_var
-        return np.asarray((between + within) / (self.on_mean - self.off_mean) ** 2)
+        slope = self.on_mean - self.off_mean
+        within = frequency * self.on_var + (1 - frequency) * self.off_var
+        return frequency * (1 - frequency) + within / (slope * slope)
 
     # -- the auditor -----------------------------------------------------------------------
 

@@ -80,14 +80,15 @@ class SHE(Mechanism):
         return payloads.view(np.uint8)
 
     def _possible(self, payload: bytes) -> bool:
-        vector = self._vector.unpack(payload)
+        vector: tuple[int, ...] = self._vector.unpack(payload)
         return 1 - self._steps <= min(vector) and max(vector) <= self._steps
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum the components."""
         import numpy as np
 
-        return np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
+        sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
+        return sums
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the components, with v's own swapped in."""

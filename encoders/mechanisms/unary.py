@@ -93,7 +93,9 @@ class Unary(Mechanism):
         """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
         import numpy as np
 
-        bits_of = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+        bits_of = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(
+            np.int64
+        )
         columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
         return np.concatenate(columns)[: self.domain].astype(np.int64, copy=False)
 

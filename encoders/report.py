@@ -1,0 +1,119 @@
+"""The wire format of a report.
+
+One msgpack array of five: format version, plan digest, question index, report id, payload. Its
+length depends on the plan and the question alone. Decoding is strict: exactly these types, nothing
+behind them, and packing again gives the same bytes, so that a report has one spelling and equality of
+reports is equality of bytes. A body or a file of reports is one or many of them, concatenated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import msgpack
+
+from encoders.errors import Reason, ReportError
+
+FORMAT = 1
+MEDIA_TYPE = "application/vnd.msgpack"
+MAX_REPORT_BYTES = 4096
+ID_BYTES = 16
+DIGEST_BYTES = 32
+OVERHEAD_BYTES = 64
+"""At most this many bytes of a report are not payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One randomised answer, as it travels.
+
+    Attributes
+    ----------
+    plan_digest : bytes
+        SHA-256 of the plan it answers, 32 bytes.
+    question : int
+        Index of the question in the plan.
+    id : bytes
+        16 random bytes, by which the collector counts it once.
+    payload : bytes
+        What the question's mechanism produced.
+    """
+
+    plan_digest: bytes
+    question: int
+    id: bytes
+    payload: bytes
+
+
+def pack(report: Report) -> bytes:
+    """Return the report's bytes."""
+    packed: bytes = msgpack.packb([FORMAT, report.plan_digest, report.question, report.id, report.payload])
+    return packed
+
+
+def unpack(data: bytes) -> Report:
+    """Read one report strictly.
+
+    Raises
+    ------
+    ReportError
+        ``too-large`` above 4 KiB; ``malformed`` for anything `pack` would not have written.
+    """
+    if len(data) > MAX_REPORT_BYTES:
+        raise ReportError(Reason.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES} bytes")
+    try:
+        fields = msgpack.unpackb(data, **_STRICT)
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise ReportError(Reason.MALFORMED, "not one msgpack object") from error
+    if not (isinstance(fields, list) and [type(field) for field in fields] == _TYPES):
+        raise ReportError(Reason.MALFORMED, "a report is [version, plan digest, question, id, payload]")
+    version, plan_digest, question, report_id, payload = fields
+    if version != FORMAT or len(plan_digest) != DIGEST_BYTES or len(report_id) != ID_BYTES or question < 0:
+        raise ReportError(Reason.MALFORMED, "unknown version, or a digest or id of the wrong length")
+    report = Report(plan_digest, question, report_id, payload)
+    if pack(report) != data:
+        raise ReportError(Reason.MALFORMED, "not in canonical form")
+    return report
+
+
+def split(body: bytes) -> list[bytes]:
+    """Cut a body into its reports, without judging each.
+
+    Raises
+    ------
+    ReportError
+        ``malformed`` if the body is empty, truncated or no sequence of msgpack objects.
+    """
+    unpacker = msgpack.Unpacker(max_buffer_size=len(body) or 1, **_STRICT)
+    unpacker.feed(body)
+    reports, start = [], 0
+    try:
+        while start < len(body):
+            unpacker.skip()
+            end = unpacker.tell()
+            reports.append(body[start:end])
+            start = end
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise ReportError(Reason.MALFORMED, "the body ends inside a report or is no msgpack") from error
+    if not reports:
+        raise ReportError(Reason.MALFORMED, "the body is empty")
+    return reports
+
+
+def fingerprint(data: bytes) -> bytes:
+    """Return the 16 bytes by which a collector tells a repeated report from a reused id."""
+    return hashlib.sha256(data).digest()[:16]
+
+
+_STRICT = {
+    "raw": False,
+    "strict_map_key": True,
+    "use_list": True,
+    "max_array_len": 8,
+    "max_map_len": 0,
+    "max_ext_len": 0,
+    "max_str_len": 0,
+    "max_bin_len": MAX_REPORT_BYTES,
+}
+_TYPES = [int, bytes, int, bytes, bytes]

@@ -1,0 +1,63 @@
+"""Coding of whole tables, equal to the device's by construction: each distinct value is coded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from encoders.errors import RowError
+from encoders.survey.plan import Plan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def encode_table(plan: Plan, columns: Mapping[str, Sequence[object]]) -> NDArray[np.int64]:
+    """Code the features of a table.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : mapping from feature name to m values
+
+    Returns
+    -------
+    int64 array, shape (m, number of features)
+
+    Raises
+    ------
+    RowError
+        Naming the feature and the first offending row, counted from 1.
+    """
+    import numpy as np
+
+    coded = []
+    for feature in plan.features:
+        if feature.name not in columns:
+            raise RowError(feature.name, "the table has no such column")
+        coded.append(_encode(columns[feature.name], feature.code, feature.name))
+    return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
+
+
+def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:
+    """Code m labels; shape (m,)."""
+    return _encode(labels, plan.label.code, plan.label.name)
+
+
+def _encode(values: Sequence[object], code: Callable[[object], int], name: str) -> NDArray[np.int64]:
+    import numpy as np
+
+    memory: dict[object, int] = {}
+    coded = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values.tolist() if hasattr(values, "tolist") else values):
+        try:
+            known = memory.get((type(value), value))
+            if known is None:
+                known = memory[type(value), value] = code(value)
+        except TypeError:
+            raise RowError(name, f"row {row + 1}: must be a single value") from None
+        except RowError as error:
+            raise RowError(name, f"row {row + 1}: {error.why}") from error
+        coded[row] = known
+    return coded

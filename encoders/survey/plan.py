@@ -1,0 +1,192 @@
+"""The plan: the immutable, hashed form of a survey, which device, collector and trainer share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from typing import Any
+
+from encoders.errors import RowError, SurveyError
+from encoders.mechanisms import Mechanism, load
+from encoders.randomness import RandomSource
+from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
+from encoders.survey import canonical
+from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label
+from encoders.survey.questions import Question, draw, thresholds
+from encoders.tables import MAX_EPSILON, realised_epsilon
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A compiled survey.
+
+    Attributes
+    ----------
+    id : str
+        The survey's id.
+    epsilon : Decimal
+        Nominal budget of one report; no question's tables spend more.
+    label : Label
+    features : tuple of Feature
+    questions : tuple of Question
+        Those with a positive weight.
+    json : bytes
+        Canonical form; its SHA-256 is the digest every report carries.
+    """
+
+    id: str
+    epsilon: Decimal
+    label: Label
+    features: tuple[Feature, ...]
+    questions: tuple[Question, ...]
+    json: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for question in self.questions:
+            _check_size(question)
+            question.mechanism.prove(self.epsilon)
+        object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.json == other.json
+
+    def __hash__(self) -> int:
+        return hash(self.json)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form, in hexadecimal."""
+        return hashlib.sha256(self.json).hexdigest()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Plan:
+        """Read a plan and check everything in it.
+
+        The plan is rebuilt from its survey and tables, each question's exact likelihood ratio is proved
+        against epsilon, and the result must be the very bytes that were read.
+
+        Raises
+        ------
+        SurveyError
+            If it is no plan of this format, or inconsistent.
+        PrivacyError
+            If a question would spend more than epsilon.
+        """
+        document = canonical.load(data)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise SurveyError(f"not a plan of format {FORMAT}", "format")
+        try:
+            plan = _from_dict(document)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, InvalidOperation) as error:
+            raise SurveyError("the plan lacks an entry or has one of the wrong type") from error
+        if plan.json != data:
+            raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
+        return plan
+
+    def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
+        """Code the features of a row.
+
+        Raises
+        ------
+        RowError
+            For an absent feature, an unknown category, a wrong type; it never repeats the value.
+        """
+        return tuple(feature.code(_entry(row, feature.name)) for feature in self.features)
+
+    def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
+        """Code a row and its label; all of it is checked, whichever question is asked later."""
+        return self.encode_row(row), self.label.code(label)
+
+    def draw(self, rng: RandomSource) -> Question:
+        """Draw the question to ask by the public weights; takes 8 random bytes, sees no data."""
+        return self.questions[draw(self._limits, rng)]
+
+    @cached_property
+    def _limits(self) -> Sequence[int]:
+        return thresholds([question.weight for question in self.questions])
+
+
+def _entry(row: Mapping[str, object], name: str) -> object:
+    try:
+        return row[name]
+    except KeyError:
+        raise RowError(name, "the row has no such entry; pass None for a missing value") from None
+
+
+def _check_size(question: Question) -> None:
+    mechanism = question.mechanism
+    if mechanism.payload_bytes + OVERHEAD_BYTES > MAX_REPORT_BYTES:
+        raise SurveyError(
+            f"{question.domain} values make {mechanism.name} reports longer than {MAX_REPORT_BYTES} bytes; "
+            "use fewer values or DE",
+            question.name,
+        )
+
+
+def _as_dict(plan: Plan) -> dict[str, Any]:
+    keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
+    realised = {question.mechanism.ratio: "" for question in plan.questions}
+    realised = {ratio: str(realised_epsilon(ratio)) for ratio in realised}
+    return {
+        "epsilon": format(plan.epsilon.normalize(), "f"),
+        "features": [feature.as_dict() for feature in plan.features],
+        "format": FORMAT,
+        "id": plan.id,
+        "label": plan.label.as_dict(),
+        "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
+        "tables": {keys[question.index]: question.mechanism.tables for question in plan.questions},
+    }
+
+
+def _tables_key(tables: object) -> str:
+    return hashlib.sha256(canonical.dump(tables)).hexdigest()[:16]
+
+
+def _from_dict(document: dict[str, Any]) -> Plan:
+    epsilon = Decimal(document["epsilon"])
+    if not (epsilon.is_finite() and 0 < epsilon <= MAX_EPSILON):
+        raise SurveyError(f"epsilon must be above 0 and at most {MAX_EPSILON}", "epsilon")
+    label = Label(document["label"]["name"], _texts(document["label"]["values"]))
+    features = tuple(_feature(entry) for entry in document["features"])
+    built: dict[tuple[str, int, str], Mechanism] = {}
+    questions = []
+    for index, entry in enumerate(document["questions"]):
+        place = entry["feature"]
+        which = (entry["mechanism"], entry["domain"], entry["tables"])
+        if which not in built:
+            built[which] = load(which[0], which[1], document["tables"][which[2]])
+        if place is not None and not (type(place) is int and 0 <= place < len(features)):
+            raise SurveyError("there is no such feature", f"questions.{index}.feature")
+        feature = None if place is None else features[place]
+        if not (type(entry["weight"]) is int and entry["weight"] > 0):
+            raise SurveyError("weights are positive integers", f"questions.{index}.weight")
+        questions.append(Question(index, label, feature, place, entry["weight"], built[which]))
+    if not questions or len(label.values) < 2:
+        raise SurveyError("a plan needs at least one question and two labels")
+    return Plan(document["id"], epsilon, label, features, tuple(questions))
+
+
+def _feature(entry: dict[str, Any]) -> Feature:
+    if entry["missing"] not in ("category", "error"):
+        raise SurveyError('missing is "category" or "error"', entry["name"])
+    if entry["kind"] == CategoricalFeature.kind:
+        return CategoricalFeature(entry["name"], _texts(entry["values"]), entry["missing"])
+    if entry["kind"] == BinnedFeature.kind:
+        edges = [float(edge) for edge in _texts(entry["edges"])]
+        if edges != sorted(edges) or len(edges) < 2:
+            raise SurveyError("edges must increase", entry["name"])
+        return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
+    raise SurveyError(
+        f"unknown kind of feature {entry['kind']!r}; a newer version may know it", entry["name"]
+    )
+
+
+def _texts(values: list[Any]) -> tuple[str, ...]:
+    if not all(isinstance(text, str) for text in values) or len(set(values)) != len(values):
+        raise SurveyError("values are distinct strings")
+    return tuple(values)

@@ -1,0 +1,45 @@
+"""Measure every topic (or those named) and print one table; the exit code is 1 if a goal is missed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from benchmarks.measure import Row
+
+TOPICS = ("mechanisms", "aggregation", "startup", "collector")
+LINE = "{:<40} {:>10} {:>10} {:>9} {:>10}  {:<7}  {}"
+
+
+def main(topics: list[str]) -> int:
+    """Run the topics in turn; a row is printed when it is measured."""
+    unknown = [topic for topic in topics if topic not in TOPICS]
+    if unknown:
+        sys.exit(f"no topic {unknown[0]!r}: choose from {', '.join(TOPICS)}")
+    print(LINE.format("what", "ours", "peer", "ratio", "goal", "reached", "peer is"))
+    reached = []
+    for topic in topics or TOPICS:
+        for row in importlib.import_module(f"benchmarks.{topic}").rows():
+            print(line(row), flush=True)
+            reached.append(row.goal.reached(row.ratio))
+    return 0 if all(reached) else 1
+
+
+def line(row: Row) -> str:
+    done = "yes" if row.goal.reached(row.ratio) else "NO"
+    goal = row.goal
+    return LINE.format(
+        row.what, time(row.ours), time(row.peer), goal.show(row.ratio), str(goal), done, row.against
+    )
+
+
+def time(seconds: float) -> str:
+    """Write seconds with three digits, in the unit that suits them."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

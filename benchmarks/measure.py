@@ -1,0 +1,91 @@
+"""Two ways of doing one thing, timed in turns, so that what disturbs one disturbs the other too."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+Timer = Callable[[], float]
+"""Does the work once and returns the seconds that one unit of it (a report, a post) took."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the ratio has to be. A price is ours/peer, a gain is peer/ours: how many times faster."""
+
+    bound: float
+    kind: str
+
+    def ratio(self, ours: float, peer: float) -> float:
+        return peer / ours if self.kind == "gain" else ours - peer if self.kind == "extra" else ours / peer
+
+    def reached(self, ratio: float) -> bool:
+        return ratio >= self.bound if self.kind == "gain" else ratio <= self.bound
+
+    def show(self, ratio: float) -> str:
+        return f"{ratio * 1e3:.1f} ms" if self.kind == "extra" else f"{ratio:.3g}x"
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.kind == 'gain' else '<='} {self.show(self.bound)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: medians of the seconds, and the median of the repeats' own ratios."""
+
+    what: str
+    ours: float
+    peer: float
+    against: str
+    ratio: float
+    goal: Goal
+
+
+def gain(bound: float) -> Goal:
+    """Ours is at least `bound` times faster than the peer."""
+    return Goal(bound, "gain")
+
+
+def price(bound: float) -> Goal:
+    """Ours takes at most `bound` times what the peer takes."""
+    return Goal(bound, "price")
+
+
+def extra(seconds: float) -> Goal:
+    """Ours takes at most `seconds` more than the peer."""
+    return Goal(seconds, "extra")
+
+
+def each(work: Callable[[], object], units: int) -> Timer:
+    """Time `work`, which does `units` units of it."""
+
+    def timed() -> float:
+        gc.disable()
+        try:
+            start = perf_counter()
+            work()
+            return (perf_counter() - start) / units
+        finally:
+            gc.enable()
+
+    return timed
+
+
+def compare(what: str, ours: Timer, peers: Mapping[str, Timer], goal: Goal, repeats: int = 15) -> Row:
+    """Time ours and the fastest peer in turns, and take the median of the turns' ratios."""
+    ours()  # unmeasured, as in `_fastest`: the first round compiles, allocates and fills caches
+    against = _fastest(peers)
+    peer = peers[against]
+    pairs = [(ours(), peer()) if turn % 2 else (peer(), ours())[::-1] for turn in range(repeats)]
+    ratio = statistics.median(goal.ratio(*pair) for pair in pairs)
+    mine, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return Row(what, mine, theirs, against, ratio, goal)
+
+
+def _fastest(peers: Mapping[str, Timer]) -> str:
+    for peer in peers.values():
+        peer()
+    return min(peers, key=lambda name: statistics.median(peers[name]() for _ in range(3)))

@@ -26,6 +26,10 @@ Tables = Mapping[str, object]
 Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 
+MAX_DOMAIN = 1 << 16
+"""Values of a question; more would hold little but noise."""
+
+
 class Mechanism(ABC):
     """A frequency oracle over the domain {0, ..., domain-1}.
 
@@ -58,8 +62,8 @@ class Mechanism(ABC):
     off_var: float
 
     def __init__(self, domain: int, tables: Tables) -> None:
-        if domain < 2:
-            raise SurveyError(f"{self.name} needs a domain of at least 2 values, not {domain}")
+        if type(domain) is not int or not 2 <= domain <= MAX_DOMAIN:
+            raise SurveyError(f"{self.name} needs a domain of 2 to {MAX_DOMAIN} values")
         self.domain, self.tables = domain, dict(tables)
 
     # -- the survey's author ---------------------------------------------------------------
@@ -133,7 +137,8 @@ class Mechanism(ABC):
         """
         import numpy as np
 
-        counts = (totals - n * self.off_mean) / (self.on_mean - self.off_mean)
+        slope = self.on_mean - self.off_mean
+        counts = np.asarray((totals - n * self.off_mean) / slope, dtype=np.float64)
         share: NDArray[np.float64] = np.clip(counts / max(n, 1), 0.0, 1.0)
         stderr: NDArray[np.float64] = np.sqrt(n * self.variance(share))
         return counts, stderr
@@ -183,8 +188,8 @@ def check_keys(tables: Tables, keys: set[str], name: str) -> None:
 
 
 def width_of(domain: int) -> int:
-    """Return how many bytes hold an index of the domain: 1, 2 or 4."""
-    return next(width for width in (1, 2, 4) if domain <= 1 << 8 * width)
+    """Return how many bytes hold an index of the domain: 1 or 2."""
+    return 1 if domain <= 256 else 2
 
 
 def log_ratio(ratio: Fraction) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_DRAWS = struct.Struct("<QQ")
+
+
 class DE(Mechanism):
     """Report the true value with probability p, each other value with q (001, section 2.2.1).
 
@@ -22,7 +26,7 @@ class DE(Mechanism):
     first decides whether to keep the truth (below ``tables["keep"]``), the second names another value
     by multiply-shift. Nothing is rejected and redrawn, so a report always takes 16 random bytes.
 
-    The payload is the reported index, little-endian, in 1, 2 or 4 bytes.
+    The payload is the reported index, little-endian, in 1 or 2 bytes.
     """
 
     name: ClassVar[str] = "DE"
@@ -33,7 +37,8 @@ class DE(Mechanism):
         check_keys(tables, {"keep"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
         self.payload_bytes = width_of(domain)
-        others = domain - 1
+        self._spelled = tuple(index.to_bytes(self.payload_bytes, "little") for index in range(domain))
+        self._others = others = domain - 1
         small, large = WORD // others, -(-WORD // others)
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         outputs = (kept, moved * Fraction(small, WORD), moved * Fraction(large, WORD))
@@ -47,11 +52,10 @@ class DE(Mechanism):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one value; both draws are always used."""
-        draws = int.from_bytes(rng.take(16), "little")
-        other = (draws >> 64) * (self.domain - 1) >> 64
-        other += other >= value
-        moved = (draws & (WORD - 1)) >= self._keep
-        return (value + (other - value) * moved).to_bytes(self.payload_bytes, "little")
+        keep_draw, other_draw = _DRAWS.unpack(rng.take(16))
+        other = other_draw * self._others >> 64
+        reported = (value, other + (other >= value))[keep_draw >= self._keep]
+        return self._spelled[reported]
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
@@ -59,7 +63,7 @@ class DE(Mechanism):
 
         values = np.asarray(values, dtype=np.int64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
-        other = _multiply_shift(draws[:, 1], self.domain - 1).astype(np.int64)
+        other = _multiply_shift(draws[:, 1], self._others).astype(np.int64)
         other += other >= values
         reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
@@ -76,7 +80,7 @@ class DE(Mechanism):
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v, from the exact cell sizes of multiply-shift."""
-        reported, others = int.from_bytes(payload, "little"), self.domain - 1
+        reported, others = int.from_bytes(payload, "little"), self._others
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         # the reported value is number `reported` among the others of a larger v, one less of a smaller
         above = moved * Fraction(_cell(reported, others), WORD) if reported < others else kept

@@ -44,7 +44,8 @@ class Unary(Mechanism):
         self.random_bytes = self._bits * self.payload_bytes
         self.ratio = bit_ratio(self._bits, self._p, self._q)
         self._set_moments(Fraction(self._p, whole), Fraction(self._q, whole))
-        self._mask = (1 << domain) - 1
+        self._mask, self._all = (1 << domain) - 1, (1 << 8 * self.random_bytes) - 1
+        self._shifts = [8 * self.payload_bytes * j for j in range(self._bits)]
         self._steps_p, self._steps_q = _steps(self._p, self._bits), _steps(self._q, self._bits)
 
     @classmethod
@@ -54,12 +55,11 @@ class Unary(Mechanism):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one value; every position is treated alike."""
-        width = self.payload_bytes
-        draws = rng.take(self.random_bytes)
-        slices = [int.from_bytes(draws[at : at + width], "little") for at in range(0, len(draws), width)]
+        flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all
+        slices = [flipped >> shift for shift in self._shifts]  # what lies above a slice is masked below
         ones, others = _below(slices, self._steps_p), _below(slices, self._steps_q)
         bits = others ^ ((ones ^ others) & (1 << value))
-        return (bits & self._mask).to_bytes(width, "little")
+        return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
@@ -78,7 +78,7 @@ class Unary(Mechanism):
         rows, width = np.arange(len(values)), self.payload_bytes
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
         word = next(size for size in (8, 4, 2, 1) if width % size == 0)
-        slices = list(np.moveaxis(draws.reshape(-1, self._bits, width).view(f"<u{word}"), 1, 0).copy())
+        slices = list(~np.moveaxis(draws.reshape(-1, self._bits, width).view(f"<u{word}"), 1, 0))
         ones = _below(slices, self._steps_p).view(np.uint8)
         payloads = _below(slices, self._steps_q).view(np.uint8)
         byte, own = values >> 3, (1 << (values & 7)).astype(np.uint8)
@@ -142,9 +142,12 @@ def _steps(threshold: int, bits: int) -> list[tuple[int, int]]:
     return [(j, threshold >> j & 1) for j in range(first, bits)]
 
 
-def _below(slices: list[Slice], steps: list[tuple[int, int]]) -> Slice:
-    """Compare all draws with a threshold at once: the last slice where they differ decides."""
-    below = ~slices[steps[0][0]]
+def _below(flipped: list[Slice], steps: list[tuple[int, int]]) -> Slice:
+    """Compare all draws with a threshold at once: the highest slice where they differ decides.
+
+    `flipped` holds the complements of the slices: where the draw has a 0 against a 1, it is below.
+    """
+    below = flipped[steps[0][0]]
     for j, bit in steps[1:]:
-        below = below | ~slices[j] if bit else below & ~slices[j]
+        below = below | flipped[j] if bit else below & flipped[j]
     return below

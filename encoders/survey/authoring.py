@@ -17,9 +17,6 @@ from encoders.survey.questions import Question
 from encoders.survey.toml_lines import line_of
 from encoders.tables import MAX_EPSILON
 
-MAX_DOMAIN = 1 << 16
-"""Counters per question; wider ones would hold little but noise."""
-
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _KEYS = {
     (): {"survey", "label", "features", "mechanism"},
@@ -79,8 +76,6 @@ class Survey:
 
 def _design(survey: Survey, domain: int, feature: Feature | None) -> Mechanism:
     name = f"features.{feature.name}" if feature else "label"
-    if domain > MAX_DOMAIN:
-        raise SurveyError(f"{domain} values of feature and label together; at most {MAX_DOMAIN}", name)
     try:
         return design(survey.frequency, domain, survey.epsilon)
     except SurveyError as error:

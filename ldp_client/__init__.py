@@ -1,0 +1,91 @@
+"""The device's side: randomise one answer, keep it in a journal, send it once.
+
+>>> import ldp_client
+>>> ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")  # doctest: +SKIP
+>>> ldp_client.report({"age": "young", "income": 21_000}, "no")              # doctest: +SKIP
+Receipt(state=<State.QUEUED: 'queued'>, survey='sleep-2026', epsilon=1.0, ...)
+
+The raw row never leaves this process and is never written anywhere. Nothing here imports more than
+the standard library and msgpack.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from ldp_client.client import Client
+from ldp_client.errors import (
+    BudgetError,
+    ClientError,
+    JournalError,
+    LdpError,
+    ReportError,
+    RowError,
+    SurveyError,
+    TransportError,
+)
+from ldp_client.journal import Journal
+from ldp_client.plans import load_plan
+from ldp_client.randomise import make_report
+from ldp_client.receipt import Receipt, State
+from ldp_client.transport import Answer, HttpTransport, Transport
+
+__all__ = [
+    "Answer",
+    "BudgetError",
+    "Client",
+    "ClientError",
+    "HttpTransport",
+    "Journal",
+    "JournalError",
+    "LdpError",
+    "Receipt",
+    "ReportError",
+    "RowError",
+    "State",
+    "SurveyError",
+    "Transport",
+    "TransportError",
+    "configure",
+    "load_plan",
+    "make_report",
+    "report",
+]
+
+_client: Client | None = None
+
+
+def configure(survey: str | None = None, **options: object) -> Client:
+    """Choose the survey that :func:`report` answers.
+
+    Parameters
+    ----------
+    survey : str, optional
+        Its URL at the collector; by default the environment variable ``LDP_SURVEY_URL``.
+    **options
+        As for :class:`Client`.
+
+    Returns
+    -------
+    Client
+        Also closed when the process exits, or when `configure` is called again.
+
+    Raises
+    ------
+    TransportError
+        If there is no URL, or it is no survey's.
+    """
+    global _client
+    survey = survey or os.environ.get("LDP_SURVEY_URL")
+    if not survey:
+        raise TransportError("no survey: call configure(URL) or set LDP_SURVEY_URL")
+    if _client is not None:
+        _client.close()
+    _client = Client(survey, **options)  # type: ignore[arg-type]
+    return _client
+
+
+def report(row: Mapping[str, object], label: object) -> Receipt:
+    """Answer the configured survey: see :meth:`Client.report`."""
+    return (_client or configure()).report(row, label)

@@ -1,0 +1,156 @@
+"""The journal: what this device has answered, on disk before anything is sent.
+
+One small SQLite file holds, per survey, the plan's digest, the epsilon spent, and the report's bytes
+until they are delivered. The raw row is never written. A report is made inside the transaction that
+records it: two threads or processes can never both randomise, and what was not recorded was never sent.
+
+Every act opens its own connection, so nothing is shared with a forked child or another thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldp_client.errors import JournalError
+from ldp_client.receipt import State
+
+FORMAT = 1
+_BUSY_SECONDS = 10.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    survey  TEXT PRIMARY KEY,
+    digest  TEXT NOT NULL,
+    epsilon TEXT NOT NULL,
+    report  BLOB,
+    state   TEXT NOT NULL,
+    reason  TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One survey's line in the journal; `report` is None once it was delivered or refused."""
+
+    survey: str
+    digest: str
+    epsilon: str
+    report: bytes | None
+    state: State
+    reason: str
+
+
+class Journal:
+    """One file of answers, shared by all clients of a device.
+
+    Parameters
+    ----------
+    path : path, optional
+        By default ``$LDP_JOURNAL``, else the platform's place for application data.
+        ":memory:" forgets everything with the process: for simulations and tests only.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = os.fspath(path if path is not None else default_path())
+        self._anchor: sqlite3.Connection | None = None
+        if self._path == ":memory:":
+            # a named memory database lives as long as one connection to it
+            self._path = f"file:ldp-{id(self)}-{os.getpid()}?mode=memory&cache=shared"
+            self._anchor = sqlite3.connect(self._path, uri=True, check_same_thread=False)
+
+    def commit(self, survey: str, digest: str, epsilon: str, make: Callable[[], bytes]) -> tuple[Entry, bool]:
+        """Make and record this device's one report for a survey, unless there is one already.
+
+        Parameters
+        ----------
+        make : callable
+            Randomises; called at most once, while the journal is locked, and only if its result will
+            be recorded in the same transaction.
+
+        Returns
+        -------
+        entry : Entry
+        created : bool
+            False if the survey had been answered before; then nothing was drawn.
+
+        Raises
+        ------
+        JournalError
+            If the journal cannot be written; the report, if made, is forgotten unsent.
+        """
+        with self._transaction() as connection:
+            known = _find(connection, survey)
+            if known:
+                return known, False
+            entry = Entry(survey, digest, epsilon, make(), State.QUEUED, "")
+            connection.execute(
+                "INSERT INTO answers (survey, digest, epsilon, report, state) VALUES (?, ?, ?, ?, ?)",
+                (survey, digest, epsilon, entry.report, entry.state),
+            )
+        return entry, True
+
+    def find(self, survey: str) -> Entry | None:
+        """Return a survey's line, if this device answered it."""
+        with self._transaction() as connection:
+            return _find(connection, survey)
+
+    def settle(self, survey: str, state: State, reason: str = "") -> None:
+        """Note how a report ended, and forget its bytes."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE answers SET state = ?, reason = ?, report = NULL WHERE survey = ?",
+                (state, reason, survey),
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file's write lock; commit on success, roll back on any error."""
+        try:
+            with closing(self._connect()) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    connection.execute(_SCHEMA)
+                    yield connection
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            raise JournalError(f"the journal cannot be used: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        in_memory = self._anchor is not None
+        if not in_memory:
+            Path(self._path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, uri=in_memory)
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+
+def default_path() -> Path:
+    """Return ``$LDP_JOURNAL``, or where this platform keeps an application's data."""
+    if chosen := os.environ.get("LDP_JOURNAL"):
+        return Path(chosen)
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return base / "ldp-client" / "journal.db"
+
+
+def _find(connection: sqlite3.Connection, survey: str) -> Entry | None:
+    row = connection.execute(
+        "SELECT survey, digest, epsilon, report, state, reason FROM answers WHERE survey = ?", (survey,)
+    ).fetchone()
+    if row is None:
+        return None
+    _, digest, epsilon, report, state, reason = row
+    return Entry(survey, digest, epsilon, report, State(state), reason)

@@ -1,0 +1,46 @@
+"""The whole way from a row to the bytes that leave the device, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from encoders.randomness import RandomSource, SystemEntropy
+from encoders.report import ID_BYTES, Report, pack
+from encoders.survey.plan import Plan
+
+
+def make_report(
+    plan: Plan, row: Mapping[str, object], label: object, rng: RandomSource | None = None
+) -> bytes:
+    """Randomise one answer and return the report's bytes: no journal, no network.
+
+    Each call draws fresh noise: sending the results of two calls spends epsilon twice. Applications use
+    :meth:`ldp_client.Client.report`, which makes one report per survey and resends those bytes.
+
+    Parameters
+    ----------
+    plan : Plan
+    row : Mapping[str, object]
+        Every feature of the survey by name; None for a missing value. Other entries are ignored.
+    label : object
+    rng : RandomSource, optional
+        The operating system's entropy by default; given bytes for test vectors and audits. Taken in
+        this order: 8 for the question, 16 for the report id, then the mechanism's.
+
+    Returns
+    -------
+    bytes
+        One packed report; its length depends on the plan and the question alone.
+
+    Raises
+    ------
+    RowError
+        If the row or label does not fit the survey; raised before anything is drawn.
+    """
+    rng = rng or SystemEntropy()
+    codes, label_code = plan.encode(row, label)  # all of the row is checked, whatever is asked
+    question = plan.draw(rng)  # by public weights, independent of the row
+    report_id = rng.take(ID_BYTES)
+    truth = question.value(codes, label_code)
+    payload = question.mechanism.perturb(truth, rng)  # the last line that sees the truth
+    return pack(Report(bytes.fromhex(plan.digest), question.index, report_id, payload))

@@ -1,0 +1,106 @@
+"""HTTP as the client needs it: fetch a plan, post a report. Standard library only.
+
+No cookies, no redirects, one fixed user agent and header order: requests of two devices differ in the
+report's bytes alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from encoders.report import MEDIA_TYPE
+from ldp_client.errors import TransportError
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
+USER_AGENT = "ldp-client"
+MAX_ANSWER_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A server's answer.
+
+    Attributes
+    ----------
+    status : int
+    body : bytes
+    retry_after : float or None
+        Seconds, if the server named them.
+    """
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+    def entry(self, name: str) -> object:
+        """Return one entry of a JSON object in the body, or None if it is no such thing."""
+        try:
+            document = json.loads(self.body)
+        except ValueError:
+            return None
+        return document.get(name) if isinstance(document, dict) else None
+
+
+class Transport(Protocol):
+    """Carries one request; tests inject their own."""
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        """Return the server's answer, or raise TransportError if there is none."""
+        ...
+
+
+class HttpTransport:
+    """Requests over :mod:`http.client`, a connection each: a device sends one report in its life."""
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        """Send one request and read the whole answer."""
+        import http.client  # late: an application that never sends does not pay for it
+
+        parts = urlsplit(url)
+        connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        try:
+            connection = connect(parts.hostname or "", parts.port, timeout=timeout)
+            try:
+                connection.request(method, parts.path or "/", body, _headers(body))
+                response = connection.getresponse()
+                return Answer(response.status, _read(response), _seconds(response.getheader("Retry-After")))
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
+
+
+def check_url(url: str) -> str:
+    """Return the URL without a closing slash.
+
+    Raises
+    ------
+    TransportError
+        Unless it is an http or https URL with a host.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise TransportError("a survey's URL looks like https://host/v1/surveys/ID")
+    return url.rstrip("/")
+
+
+def _headers(body: bytes | None) -> dict[str, str]:
+    headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
+    return headers | ({"Content-Type": MEDIA_TYPE} if body is not None else {})
+
+
+def _read(response: HTTPResponse) -> bytes:
+    data = response.read(MAX_ANSWER_BYTES + 1)
+    if len(data) > MAX_ANSWER_BYTES:
+        raise ValueError("the answer is too long")
+    return data
+
+
+def _seconds(header: str | None) -> float | None:
+    """Read Retry-After in its form of seconds; a date is not worth trusting the device's clock."""
+    return float(header) if header and header.isascii() and header.isdigit() else None

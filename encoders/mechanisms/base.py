@@ -66,6 +66,9 @@ class Mechanism(ABC):
             raise SurveyError(f"{self.name} needs a domain of 2 to {MAX_DOMAIN} values")
         self.domain, self.tables = domain, dict(tables)
 
+    def __repr__(self) -> str:
+        return f"{self.name}(domain={self.domain})"
+
     # -- the survey's author ---------------------------------------------------------------
 
     @classmethod

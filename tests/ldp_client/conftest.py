@@ -1,0 +1,70 @@
+"""What the client's tests share: a small survey and a collector that answers as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from encoders.survey import Plan, read_survey
+from ldp_client import Answer, Client, TransportError
+
+URL = "http://collector.test/v1/surveys/sleep"
+RECORDED = Answer(200, b'{"status":"recorded"}')
+ROW = {"age": "old", "hours": 7.5}
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return read_survey(
+        """
+        [survey]
+        id = "sleep"
+        epsilon = 1.0
+        [label]
+        name = "rested"
+        values = ["yes", "no"]
+        [features.age]
+        values = ["young", "old"]
+        missing = "category"
+        [features.hours]
+        range = [0, 12]
+        bins = 4
+        """
+    ).compile()
+
+
+class Script:
+    """A transport that plays answers in order, the last one for ever; an exception is raised."""
+
+    def __init__(self, *answers: Answer | TransportError) -> None:
+        self.answers = list(answers)
+        self.requests: list[tuple[str, str, bytes | None]] = []
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        self.requests.append((method, url, body))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def bodies(self) -> list[bytes | None]:
+        return [body for method, _, body in self.requests if method == "POST"]
+
+
+@pytest.fixture
+def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Client]]:
+    """Build clients of the plan with one journal and hardly any waiting between attempts."""
+    monkeypatch.setattr("ldp_client.delivery.FIRST_PAUSE", 0.001)
+    made: list[Client] = []
+
+    def build(transport: Script, survey: object = plan, **options: object) -> Client:
+        options.setdefault("journal", tmp_path / "journal.db")
+        made.append(Client(survey, URL, transport=transport, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.close()

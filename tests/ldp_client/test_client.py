@@ -1,0 +1,186 @@
+"""The client: receipts, retries with the same bytes, one report for good."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+import ldp_client
+from encoders.report import unpack
+from encoders.survey import Plan
+from ldp_client import Answer, Client, RowError, State, TransportError
+from ldp_client.delivery import backoff, judge
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
+
+Build = Callable[..., Client]
+
+
+def test_an_answer_is_queued_then_sent_once(client: Build, plan: Plan) -> None:
+    script = Script(RECORDED)
+    one = client(script)
+    receipt = one.report(ROW, "no")
+    assert (receipt.state, receipt.survey, receipt.epsilon) == (State.QUEUED, "sleep", 1.0)
+    assert one.flush().state is State.SENT
+    assert [(method, url) for method, url, _ in script.requests] == [("POST", f"{URL}/reports")]
+    assert unpack(script.bodies[0]).plan_digest.hex() == plan.digest
+
+
+def test_a_second_answer_draws_and_sends_nothing(client: Build) -> None:
+    script = Script(RECORDED)
+    one = client(script)
+    one.report(ROW, "no")
+    one.flush()
+    for again in (one, client(script)):
+        receipt = again.report(ROW, "yes")
+        assert (receipt.state, receipt.epsilon) == (State.ALREADY_REPORTED, 0.0)
+        assert again.flush().state is State.SENT
+    assert len(script.bodies) == 1
+
+
+def test_every_retry_sends_the_same_bytes(client: Build) -> None:
+    script = Script(
+        TransportError("refused"),
+        Answer(503, b"", 0.0),
+        Answer(500, b"<html>oops</html>"),
+        Answer(200, b"<html>a captive portal</html>"),
+        Answer(404, b"<html>a proxy</html>"),
+        Answer(429, b'{"reason":"rate-limited","retryable":true}'),
+        RECORDED,
+    )
+    one = client(script)
+    one.report(ROW, "no")
+    assert one.flush().state is State.SENT
+    assert len(script.bodies) == 7
+    assert len(set(script.bodies)) == 1
+
+
+def test_what_was_not_delivered_is_sent_by_the_next_run(client: Build) -> None:
+    down, up = Script(TransportError("refused")), Script(RECORDED)
+    first = client(down)
+    first.report(ROW, "no")
+    assert first.flush(0.05).state is State.QUEUED
+    first.close()
+    second = client(up)
+    assert second.report(ROW, "yes").state is State.ALREADY_REPORTED
+    assert second.flush().state is State.SENT
+    assert set(up.bodies) == set(down.bodies)
+
+
+def test_a_lost_answer_becomes_a_duplicate_and_counts_as_success(client: Build) -> None:
+    one = client(Script(TransportError("lost"), Answer(200, b'{"status":"duplicate"}')))
+    one.report(ROW, "no")
+    assert one.flush().state is State.DUPLICATE
+
+
+def test_a_rejection_is_final_and_has_its_reason(client: Build) -> None:
+    script = Script(Answer(409, b'{"reason":"wrong-plan","retryable":false}'))
+    one = client(script)
+    one.report(ROW, "no")
+    receipt = one.flush()
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "wrong-plan")
+    assert one.report(ROW, "no").state is State.ALREADY_REPORTED
+    assert len(script.bodies) == 1
+
+
+def test_an_invalid_row_spends_nothing_and_can_be_mended(client: Build) -> None:
+    one = client(Script(RECORDED))
+    receipt = one.report({"age": "secret", "hours": 1}, "no")
+    assert (receipt.state, receipt.field, receipt.epsilon) == (State.INVALID, "age", 0.0)
+    assert "secret" not in repr(receipt)
+    assert one.report(ROW, "no").state is State.QUEUED
+
+
+def test_strict_clients_raise(client: Build) -> None:
+    with pytest.raises(RowError):
+        client(Script(RECORDED), strict=True).report({"age": "old", "hours": 1}, "maybe")
+
+
+def test_a_plan_above_the_cap_is_refused_before_anything_is_drawn(client: Build) -> None:
+    script = Script(RECORDED)
+    capped = client(script, max_epsilon=0.5)
+    receipt = capped.report(ROW, "no")
+    assert (receipt.state, receipt.reason, receipt.epsilon) == (State.REJECTED, "epsilon-above-cap", 0.0)
+    assert capped.flush() is None
+    assert client(script).report(ROW, "no").state is State.QUEUED
+
+
+def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build) -> None:
+    script = Script(Answer(200, plan.json), RECORDED)
+    one = client(script, URL)
+    assert one.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    assert script.requests[0] == ("GET", URL, None)
+
+
+@pytest.mark.parametrize("answer", [TransportError("down"), Answer(404, b"{}"), Answer(200, b"{}")])
+def test_without_a_plan_nothing_is_drawn(client: Build, answer: Answer | TransportError) -> None:
+    receipt = client(Script(answer), URL).report(ROW, "no")
+    assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
+    assert receipt.epsilon == 0.0
+
+
+def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
+    louder = plan.json.replace(b'"keep":"6', b'"keep":"9')
+    assert louder != plan.json
+    receipt = client(Script(Answer(200, louder)), URL).report(ROW, "no")
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
+
+
+def test_closing_interrupts_a_long_wait(client: Build) -> None:
+    one = client(Script(Answer(503, b"", 300.0)))
+    one.report(ROW, "no")
+    time.sleep(0.05)
+    start = time.monotonic()
+    one.close()
+    assert time.monotonic() - start < 1.0
+
+
+def test_threads_of_one_app_report_once(client: Build) -> None:
+    script = Script(RECORDED)
+    one, receipts = client(script), []
+    threads = [
+        threading.Thread(target=lambda: receipts.append(one.report(ROW, "no").state)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    one.flush()
+    assert sorted(receipts) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
+    assert len(set(script.bodies)) == 1
+
+
+def test_configure_and_report_are_the_short_form(
+    plan: Plan, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    monkeypatch.delenv("LDP_SURVEY_URL", raising=False)
+    with pytest.raises(TransportError, match="LDP_SURVEY_URL"):
+        ldp_client.report(ROW, "no")
+    monkeypatch.setenv("LDP_SURVEY_URL", URL)
+    script = Script(Answer(200, plan.json), RECORDED)
+    one = ldp_client.configure(transport=script, journal=":memory:")
+    assert ldp_client.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    one.close()
+
+
+@pytest.mark.parametrize("url", ["ftp://x/v1", "collector.example/v1", "http://", "http://h/v1?x=1"])
+def test_a_url_that_is_none_is_refused_at_once(plan: Plan, url: str) -> None:
+    with pytest.raises(TransportError):
+        Client(plan, url)
+
+
+def test_backoff_is_jittered_under_a_ceiling() -> None:
+    assert all(0 <= backoff(0) <= 0.5 for _ in range(100))
+    assert all(0 <= backoff(99) <= 300 for _ in range(100))
+    assert len({backoff(5) for _ in range(20)}) > 1
+
+
+@pytest.mark.parametrize("status", [301, 404, 408, 429, 500, 502, 503])
+def test_answers_that_are_no_verdict_are_tried_again(status: int) -> None:
+    assert judge(Answer(status, b"whatever")) is None
+    assert judge(Answer(status, b'{"status":"recorded"}')) is None

@@ -1,0 +1,123 @@
+"""The journal: one report per survey, whoever asks and whatever breaks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from ldp_client import Journal, JournalError, State
+
+
+def _commit(journal: Journal, report: bytes, survey: str = "sleep") -> tuple[bytes | None, bool]:
+    entry, created = journal.commit(survey, "digest", "1", lambda: report)
+    return entry.report, created
+
+
+def test_the_first_report_is_the_only_one(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    assert _commit(journal, b"first") == (b"first", True)
+    assert _commit(journal, b"second") == (b"first", False)
+    assert _commit(journal, b"other", "diet") == (b"other", True)
+    assert _commit(Journal(tmp_path / "j.db"), b"third") == (b"first", False)
+
+
+def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    _commit(journal, b"first")
+    journal.settle("sleep", State.REJECTED, "wrong-plan")
+    entry = journal.find("sleep")
+    assert entry is not None
+    assert (entry.report, entry.state, entry.reason) == (None, State.REJECTED, "wrong-plan")
+    assert _commit(journal, b"second") == (None, False)
+    assert b"first" not in (tmp_path / "j.db").read_bytes()
+
+
+def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    with pytest.raises(ZeroDivisionError):
+        journal.commit("sleep", "digest", "1", lambda: bytes(1 // 0))
+    assert journal.find("sleep") is None
+    assert _commit(journal, b"later") == (b"later", True)
+
+
+def test_memory_journals_are_apart_and_forget(tmp_path: Path) -> None:
+    one, two = Journal(":memory:"), Journal(":memory:")
+    assert _commit(one, b"one") == (b"one", True)
+    assert _commit(two, b"two") == (b"two", True)
+    assert _commit(one, b"again") == (b"one", False)
+
+
+def test_a_broken_or_unreachable_file_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "broken.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
+    (tmp_path / "file").write_bytes(b"")
+    for path in (tmp_path / "broken.db", tmp_path / "file" / "j.db", tmp_path):
+        with pytest.raises(JournalError):
+            _commit(Journal(path), b"report")
+
+
+def test_threads_make_one_report_between_them(tmp_path: Path) -> None:
+    journal, results = Journal(tmp_path / "j.db"), []
+    threads = [
+        threading.Thread(target=lambda i=i: results.append(_commit(journal, bytes([i])))) for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(created for _, created in results) == 1
+    assert len({report for report, _ in results}) == 1
+
+
+def _race(path: Path, number: int, results: multiprocessing.Queue[tuple[bytes | None, bool]]) -> None:
+    results.put(_commit(Journal(path), bytes([number])))
+
+
+def test_processes_make_one_report_between_them(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    results: multiprocessing.Queue[tuple[bytes | None, bool]] = context.Queue()
+    racers = [context.Process(target=_race, args=(tmp_path / "j.db", i, results)) for i in range(4)]
+    for racer in racers:
+        racer.start()
+    outcomes = [results.get(timeout=60) for _ in racers]
+    for racer in racers:
+        racer.join()
+    assert sum(created for _, created in outcomes) == 1
+    assert len({report for report, _ in outcomes}) == 1
+
+
+def _die_inside(path: Path) -> None:
+    def make() -> bytes:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return b""
+
+    Journal(path).commit("sleep", "digest", "1", make)
+
+
+def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:
+    victim = multiprocessing.get_context("spawn").Process(target=_die_inside, args=(tmp_path / "j.db",))
+    victim.start()
+    victim.join(60)
+    assert victim.exitcode == -signal.SIGKILL
+    assert _commit(Journal(tmp_path / "j.db"), b"later") == (b"later", True)
+
+
+def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_client.journal._BUSY_SECONDS", 0.05)
+    _commit(Journal(tmp_path / "j.db"), b"first")
+    holder = sqlite3.connect(tmp_path / "j.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(JournalError, match="locked"):
+        Journal(tmp_path / "j.db").find("sleep")
+    holder.close()
+
+
+def test_the_default_place_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "deep" / "j.db"))
+    _commit(Journal(), b"first")
+    assert (tmp_path / "deep" / "j.db").exists()

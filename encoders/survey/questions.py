@@ -11,6 +11,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -65,7 +66,7 @@ class Question:
         """Number of values it can have, d = A_i k."""
         return self.shape[0] * self.shape[1]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Hash of what is asked and how it is randomised: equal keys mean counters that may be added."""
         asked = {

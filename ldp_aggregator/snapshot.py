@@ -1,0 +1,119 @@
+"""Everything a collector knows of one survey: plan, totals, rejections. It is what training reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from ldp_aggregator.stores.base import Store, StoreError, Total
+
+__all__ = ["Snapshot", "SnapshotError", "Total", "take_snapshot"]
+
+FORMAT = "ldp-bayes snapshot"
+VERSION = 1
+
+
+class SnapshotError(LdpError):
+    """A snapshot that cannot be read, or two that cannot be added."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Totals of one survey at one moment; snapshots of one plan add up.
+
+    Attributes
+    ----------
+    plan : Plan
+    totals : mapping of question key to Total
+        Questions without reports may be absent.
+    rejections : mapping of reason to count
+    """
+
+    plan: Plan
+    totals: Mapping[str, Total]
+    rejections: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Snapshot) -> Snapshot:
+        if self.plan != other.plan:
+            raise SnapshotError("snapshots of two different plans cannot be added")
+        totals = dict(self.totals)
+        for key, total in other.totals.items():
+            totals[key] = totals[key] + total if key in totals else total
+        return Snapshot(self.plan, totals, Counter(self.rejections) + Counter(other.rejections))
+
+    def to_json(self) -> bytes:
+        """Return the snapshot as JSON."""
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "plan": json.loads(self.plan.json),
+            "totals": {
+                key: {"n": total.n, "cells": total.cells.tolist()} for key, total in self.totals.items()
+            },
+            "rejections": dict(self.rejections),
+        }
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Snapshot:
+        """Read a snapshot.
+
+        Raises
+        ------
+        SnapshotError
+            If it is none, truncated, of another version, or does not fit its own plan.
+        SurveyError
+            If its plan is no valid plan.
+        """
+        try:
+            document = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise SnapshotError("the snapshot is not JSON; it may be truncated") from error
+        if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
+            FORMAT,
+            VERSION,
+        ):
+            raise SnapshotError(f"not a snapshot of version {VERSION}")
+        try:
+            return _from_dict(document)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise SnapshotError(
+                "the snapshot does not fit its own plan; take it from the collector again"
+            ) from error
+
+
+def take_snapshot(store: Store, survey: str) -> Snapshot:
+    """Read one survey's snapshot from a store.
+
+    Raises
+    ------
+    StoreError
+        If the store has no such survey.
+    """
+    plans = store.plans()
+    if survey not in plans:
+        raise StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(plans)) or 'none'}")
+    return Snapshot(Plan.from_json(plans[survey]), store.totals(survey), store.rejections(survey))
+
+
+def _from_dict(document: dict[str, Any]) -> Snapshot:
+    # the plan was canonical when it was written; sorting its keys restores those bytes
+    plan = Plan.from_json(
+        json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    )
+    domains = {question.key: question.domain for question in plan.questions}
+    totals = {}
+    for key, entry in document["totals"].items():
+        cells = np.array(entry["cells"], dtype=np.int64)
+        if cells.shape != (domains[key],) or type(entry["n"]) is not int or entry["n"] < 0:
+            raise ValueError("a total of another shape")
+        totals[key] = Total(entry["n"], cells)
+    rejections = {str(reason): int(count) for reason, count in document["rejections"].items()}
+    return Snapshot(plan, totals, rejections)

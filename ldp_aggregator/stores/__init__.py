@@ -1,0 +1,38 @@
+"""Stores: where counters and report ids live."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from ldp_aggregator.stores.base import Int64Array, Store, StoreError, Total
+from ldp_aggregator.stores.memory import MemoryStore
+
+__all__ = ["Int64Array", "MemoryStore", "Store", "StoreError", "Total", "open_store"]
+
+
+def open_store(url: str) -> Store:
+    """Open a store by its URL.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``redis://host:port/db``,
+        ``rediss://...``, ``unix:///path/to.sock``, or ``memory://`` for tests.
+
+    Raises
+    ------
+    StoreError
+        On an unknown scheme, or a store that cannot be opened.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme == "memory":
+        return MemoryStore()
+    if scheme == "sqlite" and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
+        from ldp_aggregator.stores.sqlite import SQLiteStore
+
+        return SQLiteStore(url.removeprefix("sqlite:///"))
+    if scheme in ("redis", "rediss", "unix"):
+        from ldp_aggregator.stores.redis import RedisStore  # late: only who uses Redis needs its library
+
+        return RedisStore(url)
+    raise StoreError("a store is sqlite:///file.db, redis://host:port/0, unix:///path.sock or memory://")

@@ -1,0 +1,130 @@
+"""What a store is: atomic, durable counters that know no mechanism.
+
+A store adds integer vectors under a key and remembers report ids. Recording is one step for a whole
+batch of one question: either every id is new, and then all is added, or nothing is, and the caller
+hears which ids are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.errors import LdpError
+
+Int64Array = NDArray[np.int64]
+
+
+class StoreError(LdpError):
+    """The store cannot be used; nothing was recorded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """What the reports of one question add up to.
+
+    Attributes
+    ----------
+    n : int
+        Number of reports.
+    cells : int64 array, shape (d,)
+        Sum of their tallies.
+    """
+
+    n: int
+    cells: Int64Array
+
+    def __add__(self, other: Total) -> Total:
+        return Total(self.n + other.n, add(self.cells, other.cells))
+
+
+class Store(Protocol):
+    """Where counters, report ids and plans are kept."""
+
+    def publish(self, survey: str, plan: bytes) -> None:
+        """Keep a survey's plan for good; the same bytes again change nothing.
+
+        Raises
+        ------
+        StoreError
+            If the survey already collects under another plan.
+        """
+        ...
+
+    def plans(self) -> dict[str, bytes]:
+        """Return the canonical plan of every survey by id."""
+        ...
+
+    def record(
+        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
+    ) -> dict[bytes, bytes]:
+        """Count a batch of reports of one question, atomically and durably, or none of it.
+
+        Parameters
+        ----------
+        survey, counter : str
+            Which counters.
+        ids : mapping of report id to fingerprint
+            16 bytes each.
+        tally : int64 array, shape (d,)
+            Sum of what the reports add.
+
+        Returns
+        -------
+        dict of report id to fingerprint
+            Empty if the batch was counted: ids remembered, ``len(ids)`` added to n, `tally` to the cells.
+            Otherwise the ids that were known, as they were first recorded, and nothing has changed.
+
+        Raises
+        ------
+        StoreError
+            If the store is out of reach or a counter would overflow; nothing has changed.
+        """
+        ...
+
+    def totals(self, survey: str) -> dict[str, Total]:
+        """Return every counter of a survey."""
+        ...
+
+    def reject(self, survey: str, reason: str, count: int = 1) -> None:
+        """Count rejections."""
+        ...
+
+    def rejections(self, survey: str) -> dict[str, int]:
+        """Return the number of rejections by reason."""
+        ...
+
+    def ready(self) -> None:
+        """Raise StoreError unless the store can take a report now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+def add(cells: Int64Array, tally: Int64Array) -> Int64Array:
+    """Add two vectors of counters.
+
+    Raises
+    ------
+    StoreError
+        If they differ in length or a sum leaves 64 bits.
+    """
+    if cells.shape != tally.shape:
+        raise StoreError(f"counters of {cells.shape[0]} cells cannot take a tally of {tally.shape[0]}")
+    total = cells + tally
+    if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
+        raise StoreError("a counter would overflow 64 bits")
+    return total
+
+
+def other_plan(survey: str) -> StoreError:
+    """Return the error of publishing a changed survey under its old id."""
+    return StoreError(
+        f"survey {survey!r} already collects under another plan here: give the changed one a new id"
+    )

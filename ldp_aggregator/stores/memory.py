@@ -1,0 +1,68 @@
+"""A store in this process's memory: for tests and for reading files of reports."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from ldp_aggregator.stores.base import Int64Array, Total, add, other_plan
+
+
+class MemoryStore:
+    """Counters behind one lock; see :class:`~ldp_aggregator.stores.base.Store`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plans: dict[str, bytes] = {}
+        self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
+        self._totals: dict[str, dict[str, Total]] = {}
+        self._rejections: dict[str, Counter[str]] = {}
+
+    def publish(self, survey: str, plan: bytes) -> None:
+        """See :meth:`Store.publish`."""
+        with self._lock:
+            if self._plans.setdefault(survey, plan) != plan:
+                raise other_plan(survey)
+
+    def plans(self) -> dict[str, bytes]:
+        """See :meth:`Store.plans`."""
+        return dict(self._plans)
+
+    def record(
+        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
+    ) -> dict[bytes, bytes]:
+        """See :meth:`Store.record`."""
+        with self._lock:
+            seen = self._ids.setdefault((survey, counter), {})
+            known = {report_id: seen[report_id] for report_id in ids if report_id in seen}
+            if known:
+                return known
+            totals = self._totals.setdefault(survey, {})
+            old = totals.get(counter, Total(0, np.zeros_like(tally)))
+            totals[counter] = Total(old.n + len(ids), add(old.cells, tally))
+            seen.update(ids)
+            return {}
+
+    def totals(self, survey: str) -> dict[str, Total]:
+        """See :meth:`Store.totals`."""
+        with self._lock:
+            return dict(self._totals.get(survey, {}))
+
+    def reject(self, survey: str, reason: str, count: int = 1) -> None:
+        """See :meth:`Store.reject`."""
+        with self._lock:
+            self._rejections.setdefault(survey, Counter())[reason] += count
+
+    def rejections(self, survey: str) -> dict[str, int]:
+        """See :meth:`Store.rejections`."""
+        with self._lock:
+            return dict(self._rejections.get(survey, {}))
+
+    def ready(self) -> None:
+        """Do nothing: memory is always there."""
+
+    def close(self) -> None:
+        """Do nothing."""

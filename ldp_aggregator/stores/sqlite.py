@@ -1,0 +1,161 @@
+"""The embedded store: one SQLite file, durable, shared by several workers.
+
+Each act is one immediate transaction, synced to disk before it returns. A connection belongs to one
+thread of one process and is opened on first use, so a server may fork after this object is made.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from ldp_aggregator.stores.base import Int64Array, StoreError, Total, add, other_plan
+
+_BUSY_SECONDS = 30.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reports (
+    survey TEXT NOT NULL, counter TEXT NOT NULL, id BLOB NOT NULL, fingerprint BLOB NOT NULL,
+    PRIMARY KEY (survey, counter, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS totals (
+    survey TEXT NOT NULL, counter TEXT NOT NULL, n INTEGER NOT NULL, cells BLOB NOT NULL,
+    PRIMARY KEY (survey, counter)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rejections (
+    survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
+) WITHOUT ROWID;
+"""
+
+
+class SQLiteStore:
+    """Counters in one file; see :class:`~ldp_aggregator.stores.base.Store`.
+
+    Parameters
+    ----------
+    path : str
+        Created if absent. Cells are stored as little-endian 64-bit integers.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._mine = threading.local()
+        with self._errors(), self._connection() as connection:
+            connection.executescript(_SCHEMA)
+
+    def publish(self, survey: str, plan: bytes) -> None:
+        """See :meth:`Store.publish`."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (survey, plan))
+            kept = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
+            if kept[0] != plan:
+                raise other_plan(survey)
+
+    def plans(self) -> dict[str, bytes]:
+        """See :meth:`Store.plans`."""
+        with self._errors(), self._connection() as connection:
+            return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
+
+    def record(
+        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
+    ) -> dict[bytes, bytes]:
+        """See :meth:`Store.record`."""
+        with self._transaction() as connection:
+            rows = [(survey, counter, report_id, mark) for report_id, mark in ids.items()]
+            before = connection.total_changes
+            connection.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?, ?)", rows)
+            if connection.total_changes - before < len(rows):
+                connection.execute("ROLLBACK")
+                connection.execute("BEGIN")
+                return _known(connection, survey, counter, ids)
+            _add(connection, survey, counter, len(ids), tally)
+        return {}
+
+    def totals(self, survey: str) -> dict[str, Total]:
+        """See :meth:`Store.totals`."""
+        query = "SELECT counter, n, cells FROM totals WHERE survey = ?"
+        with self._errors(), self._connection() as connection:
+            rows = connection.execute(query, (survey,)).fetchall()
+        return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
+
+    def reject(self, survey: str, reason: str, count: int = 1) -> None:
+        """See :meth:`Store.reject`."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO rejections VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+                (survey, reason, count),
+            )
+
+    def rejections(self, survey: str) -> dict[str, int]:
+        """See :meth:`Store.rejections`."""
+        with self._errors(), self._connection() as connection:
+            query = "SELECT reason, count FROM rejections WHERE survey = ?"
+            return dict(connection.execute(query, (survey,)).fetchall())
+
+    def ready(self) -> None:
+        """See :meth:`Store.ready`: takes the write lock and lets it go."""
+        with self._transaction():
+            pass
+
+    def close(self) -> None:
+        """Close this thread's connection; others close with their threads."""
+        connection = self._mine.__dict__.pop("connection", None)
+        if connection is not None:
+            connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._errors(), self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Yield this thread's connection, opened in this very process."""
+        mine = self._mine.__dict__
+        if mine.get("pid") != os.getpid():
+            connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            # a connection inherited through a fork is dropped unclosed: closing it would free locks of the parent
+            mine.update(connection=connection, pid=os.getpid(), inherited=mine.get("connection"))
+        yield mine["connection"]
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"the SQLite store cannot be used: {error}") from error
+
+
+def _known(
+    connection: sqlite3.Connection, survey: str, counter: str, ids: Mapping[bytes, bytes]
+) -> dict[bytes, bytes]:
+    query = "SELECT fingerprint FROM reports WHERE survey = ? AND counter = ? AND id = ?"
+    found = ((each, connection.execute(query, (survey, counter, each)).fetchone()) for each in ids)
+    return {report_id: row[0] for report_id, row in found if row}
+
+
+def _add(connection: sqlite3.Connection, survey: str, counter: str, n: int, tally: Int64Array) -> None:
+    query = "SELECT n, cells FROM totals WHERE survey = ? AND counter = ?"
+    row = connection.execute(query, (survey, counter)).fetchone()
+    old = Total(row[0], _unpack(row[1])) if row else Total(0, np.zeros_like(tally))
+    cells = add(old.cells, tally).astype("<i8").tobytes()
+    connection.execute(
+        "INSERT OR REPLACE INTO totals VALUES (?, ?, ?, ?)", (survey, counter, old.n + n, cells)
+    )
+
+
+def _unpack(cells: bytes) -> Int64Array:
+    return np.frombuffer(cells, "<i8").astype(np.int64)

@@ -26,6 +26,14 @@ class Reason(StrEnum):
     UNKNOWN_QUESTION = "unknown-question"
     BAD_PAYLOAD = "bad-payload"
     ID_REUSED = "id-reused"
+    # decided by the collector's HTTP side, before a report is looked at
+    LENGTH_REQUIRED = "length-required"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
+    UNKNOWN_SURVEY = "unknown-survey"
+    STORE_UNAVAILABLE = "store-unavailable"
+    NOT_AUTHORISED = "not-authorised"
+    NO_SUCH_PAGE = "no-such-page"
+    INTERNAL = "internal-error"
 
 
 class LdpError(Exception):

@@ -87,7 +87,8 @@ class SQLiteStore:
         """See :meth:`Store.reject`."""
         with self._transaction() as connection:
             connection.execute(
-                "INSERT INTO rejections VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+                "INSERT INTO rejections VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET count = count + excluded.count",
                 (survey, reason, count),
             )
 
@@ -127,7 +128,7 @@ class SQLiteStore:
             connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            # a connection inherited through a fork is dropped unclosed: closing it would free locks of the parent
+            # an inherited connection is kept aside unclosed: closing it would free the parent's locks
             mine.update(connection=connection, pid=os.getpid(), inherited=mine.get("connection"))
         yield mine["connection"]
 

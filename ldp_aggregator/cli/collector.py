@@ -1,0 +1,73 @@
+"""ldp-collector: serve surveys."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from encoders.survey.files import load_plan_file
+from ldp_aggregator.collector.app import create_app
+from ldp_aggregator.collector.settings import TOKEN_VARIABLE
+from ldp_aggregator.stores import open_store
+
+
+@click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
+def main() -> None:
+    """Collect randomised reports, each counted exactly once."""
+
+
+@main.command()
+@click.argument(
+    "surveys", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--store",
+    default="sqlite:///ldp.db",
+    show_default=True,
+    help="sqlite:///FILE, redis://HOST:PORT/DB or unix:///SOCKET.",
+)
+@click.option(
+    "--bind", default="127.0.0.1:8000", show_default=True, help="HOST:PORT; port 0 takes a free one."
+)
+@click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Processes.")
+@click.option(
+    "--threads", default=4, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
+)
+def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, threads: int) -> None:
+    """Serve SURVEYS (TOML files or compiled plans) until stopped.
+
+    The operator's pages, /snapshot and /estimates, open to the token in the environment variable
+    LDP_OPERATOR_TOKEN.
+    """
+    try:
+        plans = [load_plan_file(path) for path in surveys]
+        _publish(store, plans)
+    except LdpError as error:
+        raise click.UsageError(str(error)) from error
+    from ldp_aggregator.collector.server import serve as run  # late: gunicorn is slow to import
+
+    token = os.environ.get(TOKEN_VARIABLE) or None
+
+    def announce(addresses: list[str]) -> None:
+        for plan in plans:
+            click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
+        if token is None:
+            click.echo(
+                f"/snapshot and /estimates are closed: set {TOKEN_VARIABLE} to open them to its holder"
+            )
+
+    run(lambda: create_app(open_store(store), token), bind, workers, threads, announce)
+
+
+def _publish(url: str, plans: list[Plan]) -> None:
+    """Put the plans into the store, or learn that one changed, before any request is served."""
+    store = open_store(url)
+    try:
+        for plan in plans:
+            store.publish(plan.id, plan.json)
+    finally:
+        store.close()

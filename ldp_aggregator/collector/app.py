@@ -1,0 +1,36 @@
+"""The collector as a WSGI application."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from encoders.survey import Plan
+from ldp_aggregator.collector import problems
+from ldp_aggregator.collector.routes import pages
+from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
+from ldp_aggregator.stores import Store
+
+
+def create_app(store: Store, operator_token: str | None = None, max_body: int = MAX_BODY_BYTES) -> Flask:
+    """Make the application that serves the surveys published in a store.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the plans; see :meth:`Store.publish`.
+    operator_token : str, optional
+        Opens /snapshot and /estimates to whoever sends it; without one they stay closed.
+    max_body : int
+        Bytes of one request's body at most.
+
+    Returns
+    -------
+    Flask
+        It keeps nothing about senders: no log of requests, no addresses.
+    """
+    app = Flask(__name__, static_folder=None)
+    plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
+    app.extensions["ldp"] = Service(store, plans, operator_token, max_body)
+    app.register_blueprint(pages)
+    problems.install(app)
+    return app

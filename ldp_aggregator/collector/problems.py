@@ -1,0 +1,95 @@
+"""Errors over HTTP: application/problem+json (RFC 9457) with a stable reason, and whether to try again."""
+
+from __future__ import annotations
+
+import logging
+
+from flask import Flask, Response, jsonify
+from werkzeug.exceptions import HTTPException
+
+from encoders.errors import Reason, ReportError
+from ldp_aggregator.stores import StoreError
+
+log = logging.getLogger("ldp.collector")
+
+RETRY_SECONDS = 5
+
+STATUS = {
+    Reason.MALFORMED: 400,
+    Reason.BAD_PAYLOAD: 400,
+    Reason.UNKNOWN_QUESTION: 400,
+    Reason.WRONG_PLAN: 409,
+    Reason.ID_REUSED: 409,
+    Reason.TOO_LARGE: 413,
+    Reason.LENGTH_REQUIRED: 411,
+    Reason.UNSUPPORTED_MEDIA_TYPE: 415,
+    Reason.UNKNOWN_SURVEY: 404,
+    Reason.NO_SUCH_PAGE: 404,
+    Reason.NOT_AUTHORISED: 403,
+    Reason.STORE_UNAVAILABLE: 503,
+    Reason.INTERNAL: 500,
+}
+_RETRYABLE = {Reason.STORE_UNAVAILABLE, Reason.INTERNAL}
+
+
+class Problem(Exception):
+    """Ends a request with an error.
+
+    Attributes
+    ----------
+    reason : Reason
+    detail : str
+        One sentence, without anything of the request's body or sender.
+    status : int
+        From the reason, unless given.
+    """
+
+    def __init__(self, reason: Reason, detail: str = "", status: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.detail, self.status = reason, detail, status or STATUS[reason]
+
+
+def answer(problem: Problem) -> Response:
+    """Return the response that a problem is told with."""
+    reason, retryable = problem.reason, problem.reason in _RETRYABLE
+    response = jsonify(
+        type=f"urn:ldp-bayes:problem:{reason}",
+        title=reason.replace("-", " "),
+        status=problem.status,
+        detail=problem.detail,
+        reason=reason,
+        retryable=retryable,
+    )
+    response.status_code = problem.status
+    response.content_type = "application/problem+json"
+    if retryable:
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
+    if problem.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def install(app: Flask) -> None:
+    """Turn every error of the application into a problem."""
+
+    def other(error: Exception) -> Response:
+        # the kind of error only: a message or traceback might quote a report
+        log.error("unexpected %s while answering", type(error).__name__)
+        return answer(Problem(Reason.INTERNAL))
+
+    app.register_error_handler(Problem, answer)
+    app.register_error_handler(ReportError, lambda error: answer(Problem(error.reason, error.why)))
+    app.register_error_handler(StoreError, _store)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(Exception, other)
+
+
+def _store(error: StoreError) -> Response:
+    log.error("%s", error)
+    return answer(Problem(Reason.STORE_UNAVAILABLE, "the store cannot be used now"))
+
+
+def _http(error: HTTPException) -> Response:
+    status = error.code or 500
+    reason = Reason.NO_SUCH_PAGE if status < 500 else Reason.INTERNAL
+    return answer(Problem(reason, error.description or "", status))

@@ -1,0 +1,140 @@
+"""The collector's pages. What a report goes through is in intake.py."""
+
+from __future__ import annotations
+
+import hmac
+
+from flask import Blueprint, Response, current_app, jsonify, request
+
+from encoders.errors import Reason, ReportError
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_aggregator.collector.intake import DUPLICATE, RECORDED, Intake
+from ldp_aggregator.collector.metrics import render_metrics
+from ldp_aggregator.collector.problems import Problem
+from ldp_aggregator.collector.settings import Service
+from ldp_aggregator.snapshot import take_snapshot
+
+pages = Blueprint("collector", __name__)
+
+
+def service() -> Service:
+    """Return what this application serves."""
+    current: Service = current_app.extensions["ldp"]
+    return current
+
+
+# -- for devices ------------------------------------------------------------------------------
+
+
+@pages.get("/v1/surveys")
+def surveys() -> Response:
+    """List the surveys."""
+    plans = service().plans
+    return jsonify(surveys=[{"id": plan.id, "digest": plan.digest} for plan in plans.values()])
+
+
+@pages.get("/v1/surveys/<survey>")
+def plan(survey: str) -> Response:
+    """Send a survey's plan; its digest is the ETag."""
+    plan = _plan(survey)
+    response = Response(plan.json, content_type="application/json")
+    response.set_etag(plan.digest)
+    response.make_conditional(request)
+    return response
+
+
+@pages.post("/v1/surveys/<survey>/reports")
+def reports(survey: str) -> Response:
+    """Take one report or many; answer only when they are durable."""
+    intake = Intake(_plan(survey), service().store)
+    try:
+        body = _body()
+    except ReportError as error:
+        intake.reject(error.reason)
+        raise
+    verdicts = intake.take(body)
+    if len(verdicts) == 1:
+        if verdicts[0].error:
+            raise verdicts[0].error
+        return jsonify(status=verdicts[0].status)
+    statuses = [verdict.status for verdict in verdicts]
+    rejected = [
+        {"index": index, "reason": verdict.error.reason}
+        for index, verdict in enumerate(verdicts)
+        if verdict.error
+    ]
+    return jsonify(recorded=statuses.count(RECORDED), duplicate=statuses.count(DUPLICATE), rejected=rejected)
+
+
+def _plan(survey: str) -> Plan:
+    plans = service().plans
+    if survey not in plans:
+        raise Problem(Reason.UNKNOWN_SURVEY, "this collector has no such survey; GET /v1/surveys lists them")
+    return plans[survey]
+
+
+def _body() -> bytes:
+    """Read the whole body, whose length must be stated: a server may cut a chunked one short unnoticed."""
+    if request.mimetype != MEDIA_TYPE:
+        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"reports come as {MEDIA_TYPE}")
+    length = request.content_length
+    if length is None or "HTTP_TRANSFER_ENCODING" in request.environ:
+        raise ReportError(Reason.LENGTH_REQUIRED, "send a Content-Length and no Transfer-Encoding")
+    if length > service().max_body:
+        raise ReportError(Reason.TOO_LARGE, f"a body has at most {service().max_body} bytes")
+    body = request.get_data(cache=False)
+    if len(body) != length:
+        raise ReportError(Reason.MALFORMED, "the body is shorter than its Content-Length")
+    return body
+
+
+# -- for the operator -------------------------------------------------------------------------
+
+
+@pages.get("/v1/surveys/<survey>/snapshot")
+def snapshot(survey: str) -> Response:
+    """Send everything training needs."""
+    _require_operator()
+    return Response(
+        take_snapshot(service().store, _plan(survey).id).to_json(), content_type="application/json"
+    )
+
+
+@pages.get("/v1/surveys/<survey>/estimates")
+def estimates(survey: str) -> Response:
+    """Send the estimates so far, with their standard errors."""
+    _require_operator()
+    from ldp_aggregator.estimation import estimate_snapshot  # late: devices' requests never need it
+
+    return jsonify(estimate_snapshot(take_snapshot(service().store, _plan(survey).id)).as_dict())
+
+
+def _require_operator() -> None:
+    token = service().operator_token
+    if not token:
+        raise Problem(
+            Reason.NOT_AUTHORISED, "the operator has set no LDP_OPERATOR_TOKEN, so this page is closed"
+        )
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    if not hmac.compare_digest(given.encode(), token.encode()):
+        raise Problem(Reason.NOT_AUTHORISED, "send the operator's token: Authorization: Bearer ...", 401)
+
+
+@pages.get("/livez")
+def livez() -> Response:
+    """Answer while the process lives."""
+    return jsonify(status="live")
+
+
+@pages.get("/readyz")
+def readyz() -> Response:
+    """Answer 200 if a report could be counted now, else 503."""
+    service().store.ready()
+    return jsonify(status="ready")
+
+
+@pages.get("/metrics")
+def metrics() -> Response:
+    """Send Prometheus metrics, read from the store so that all workers say the same."""
+    return Response(render_metrics(service().store), content_type="text/plain; version=0.0.4; charset=utf-8")

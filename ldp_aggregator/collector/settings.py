@@ -1,0 +1,33 @@
+"""What one collector serves, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from encoders.survey import Plan
+from ldp_aggregator.stores import Store
+
+MAX_BODY_BYTES = 4 << 20
+TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the application is made of.
+
+    Attributes
+    ----------
+    store : Store
+    plans : mapping of survey id to Plan
+        Those in the store when the application was made.
+    operator_token : str or None
+        None closes the operator's pages.
+    max_body : int
+        Bytes of one request's body at most.
+    """
+
+    store: Store
+    plans: Mapping[str, Plan]
+    operator_token: str | None
+    max_body: int

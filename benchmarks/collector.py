@@ -1,0 +1,58 @@
+"""Collecting, over HTTP: what counting costs beside answering, and what one body for many reports saves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.load import send, spell
+from benchmarks.measure import Row, Timer, compare, each, gain
+from benchmarks.servers import collector, redis_server, survey
+from encoders.randomness import SystemEntropy
+from encoders.report import ID_BYTES, Report, pack
+
+CONNECTIONS = 4
+SINGLES = 400
+BODIES, BODY = 8, 1_000
+REPEATS = 11
+
+
+def rows() -> Iterator[Row]:
+    """Yield one row per goal, or none where there is no redis-server."""
+    if not shutil.which("redis-server"):
+        print("collector: needs redis-server, which is not installed")
+        return
+    with redis_server() as redis, collector(redis) as counting, collector("none") as answering:
+        singles, bodies = Posts(counting, SINGLES, 1), Posts(counting, BODIES, BODY)
+        peer = {"decode and answer only": Posts(answering, SINGLES, 1).timer()}
+        yield compare("one report, into Redis, per post", singles.timer(), peer, gain(0.5), REPEATS)
+        peer = {"one report per post": singles.timer()}
+        yield compare("1,000 reports a body, Redis, per report", bodies.timer(), peer, gain(75), REPEATS)
+
+
+class Posts:
+    """Fresh posts to one server: `count` bodies of `reports` reports each."""
+
+    def __init__(self, url: str, count: int, reports: int) -> None:
+        self._url, self._count, self._reports = url, count, reports
+
+    def timer(self) -> Timer:
+        """Time the sending alone; the reports are made before, new ones in every round."""
+
+        def timed() -> float:
+            requests = spell(self._url, [b"".join(reports(self._reports)) for _ in range(self._count)])
+            return each(lambda: send(self._url, requests, CONNECTIONS), self._count * self._reports)()
+
+        return timed
+
+
+def reports(count: int) -> Iterator[bytes]:
+    """Yield reports of random people, each on a question drawn as a device draws it."""
+    plan, entropy = survey(), SystemEntropy()
+    digest, values = bytes.fromhex(plan.digest), np.random.default_rng()
+    for _ in range(count):
+        question = plan.draw(entropy)
+        payload = question.mechanism.perturb(int(values.integers(question.domain)), entropy)
+        yield pack(Report(digest, question.index, entropy.take(ID_BYTES), payload))

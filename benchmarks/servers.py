@@ -1,0 +1,91 @@
+"""The servers that benchmarks.collector posts to: Redis, and our collector with and without it.
+
+`python -m benchmarks.servers STORE` serves the survey below, on a store's URL, or on "none": the same
+application decodes, checks and answers, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.server import serve
+from ldp_aggregator.stores import Int64Array, MemoryStore, Store, open_store
+
+SIZES = (2, 3, 4, 8, 16, 32)
+"""Numbers of values of the survey's features; each is asked together with a label of two."""
+
+_HEAD = '[survey]\nid = "bench"\nepsilon = 1.0\n[label]\nname = "label"\nvalues = ["yes", "no"]\n'
+
+
+@functools.cache
+def survey() -> Plan:
+    """Return the plan that all the servers serve."""
+    features = [f"[features.f{size}]\nvalues = {[str(value) for value in range(size)]}\n" for size in SIZES]
+    return read_survey(_HEAD + "".join(features)).compile()
+
+
+class NoStore(MemoryStore):
+    """Keeps a survey's plan and forgets every report."""
+
+    def record(
+        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
+    ) -> dict[bytes, bytes]:
+        return {}
+
+
+@contextmanager
+def redis_server() -> Iterator[str]:
+    """Run a Redis of our own with its usual settings, and yield its URL."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "redis.sock")
+        options = {"--port": "0", "--unixsocket": str(path), "--dir": directory, "--logfile": "redis.log"}
+        with _running(["redis-server", *(word for option in options.items() for word in option)]):
+            while not path.exists():
+                time.sleep(0.01)
+            yield f"unix://{path}"
+
+
+@contextmanager
+def collector(store: str) -> Iterator[str]:
+    """Run the collector on a store, one worker, and yield the URL that takes its survey's reports."""
+    with _running([sys.executable, "-m", "benchmarks.servers", store]) as server:
+        assert server.stdout is not None
+        yield f"{server.stdout.readline().strip()}/v1/surveys/{survey().id}/reports"
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _open(url: str) -> Store:
+    store = NoStore() if url == "none" else open_store(url)
+    store.publish(survey().id, survey().json)
+    return store
+
+
+def main(store: str) -> None:
+    serve(
+        lambda: create_app(_open(store)),
+        bind="127.0.0.1:0",
+        workers=1,
+        threads=4,
+        announce=lambda addresses: print(addresses[0], flush=True),
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,47 @@
+"""The aggregator: collects reports, estimates from totals, trains and predicts.
+
+The names below load on first use, so that a collector runs without scikit-learn.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ldp_aggregator.estimation import Estimates, estimate_snapshot
+    from ldp_aggregator.models import ModelError, NaiveBayes, load_model
+    from ldp_aggregator.simulation import Simulation, simulate
+    from ldp_aggregator.snapshot import Snapshot
+
+__all__ = [
+    "Estimates",
+    "ModelError",
+    "NaiveBayes",
+    "Simulation",
+    "Snapshot",
+    "estimate_snapshot",
+    "load_model",
+    "simulate",
+]
+
+_HOMES = {
+    "Estimates": "estimation",
+    "ModelError": "models",
+    "NaiveBayes": "models",
+    "Simulation": "simulation",
+    "Snapshot": "snapshot",
+    "estimate_snapshot": "estimation",
+    "load_model": "models",
+    "simulate": "simulation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,51 @@
+"""ldp-predict: label the rows of a CSV file with a trained model."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from encoders.errors import LdpError
+from ldp_aggregator.csv_rows import read_rows
+from ldp_aggregator.models.model_file import load_model
+
+_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("model", type=_PATH)
+@click.argument("rows", type=_PATH)
+@click.option("-o", "--output", type=_PATH, help="Where to write; standard output by default.")
+def main(model: Path, rows: Path, output: Path | None) -> None:
+    """Predict the label of every row of ROWS (a .csv file) with MODEL (from ldp-train).
+
+    Prints CSV: the label, and one column of probability per label. Columns of ROWS that the model
+    does not know are ignored.
+    """
+    try:
+        classifier = load_model(model)
+        columns = read_rows(rows, classifier.plan_.features)
+        probabilities = classifier.predict_proba(columns)
+        labels = classifier.classes_[probabilities.argmax(axis=1)]
+        with _open(output) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([classifier.plan_.label.name, *(f"P({label})" for label in classifier.classes_)])
+            for label, row in zip(labels, probabilities.tolist(), strict=True):
+                writer.writerow([label, *(f"{each:.6g}" for each in row)])
+    except (LdpError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _open(output: Path | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    with output.open("w", encoding="utf-8", newline="") as file:
+        yield file

@@ -1,0 +1,85 @@
+"""ldp-train: from collected totals to a model file."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import click
+
+from encoders.errors import LdpError
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.estimation import ESTIMATORS, Estimates, FeatureEstimate, estimate_snapshot
+from ldp_aggregator.models.model_file import save_model
+from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
+
+_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("-o", "--output", type=_PATH, required=True, help="The model file to write.")
+@click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
+@click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
+@click.option("--survey", "survey_id", help="Which survey to read from a store that holds several.")
+def main(
+    sources: tuple[str, ...], output: Path, estimator: str, plan_file: Path | None, survey_id: str | None
+) -> None:
+    """Train a Naive Bayes model on the reports of one survey.
+
+    A SOURCE is a collector's URL (http://host:8000/v1/surveys/ID, with the operator's token in
+    LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or a file of
+    raw reports (with --plan). Several sources of one plan are added up; do not name the same reports
+    twice.
+    """
+    try:
+        plan = read_plan(plan_file) if plan_file else None
+        token = os.environ.get(TOKEN_VARIABLE)
+        snapshot = read_sources(sources, plan=plan, survey=survey_id, token=token)
+        estimates = estimate_snapshot(snapshot, estimator)
+        save_model(output, snapshot, estimates)
+    except (LdpError, OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(summary(estimates, snapshot))
+    click.echo(f"\nwrote {output}")
+
+
+def read_plan(path: Path) -> Plan:
+    """Read an authored survey or a compiled plan; the first character tells which."""
+    data = path.read_bytes()
+    if data.lstrip().startswith(b"{"):
+        return Plan.from_json(data.strip())
+    return read_survey(data.decode("utf-8")).compile()
+
+
+def summary(estimates: Estimates, snapshot: Snapshot) -> str:
+    """Return what an operator should see at once: reports per question, the prior, warnings."""
+    lines = [f"{estimates.survey}: {estimates.reports} reports, epsilon {snapshot.plan.epsilon}", ""]
+    width = max(len(name) for name in [estimates.label, *(feature.name for feature in estimates.features)])
+    if estimates.label_n is not None:
+        lines.append(f"  {estimates.label:<{width}}  {estimates.label_n:>8} reports")
+    lines += [_asked(feature, width) for feature in estimates.features]
+    lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
+    if snapshot.rejections:
+        counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
+        lines += ["", f"rejected: {counted}"]
+    lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
+    return "\n".join(lines)
+
+
+def _asked(feature: FeatureEstimate, width: int) -> str:
+    if feature.mechanism is None:
+        return f"  {feature.name:<{width}}  not asked"
+    return f"  {feature.name:<{width}}  {feature.n:>8} reports  {feature.mechanism}"
+
+
+def _prior(estimates: Estimates) -> list[str]:
+    figure = estimates.raw_prior
+    width = max(len(name) for name in estimates.classes)
+    shown = [f"{value:.4f}" if math.isfinite(value) else "unknown" for value in figure.value]
+    return [
+        f"  {name:<{width}}  {shown[c]:>7}  [{figure.low[c]:.4f}, {figure.high[c]:.4f}]"
+        for c, name in enumerate(estimates.classes)
+    ]

@@ -1,0 +1,104 @@
+"""Figures for people: an estimate with its standard error and a 95% interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.frequencies import Frequencies
+
+Z95 = 1.959963984540054
+"""Half the width of a 95% interval, in standard errors."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Estimated probabilities, each with its standard error and 95% interval; arrays of one shape.
+
+    Attributes
+    ----------
+    value : array
+        Nearly unbiased, so possibly outside [0, 1]; NaN where nothing is known.
+    stderr : array
+        Infinite where nothing is known.
+    low, high : array
+        The 95% interval, cut to [0, 1].
+    """
+
+    value: FloatArray
+    stderr: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def around(cls, value: FloatArray, stderr: FloatArray) -> Figure:
+        """Return the figure whose interval is value +- 1.96 standard errors."""
+        known = np.isfinite(value) & np.isfinite(stderr)
+        reach = np.where(known, Z95 * stderr, 1.0)
+        middle = np.where(known, value, 0.5)
+        return cls(value, stderr, np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return nested lists for JSON; what is unknown or infinite becomes None."""
+        fields = {"value": self.value, "stderr": self.stderr, "low": self.low, "high": self.high}
+        return {name: jsonable(array) for name, array in fields.items()}
+
+
+def jsonable(array: FloatArray) -> list[Any]:
+    """Return an array as nested lists, with None for whatever is not finite."""
+    plain = array.astype(object)
+    plain[~np.isfinite(array)] = None
+    nested: list[Any] = plain.tolist()
+    return nested
+
+
+def unknown(shape: tuple[int, ...]) -> Figure:
+    """Return the figure of something nobody was asked."""
+    return Figure.around(np.full(shape, math.nan), np.full(shape, math.inf))
+
+
+def frequency_figure(estimated: Frequencies, k: int) -> Figure:
+    """Return the frequencies of a coupled question as an (A, k) figure: P(value, label)."""
+    return Figure.around(estimated.raw.reshape(-1, k), estimated.stderr.reshape(-1, k))
+
+
+def conditional_figure(estimated: Frequencies, k: int) -> Figure:
+    """Return P(value | label) as an (A, k) figure.
+
+    The value is the ratio R = F[a, c] / G[c] of 001, section 3.1.2, before any repair of negatives;
+    its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's: all
+    r for which F - r G is within 1.96 of its own standard errors of 0. It holds where the class is so
+    rare that the ratio itself says nothing (then it is [0, 1]), and agrees with the delta method
+    elsewhere.
+    """
+    joint = estimated.raw.reshape(-1, k)
+    if estimated.n == 0:
+        return unknown(joint.shape)
+    mass = np.broadcast_to(joint.sum(axis=0), joint.shape)
+    variance = estimated.noise.variance.reshape(-1, k)
+    with_class, of_class = estimated.noise.against_classes(k)
+    known = mass > 0
+    ratio = np.divide(joint, mass, out=np.full(joint.shape, math.nan), where=known)
+    spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
+    stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
+    low, high = _fieller(joint, mass, variance, with_class, np.broadcast_to(of_class, joint.shape))
+    return Figure(ratio, stderr, low, high)
+
+
+def _fieller(
+    top: FloatArray, bottom: FloatArray, top_var: FloatArray, covariance: FloatArray, bottom_var: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends, cut to [0, 1], of {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}."""
+    square = bottom**2 - Z95**2 * bottom_var
+    middle = top * bottom - Z95**2 * covariance
+    constant = top**2 - Z95**2 * top_var
+    bounded = (square > 0) & (bottom > 0)
+    root = np.sqrt(np.maximum(middle**2 - square * constant, 0.0))
+    divisor = np.where(bounded, square, 1.0)
+    low = np.where(bounded, (middle - root) / divisor, 0.0)
+    high = np.where(bounded, (middle + root) / divisor, 1.0)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -1,0 +1,137 @@
+"""How often each value of one question occurs, and how far off that may be.
+
+The reports of one question add up to a vector of totals; a linear map turns it into unbiased
+frequencies F. Their covariance matrix is known in closed form from the mechanism's moments, so every
+later figure (class totals, ratios) carries a standard error without resampling.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.mechanisms import DE, Mechanism
+from encoders.survey import Question
+from ldp_aggregator.estimation.consistency import FloatArray, project_simplex
+from ldp_aggregator.snapshot import Total
+
+UNIFORM_SHARE = 0.1
+"""Noise is evaluated at .9 simplex(F) + .1/d: never at a frequency of exactly zero."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Covariance of the estimated frequencies: diag(own) + shared 11' + slope (f1' + 1f') - ff'/n.
+
+    A report adds to each cell an amount with mean `on` at the reporter's value and `off` elsewhere.
+    Given the value, two cells are independent (unary, histogram) or bound by a constant sum (direct
+    encoding), so two pair covariances describe each of our mechanisms.
+
+    Attributes
+    ----------
+    frequencies : (d,) array
+        Distribution at which the noise is evaluated.
+    n : int
+        Number of reports.
+    own, variance : (d,) arrays
+        See above; `variance` is the whole diagonal.
+    shared, slope : float
+        See above.
+    """
+
+    frequencies: FloatArray
+    n: int
+    own: FloatArray
+    variance: FloatArray
+    shared: float
+    slope: float
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, frequencies: FloatArray, n: int) -> Noise:
+        """Return the noise of n reports when the truth is `frequencies`."""
+        if n == 0:
+            unknown = np.full(frequencies.shape, math.inf)
+            return cls(frequencies, 0, unknown, unknown, 0.0, 0.0)
+        on_off, off_off = _pair_covariances(mechanism)
+        unit = n * (mechanism.on_mean - mechanism.off_mean) ** 2
+        shared, slope = off_off / unit, (on_off - off_off) / unit
+        variance = np.asarray(mechanism.variance(frequencies), dtype=np.float64) / n
+        own = variance - shared - 2 * slope * frequencies + frequencies**2 / n
+        return cls(frequencies, n, own, variance, shared, slope)
+
+    def against_classes(self, k: int) -> tuple[FloatArray, FloatArray]:
+        """Return Cov(F[a, c], G[c]) as (A, k) and Var(G[c]) as (k,), with G[c] = sum over a of F[a, c]."""
+        cells = self.frequencies.reshape(-1, k)
+        own, size = self.own.reshape(-1, k), len(cells)
+        if self.n == 0:
+            return own, own[0]
+        mass = cells.sum(axis=0)
+        with_class = own + self.shared * size + self.slope * (size * cells + mass) - cells * mass / self.n
+        of_class = own.sum(axis=0) + self.shared * size**2 + 2 * self.slope * size * mass - mass**2 / self.n
+        return with_class, of_class
+
+
+def _pair_covariances(mechanism: Mechanism) -> tuple[float, float]:
+    """Return the covariances of two cells given the value: (its own and another, two others).
+
+    If every report adds the same sum, the covariances with that sum vanish, which fixes both.
+    """
+    if not isinstance(mechanism, DE):
+        return 0.0, 0.0
+    others = mechanism.domain - 1
+    on_off = -mechanism.on_var / others
+    off_off = -(mechanism.off_var + on_off) / (others - 1) if others > 1 else 0.0
+    return on_off, off_off
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """What the reports of one question say.
+
+    Attributes
+    ----------
+    question : Question
+    n : int
+        Number of reports.
+    raw : (d,) array
+        Unbiased frequencies, possibly negative; NaN without reports.
+    noise : Noise
+        Their covariance.
+    """
+
+    question: Question
+    n: int
+    raw: FloatArray
+    noise: Noise
+
+    @property
+    def stderr(self) -> FloatArray:
+        """Standard errors of `raw`; infinite without reports."""
+        return np.sqrt(self.noise.variance)
+
+    @property
+    def mean_variance(self) -> float:
+        """The average of the cells' variances."""
+        return float(self.noise.variance.mean())
+
+
+def estimate_frequencies(question: Question, total: Total) -> Frequencies:
+    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism (001, section 2.2.1).
+
+    Parameters
+    ----------
+    question : Question
+        What was asked, with its mechanism.
+    total : Total
+        Number of reports and the (d,) sums of what they support.
+    """
+    d, n = question.domain, total.n
+    uniform = np.full(d, 1.0 / d)
+    if n == 0:
+        return Frequencies(question, 0, np.full(d, math.nan), Noise.of(question.mechanism, uniform, 0))
+    counts, _ = question.mechanism.estimate(total.cells, n)
+    raw = np.asarray(counts, dtype=np.float64) / n
+    likely = (1 - UNIFORM_SHARE) * project_simplex(raw) + UNIFORM_SHARE * uniform
+    return Frequencies(question, n, raw, Noise.of(question.mechanism, likely, n))

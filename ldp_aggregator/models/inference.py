@@ -1,0 +1,82 @@
+"""A survey guessed from rows in memory, for experiments.
+
+In the field the categories and bounds of a survey are public and written down before anyone is
+asked. Reading them off private rows would leak; here the rows are in the experimenter's hands anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import RowError
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, Survey
+from encoders.survey.authoring import decimal_text, equal_width
+from encoders.survey.features import is_missing, text_of
+from ldp_aggregator.population import read_epsilon
+
+
+def infer_survey(
+    columns: Mapping[str, Any],
+    labels: Sequence[str],
+    *,
+    epsilon: float | str | Decimal = 1,
+    bins: int = 8,
+    mechanism: str = "auto",
+    label_name: str = "class",
+    label_weight: int = 0,
+) -> Survey:
+    """Return a survey that fits the given columns.
+
+    Numbers become `bins` equal-width bins between the least and the greatest, anything else a category
+    per distinct value; where a value is missing, missing is one more category.
+
+    Parameters
+    ----------
+    columns : mapping from feature name to m values
+    labels : sequence of str
+    epsilon, mechanism, label_name
+        Of the survey.
+    bins : int
+    label_weight : int
+        Weight of a label question beside the coupled ones, which weigh 1.
+    """
+    return Survey(
+        id="inferred",
+        epsilon=read_epsilon(epsilon),
+        label=Label(label_name, tuple(labels)),
+        features=tuple(_feature(name, values, bins) for name, values in columns.items()),
+        weights=(label_weight, *(1 for _ in columns)),
+        frequency=mechanism,
+    )
+
+
+def _feature(name: str, column: Any, bins: int) -> Feature:
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    present = [value for value in values if not is_missing(value)]
+    missing = "category" if len(present) < len(values) else "error"
+    if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
+        return BinnedFeature(name, _edges([float(value) for value in present], bins), missing)
+    return CategoricalFeature(name, _texts(name, present), missing)
+
+
+def _edges(numbers: Sequence[float], bins: int) -> tuple[str, ...]:
+    low, high = min(numbers), max(numbers)
+    if math.isfinite(low) and math.isfinite(high):
+        edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins)
+        if len({float(edge) for edge in edges}) == bins + 1:
+            return edges
+    # nothing to tell apart: one bin, which the coupled question turns into one more look at the label
+    return decimal_text(Decimal(repr(low))), decimal_text(Decimal(repr(math.nextafter(low, math.inf))))
+
+
+def _texts(name: str, present: Sequence[Any]) -> tuple[str, ...]:
+    texts = {text_of(value) for value in set(present)}
+    if None in texts:
+        raise RowError(name, "holds something that is neither a number nor a text")
+    return tuple(sorted(text for text in texts if text is not None))

@@ -1,0 +1,175 @@
+"""The model file: canonical JSON that carries its own proof of being whole. Never pickle.
+
+What it holds: the plan and its digest, the privacy spent, every estimate with its errors, what the
+collector rejected, and the probabilities the classifier uses. A checksum over all of it tells a
+truncated or hand-edited file from a good one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from encoders.errors import LdpError, SurveyError
+from encoders.survey import Plan
+from encoders.tables import realised_epsilon
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.models.naive_bayes import NaiveBayes
+from ldp_aggregator.models.scoring import FloatArray
+from ldp_aggregator.snapshot import Snapshot
+
+FORMAT = "ldp-bayes model"
+VERSION = 1
+_SUM_SLACK = 1e-6
+
+
+class ModelError(LdpError):
+    """A model file that cannot be used; says what is wrong with it and what to do."""
+
+
+def save_model(path: str | os.PathLike[str], snapshot: Snapshot, estimates: Estimates) -> None:
+    """Write a model file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Replaced atomically.
+    snapshot : Snapshot
+        What the estimates were made from.
+    estimates : Estimates
+    """
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    partial.write_bytes(dump_model(snapshot, estimates))
+    partial.replace(target)
+
+
+def dump_model(snapshot: Snapshot, estimates: Estimates) -> bytes:
+    """Return the bytes of a model file."""
+    plan = snapshot.plan
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "plan": json.loads(plan.json),
+        "plan_digest": plan.digest,
+        "epsilon": {"nominal": format(plan.epsilon.normalize(), "f"), "realised": _realised(plan)},
+        "rejections": dict(snapshot.rejections),
+        "estimates": estimates.as_dict(),
+    }
+    return _canonical({**content, "checksum": _checksum(content)}) + b"\n"
+
+
+def _realised(plan: Plan) -> dict[str, str]:
+    return {question.name: str(realised_epsilon(question.mechanism.ratio)) for question in plan.questions}
+
+
+def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
+    """Read a model file into a fitted classifier.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read, is no model file, is truncated, was edited by hand, or has
+        another version.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    return parse_model(data, str(path))
+
+
+def parse_model(data: bytes, name: str = "model") -> NaiveBayes:
+    """Turn the bytes of a model file into a fitted classifier; `name` appears in errors."""
+    content = _parse(data, name)
+    if content.get("format") != FORMAT:
+        raise ModelError(f"{name}: this is no model file; ldp-train writes them")
+    if content.get("version") != VERSION:
+        raise ModelError(
+            f"{name}: the file has version {content.get('version')!r}, and only version {VERSION} is "
+            "understood: train again, or use the release that wrote it"
+        )
+    checksum = content.pop("checksum", None)
+    if checksum != _checksum(content):
+        raise ModelError(f"{name}: the checksum does not fit: the file was edited or damaged. {_AGAIN}")
+    try:
+        return _build(content)
+    except (KeyError, TypeError, ValueError, SurveyError) as error:
+        raise ModelError(f"{name}: the content does not fit together ({error}). {_AGAIN}") from error
+
+
+_AGAIN = "Restore the original or run ldp-train again"
+
+
+def _parse(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        content = json.loads(
+            data.decode("utf-8"),
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unique,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelError(
+            f"{name}: not readable ({error}): the file was truncated or edited. {_AGAIN}"
+        ) from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{name}: this is no model file; ldp-train writes them")
+    return content
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"it contains {text}, and every number must be finite")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        _refuse_constant(text)
+    return number
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+def _build(content: dict[str, Any]) -> NaiveBayes:
+    plan = Plan.from_json(_canonical(content["plan"]))
+    if plan.digest != content["plan_digest"]:
+        raise ValueError("the plan does not have the digest it should have")
+    k = len(plan.label.values)
+    estimates = content["estimates"]
+    prior = _distribution(estimates["label"]["smoothed"], (k,), plan.label.name)
+    if len(estimates["features"]) != len(plan.features):
+        raise ValueError("the features are not those of the plan")
+    tables = [
+        _distribution(entry["smoothed"], (feature.size, k), feature.name)
+        for feature, entry in zip(plan.features, estimates["features"], strict=True)
+    ]
+    return NaiveBayes.from_probabilities(plan, prior, tables, estimates)
+
+
+def _distribution(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:
+    """Read probabilities that add up to one along the first axis."""
+    array = np.asarray(nested, dtype=np.float64)
+    good = array.shape == shape and bool((array >= 0).all())
+    if not good or abs(array.sum(axis=0) - 1).max() > _SUM_SLACK:
+        raise ValueError(f"the probabilities of {name} are none")
+    return array
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(_canonical(content)).hexdigest()
+
+
+def _canonical(content: object) -> bytes:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")

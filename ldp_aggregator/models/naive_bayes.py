@@ -1,0 +1,226 @@
+"""Naive Bayes from randomised reports, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from encoders.randomness import FastStream
+from encoders.survey import Plan, Survey
+from encoders.survey.columns import encode_labels, encode_table
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models.inference import infer_survey
+from ldp_aggregator.models.rows import (
+    Columns,
+    as_table,
+    columns_by_name,
+    columns_by_position,
+    is_dicts,
+    is_named,
+)
+from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
+from ldp_aggregator.population import collect
+
+
+class NaiveBayes(ClassifierMixin, BaseEstimator):
+    """Naive Bayes whose probabilities come from reports under local differential privacy (001).
+
+    A fitted one usually comes from :func:`ldp_aggregator.load_model`: real reports, nothing to fit.
+    :meth:`fit` is for people who hold a labelled population and want to know how well the protocol
+    would do: every row becomes a user who sends one randomised report.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget of each user's one report.
+    survey : Survey, optional
+        What to ask. `epsilon`, `bins` and `mechanism` then come from the survey. Without one it is
+        inferred from the rows given to `fit`: categories as they occur, numbers in equal-width bins
+        between the least and the greatest. Those categories and bounds are public in a real survey;
+        taking them from private rows, as inference does, is fine for an experiment only.
+    bins : int, default=8
+        Number of bins of each inferred numeric feature.
+    mechanism : str, default="auto"
+        A frequency oracle, or "auto" for the least variance per question.
+    estimator : {"default", "paper"}, default="default"
+        See :func:`ldp_aggregator.estimation.estimate_snapshot`.
+    random_state : int, RandomState or None
+        Seeds the simulated devices.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+        The labels, sorted.
+    n_features_in_ : int
+    feature_names_in_ : (n,) array of str
+        Where names are known.
+    plan_ : Plan
+        What was asked.
+    estimates_ : dict
+        All estimates with their errors, see :meth:`Estimates.as_dict`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        survey: Survey | None = None,
+        bins: int = 8,
+        mechanism: str = "auto",
+        estimator: str = "default",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.survey = survey
+        self.bins = bins
+        self.mechanism = mechanism
+        self.estimator = estimator
+        self.random_state = random_state
+
+    @classmethod
+    def from_probabilities(
+        cls, plan: Plan, prior: FloatArray, conditionals: Sequence[FloatArray], estimates: dict[str, Any]
+    ) -> Self:
+        """Return a fitted classifier from what a model file holds.
+
+        Parameters
+        ----------
+        plan : Plan
+        prior : (k,) array
+        conditionals : sequence of (A_i, k) arrays
+            P(value | label), one per feature of the plan.
+        estimates : dict
+            Kept as `estimates_`.
+        """
+        model = cls(epsilon=float(plan.epsilon), estimator=estimates["estimator"])
+        names = [feature.name for feature in plan.features]
+        model.n_features_in_ = len(names)
+        model.feature_names_in_ = np.array(names, dtype=object)
+        model._by_name = True
+        model._install(plan, prior, conditionals, np.array(plan.label.values))
+        model.estimates_ = estimates
+        return model
+
+    def _install(
+        self, plan: Plan, prior: FloatArray, conditionals: Sequence[FloatArray], labels: NDArray[Any]
+    ) -> None:
+        # scikit-learn's scorers take the columns of predict_proba to follow sorted labels
+        order = np.argsort(labels)
+        self.plan_ = plan
+        self.classes_ = labels[order]
+        self._tables = Tables.of(prior[order], [table[:, order] for table in conditionals])
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Simulate the whole protocol over a population: one randomised report per row.
+
+        Parameters
+        ----------
+        X : list of dicts, DataFrame or (m, n) array
+        y : (m,) sequence of labels
+
+        Raises
+        ------
+        RowError
+            If a row or label does not fit the given survey.
+        ValueError
+            If there are fewer than two classes, or X and y do not match.
+        """
+        columns, y = self._training_columns(X, y)
+        check_classification_targets(y)
+        labels, label_codes = np.unique(y, return_inverse=True)
+        if self.survey is None:
+            if len(labels) < 2:
+                raise ValueError("a classifier needs at least two classes, and y has only one class")
+            plan = self._infer(columns, labels).compile()
+        else:
+            plan = self.survey.compile()
+            labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
+        seed = check_random_state(self.random_state).randint(2**31)
+        snapshot = collect(plan, encode_table(plan, columns), label_codes, FastStream(seed))
+        estimates = estimate_snapshot(snapshot, self.estimator)
+        self._install(plan, estimates.prior, [feature.smoothed for feature in estimates.features], labels)
+        self.estimates_ = estimates.as_dict()
+        return self
+
+    def _infer(self, columns: Columns, labels: NDArray[Any]) -> Survey:
+        # 001's estimator needs the label question, asked as often as each of the others
+        weight = 1 if self.estimator == "paper" else 0
+        return infer_survey(
+            columns,
+            [str(label) for label in labels],
+            epsilon=self.epsilon,
+            bins=self.bins,
+            mechanism=self.mechanism,
+            label_weight=weight,
+        )
+
+    def _training_columns(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
+        known = [feature.name for feature in self.survey.features] if self.survey else None
+        self._by_name = is_dicts(X) or (known is not None and is_named(X))
+        if self._by_name:
+            names = known or list(X[0])
+            self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+            return columns_by_name(X, names), y
+        X, y = validate_data(self, as_table(X), y, dtype=None, ensure_all_finite="allow-nan")
+        names = known or [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
+        if len(names) != X.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
+        return columns_by_position(X, names), y
+
+    def _encode(self, X: Any) -> IntArray:
+        """Code rows with the survey code that runs on the devices."""
+        check_is_fitted(self)
+        names = [feature.name for feature in self.plan_.features]
+        if is_dicts(X) or (self._by_name and is_named(X)):
+            return encode_table(self.plan_, columns_by_name(X, names))
+        if self._by_name:
+            # an array carries no names to compare, which is no reason for scikit-learn's warning
+            X = check_array(as_table(X), dtype=None, ensure_all_finite="allow-nan")
+            if X.shape[1] != len(names):
+                raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
+        else:
+            X = validate_data(self, as_table(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
+        return encode_table(self.plan_, columns_by_position(X, names))
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log P(label) + sum of log P(value | label), shape (m, k)."""
+        codes = self._encode(X)
+        return self._tables.scores(codes)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log P(label | row), shape (m, k), columns as in `classes_`."""
+        return normalise_logs(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return P(label | row), shape (m, k), columns as in `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label of each row, shape (m,)."""
+        best = np.argmax(self.predict_joint_log_proba(X), axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        # scikit-learn's checks train on a few hundred rows, which a small epsilon drowns in noise
+        tags.classifier_tags.poor_score = self.epsilon < 4
+        return tags

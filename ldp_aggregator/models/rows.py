@@ -1,0 +1,58 @@
+"""Rows as people hold them - dicts, a DataFrame, an array - to one column per feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import RowError
+
+Columns = dict[str, Any]
+"""One sequence or array of m values per name."""
+
+
+def is_named(rows: object) -> bool:
+    """Tell whether rows carry names: a list of dicts, a DataFrame, or a dict of columns."""
+    return hasattr(rows, "columns") or isinstance(rows, Mapping) or is_dicts(rows)
+
+
+def is_dicts(rows: object) -> bool:
+    """Tell whether rows are a list or tuple of mappings."""
+    return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
+
+
+def columns_by_name(rows: Any, names: Sequence[str]) -> Columns:
+    """Pick the named features out of a list of dicts, a DataFrame or a dict of columns; ignore others.
+
+    Raises
+    ------
+    RowError
+        If a feature is absent. A missing value must be given as None, so that a misspelt name
+        cannot pass for one.
+    """
+    if is_dicts(rows):
+        return {name: [_entry(row, name) for row in rows] for name in names}
+    for name in names:
+        if name not in rows:
+            raise RowError(name, "there is no such column")
+    if isinstance(rows, Mapping):
+        return {name: rows[name] for name in names}
+    return {name: rows[name].to_numpy(dtype=object, na_value=None) for name in names}
+
+
+def _entry(row: Mapping[str, Any], name: str) -> Any:
+    if name not in row:
+        raise RowError(name, "is absent; give None for a missing value")
+    return row[name]
+
+
+def columns_by_position(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
+    """Name the columns of an (m, n) array."""
+    return {name: table[:, index] for index, name in enumerate(names)}
+
+
+def as_table(rows: Any) -> Any:
+    """Keep each cell's own type when rows are lists: numpy would turn [["a", 1]] into strings."""
+    return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows

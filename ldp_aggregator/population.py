@@ -1,0 +1,87 @@
+"""A whole population in memory: every user answers one question, as the devices would.
+
+The same plan, the same mechanisms and the same integers as in the field; only the network, the
+journal and the system's entropy are left out.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.errors import SurveyError
+from encoders.randomness import RandomSource
+from encoders.survey import Plan, Question
+from encoders.survey.questions import thresholds
+from encoders.tables import MAX_EPSILON
+from ldp_aggregator.snapshot import Snapshot, Total
+
+IntArray = NDArray[np.int64]
+
+
+def read_epsilon(value: float | str | Decimal) -> Decimal:
+    """Return an epsilon as the decimal it is written as.
+
+    Raises
+    ------
+    SurveyError
+        Unless it is above 0 and at most what a survey may spend.
+    """
+    try:
+        epsilon = Decimal(str(value))
+    except InvalidOperation:
+        epsilon = Decimal("NaN")
+    if not (epsilon.is_finite() and 0 < epsilon <= MAX_EPSILON):
+        raise SurveyError(f"needs a number above 0 and at most {MAX_EPSILON}", "epsilon")
+    return epsilon
+
+
+def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
+    """Return the index of the question each of `count` users is asked, as :meth:`Plan.draw` draws it."""
+    limits = np.array(thresholds([question.weight for question in plan.questions]), dtype=np.uint64)
+    return np.searchsorted(limits, np.frombuffer(rng.take(8 * count), "<u8"), side="right")
+
+
+def collect(
+    plan: Plan, codes: IntArray, labels: IntArray, rng: RandomSource, users: IntArray | None = None
+) -> Snapshot:
+    """Return the totals after each of m users has sent one report.
+
+    Parameters
+    ----------
+    plan : Plan
+    codes : (m, n) int array
+        Coded rows, see :func:`encoders.survey.columns.encode_table`.
+    labels : (m,) int array
+        Codes of the labels.
+    rng : RandomSource
+        Draws the questions and runs the devices.
+    users : int array, optional
+        Which rows report; all of them by default.
+    """
+    users = np.arange(len(codes)) if users is None else users
+    drawn = draw_questions(plan, len(users), rng)
+    order = users[np.argsort(drawn, kind="stable")]
+    ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))
+    groups = np.split(order, ends[:-1])
+    k = len(plan.label.values)
+    totals = {
+        question.key: _tally(question, _values(question, codes, labels, asked, k), rng)
+        for question, asked in zip(plan.questions, groups, strict=True)
+    }
+    return Snapshot(plan, totals, {})
+
+
+def _values(question: Question, codes: IntArray, labels: IntArray, users: IntArray, k: int) -> IntArray:
+    """Return each user's answer: the label, or value and label as one index a k + c (001, section 3.1.2)."""
+    own = labels[users]
+    return own if question.feature_index is None else codes[users, question.feature_index] * k + own
+
+
+def _tally(question: Question, values: IntArray, rng: RandomSource) -> Total:
+    mechanism = question.mechanism
+    if not len(values):
+        return Total(0, np.zeros(question.domain, dtype=np.int64))
+    return Total(len(values), mechanism.tally(mechanism.perturb_many(values, rng)))

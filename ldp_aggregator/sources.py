@@ -1,0 +1,187 @@
+"""Where totals come from: a collector, a store, a snapshot file, or files of raw reports.
+
+Whatever the source, the result is a snapshot, and snapshots of one plan add up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import reduce
+from http.client import HTTPException
+from operator import add
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from encoders.errors import LdpError, Reason, ReportError
+from encoders.survey import Plan
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.stores import MemoryStore, Store, open_store
+
+TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
+_TIMEOUT_SECONDS = 60
+_EXPLANATION_BYTES = 4096
+
+
+class SourceError(LdpError):
+    """A source that yields no totals; says what to do about it."""
+
+
+def read_sources(
+    sources: Sequence[str], *, plan: Plan | None = None, survey: str | None = None, token: str | None = None
+) -> Snapshot:
+    """Read every source and add up what they hold.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
+        paths of snapshots and of files of concatenated reports. Reports are counted once across all
+        files of reports; between other sources nothing tells one report from another.
+    plan : Plan, optional
+        What the files of reports answer; other sources bring their own, which must be this one.
+    survey : str, optional
+        Which survey of a store to read, if it holds several.
+    token : str, optional
+        The operator's, for collectors.
+
+    Raises
+    ------
+    SourceError
+        If a source cannot be read, is named twice, or needs a plan, survey or token that is not given.
+    SnapshotError
+        If a snapshot is damaged, or two sources have different plans.
+    """
+    twice = sorted({source for source in sources if sources.count(source) > 1})
+    if twice:
+        raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
+    reports = [source for source in sources if _is_reports(source)]
+    snapshots = [_read(source, survey, token) for source in sources if source not in reports]
+    if reports:
+        snapshots.append(read_reports(reports, plan))
+    total = reduce(add, snapshots)
+    if plan is not None and plan != total.plan:
+        raise SourceError("the sources do not answer the plan that was given")
+    return total
+
+
+def _is_reports(source: str) -> bool:
+    """Tell a file of reports from a snapshot: JSON starts with a brace, a report never does."""
+    if "://" in source:
+        return False
+    try:
+        with open(source, "rb") as file:
+            return file.read(1) != b"{"
+    except OSError as error:
+        raise SourceError(f"{source}: cannot be read: {error.strerror}") from error
+
+
+def _read(source: str, survey: str | None, token: str | None) -> Snapshot:
+    if source.startswith(("http://", "https://")):
+        return read_collector(source, token)
+    if "://" in source:
+        return read_store(source, survey)
+    return Snapshot.from_json(Path(source).read_bytes())
+
+
+def read_store(url: str, survey: str | None = None) -> Snapshot:
+    """Read one survey's totals from a store.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file, or several surveys and none is named.
+    StoreError
+        If the store cannot be used or lacks the survey.
+    """
+    parts = urlsplit(url)
+    # opening would create an empty store where the name is misspelt
+    if parts.scheme == "sqlite" and not Path(url.removeprefix("sqlite:///")).is_file():
+        raise SourceError(f"{url}: there is no such file")
+    store = open_store(url)
+    try:
+        return take_snapshot(store, survey or _only_survey(store))
+    finally:
+        store.close()
+
+
+def _only_survey(store: Store) -> str:
+    held = sorted(store.plans())
+    if len(held) == 1:
+        return held[0]
+    if not held:
+        raise SourceError("the store holds no survey yet")
+    raise SourceError(f"the store holds several surveys, choose one with --survey: {', '.join(held)}")
+
+
+def read_reports(paths: Sequence[str], plan: Plan | None) -> Snapshot:
+    """Count the reports of files exactly as a collector would: checked, and each once.
+
+    Raises
+    ------
+    SourceError
+        Without a plan, or if a file cannot be cut into reports. Single bad reports are counted as
+        rejections instead.
+    """
+    if plan is None:
+        raise SourceError(f"{paths[0]}: raw reports need the survey or plan that they answer (--plan)")
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    intake = Intake(plan, store)
+    for path in paths:
+        try:
+            verdicts = intake.take(Path(path).read_bytes())
+        except ReportError as error:
+            raise SourceError(f"{path}: neither a snapshot nor a file of reports ({error})") from error
+        if all(verdict.error and verdict.error.reason is Reason.MALFORMED for verdict in verdicts):
+            raise SourceError(f"{path}: neither a snapshot nor a file of reports")
+    return take_snapshot(store, plan.id)
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows nothing: the token is for the host that was named."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def read_collector(url: str, token: str | None) -> Snapshot:
+    """Fetch a survey's snapshot from its collector.
+
+    Parameters
+    ----------
+    url : str
+        ``http://host:8000/v1/surveys/ID``.
+    token : str or None
+        The operator's.
+
+    Raises
+    ------
+    SourceError
+        If the collector is out of reach, refuses, or sends no snapshot.
+    """
+    if not token:
+        raise SourceError(f"{url}: reading a collector needs the operator's token in {TOKEN_VARIABLE}")
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read
+    try:
+        with build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as response:
+            body: bytes = response.read()
+    except HTTPError as error:
+        raise SourceError(f"{url}: the collector refused: {_explain(error)}") from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise SourceError(f"{url}: the collector is out of reach: {error}") from error
+    return Snapshot.from_json(body)
+
+
+def _explain(error: HTTPError) -> str:
+    """Return what a problem document says, or the bare status."""
+    try:
+        problem = json.loads(error.read(_EXPLANATION_BYTES))
+        said = problem.get("detail") or problem.get("title")
+    except (ValueError, AttributeError, OSError, HTTPException):
+        said = None
+    return f"{error.code} {said or error.reason}"

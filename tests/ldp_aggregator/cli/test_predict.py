@@ -1,0 +1,97 @@
+"""ldp-predict on the command line."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator import load_model
+from ldp_aggregator.cli.predict import main
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models import save_model
+from ldp_aggregator.population import collect
+
+SURVEY = """
+[survey]
+id = "tea"
+epsilon = 8.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 2
+missing = "category"
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    plan = read_survey(SURVEY).compile()
+    labels = np.arange(4000) % 2
+    snapshot = collect(plan, np.column_stack([labels, labels]), labels, FastStream(1))
+    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
+    return tmp_path / "model.json"
+
+
+@pytest.fixture
+def run(tmp_path, model):
+    def run(text, *arguments):
+        (tmp_path / "rows.csv").write_text(text)
+        return CliRunner().invoke(main, [str(model), str(tmp_path / "rows.csv"), *map(str, arguments)])
+
+    return run
+
+
+ROWS = "id,hours,tea\n1,2.5,black\n2,11,green\n3,,green\n"
+
+
+def test_every_row_gets_a_label_and_probabilities(run, model):
+    result = run(ROWS)
+    assert result.exit_code == 0
+    head, *rows = csv.reader(io.StringIO(result.stdout))
+    assert head == ["tired", "P(no)", "P(yes)"]
+    assert [row[0] for row in rows] == ["yes", "no", "no"]
+    named = [{"tea": "black", "hours": 2.5}, {"tea": "green", "hours": 11}, {"tea": "green", "hours": None}]
+    shown = np.array([[float(each) for each in row[1:]] for row in rows])
+    np.testing.assert_allclose(shown, load_model(model).predict_proba(named), rtol=1e-5)
+
+
+def test_a_file_may_be_written(run, tmp_path):
+    assert run(ROWS, "-o", tmp_path / "out.csv").stdout == ""
+    assert (tmp_path / "out.csv").read_text() == run(ROWS).stdout
+
+
+def test_no_rows_give_the_header_alone(run):
+    assert run("tea,hours\n").stdout == "tired,P(no),P(yes)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("tea,hours\nblack,1\nsecret,2\n", "tea: row 2: is not one of the survey's values: black, green"),
+        ("tea,hours\nblack,1\nblack,secret\n", "hours: row 2: must be a number"),
+        ("tea,hours\n,1\n", "tea: row 1: is missing"),
+        ("tea\nblack\n", "hours: there is no such column"),
+        ("tea,hours\nblack\n", "row 1 has 1 cells, the header has 2"),
+    ],
+)
+def test_a_bad_row_is_named_without_its_value(run, tmp_path, text, why):
+    result = run(text, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 1
+    assert why in result.stderr
+    assert "secret" not in result.output
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_damaged_model_is_refused(run, model):
+    model.write_bytes(model.read_bytes()[:-20])
+    result = run(ROWS)
+    assert result.exit_code == 1
+    assert "truncated or edited" in result.stderr

@@ -1,0 +1,94 @@
+"""ldp-simulate on the command line."""
+
+import builtins
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ldp_aggregator.cli.simulate import main
+
+SURVEY = """
+[survey]
+id = "tea"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 2
+missing = "category"
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
+    survey.write_text(SURVEY)
+    rows.write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 50 + "green,,no\n" * 10)
+
+    def run(*arguments):
+        return CliRunner().invoke(main, [str(survey), str(rows), *map(str, arguments)])
+
+    return run
+
+
+def test_the_table_shows_every_row_beside_the_yardsticks(run):
+    result = run("--epsilon", "1, 8", "--mechanism", "DE,auto", "--repeats", 2)
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.stdout.splitlines()[3:7]] == [
+        ["1", "DE"],
+        ["1", "auto"],
+        ["8", "DE"],
+        ["8", "auto"],
+    ]
+    assert "non-private Naive Bayes 1.0000, majority class 0." in result.stdout
+
+
+def test_json_is_the_only_thing_printed(run):
+    result = run("--epsilon", "8", "--repeats", 2, "--estimator", "paper", "--seed", 3, "--json")
+    said = json.loads(result.stdout)
+    assert set(said) == {"rows", "non_private", "majority"}
+    assert said["rows"][0]["estimator"] == "paper"
+    assert said["rows"][0]["accuracy"] > 0.8
+
+
+def test_a_picture_is_drawn(run, tmp_path):
+    assert run("--epsilon", "1,2", "--repeats", 2, "--plot", tmp_path / "out.png").exit_code == 0
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    refused = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.sound")
+    assert refused.exit_code == 1
+    assert "cannot be written" in refused.stderr
+
+
+def test_without_matplotlib_the_extra_is_named(run, tmp_path, monkeypatch):
+    known = builtins.__import__
+
+    def refuse(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return known(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    result = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.png")
+    assert result.exit_code == 1
+    assert 'pip install "ldp-bayes[plot]"' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--epsilon", "much"], "give numbers separated by commas"),
+        (["--epsilon", "0"], "epsilon: needs a number above 0"),
+        (["--epsilon", "1", "--mechanism", "MAGIC"], "choose one of"),
+        (["--epsilon", "1", "--repeats", "0"], "repeats"),
+        ([], "--epsilon"),
+    ],
+)
+def test_mistakes_are_explained(run, arguments, why):
+    result = run(*arguments)
+    assert result.exit_code != 0
+    assert why in result.stderr

@@ -1,0 +1,110 @@
+"""ldp-train on the command line."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.randomness import FastStream
+from encoders.report import Report, pack
+from encoders.survey import read_survey
+from ldp_aggregator import load_model
+from ldp_aggregator.cli.train import main
+from ldp_aggregator.snapshot import Snapshot, Total
+
+SURVEY = """
+[survey]
+id = "tea"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+weight = {weight}
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 2
+weight = 0
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        output = ["-o", str(tmp_path / "model.json")]
+        return CliRunner().invoke(main, [*map(str, arguments), *output])
+
+    return run
+
+
+@pytest.fixture
+def survey(tmp_path):
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY.format(weight=1))
+    return path
+
+
+def write_reports(path, plan, count):
+    rng, stream = np.random.default_rng(1), FastStream(1)
+    packed = []
+    for user in range(count):
+        question = plan.draw(stream)
+        payload = question.mechanism.perturb(question.value((user % 2, 0), user % 2), stream)
+        packed.append(pack(Report(bytes.fromhex(plan.digest), question.index, rng.bytes(16), payload)))
+    path.write_bytes(b"".join([*packed, packed[0]]))
+    return path
+
+
+def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 2000)
+    result = run(reports, "--plan", survey)
+    assert result.exit_code == 0, result.stderr
+    assert "tea: 2000 reports, epsilon 1" in result.stdout
+    assert "P(tired), with 95% intervals" in result.stdout
+    assert "warning: hours: the survey does not ask about it" in result.stdout
+    assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
+
+
+def test_a_compiled_plan_serves_as_well(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    (tmp_path / "plan.json").write_bytes(plan.json)
+    reports = write_reports(tmp_path / "reports", plan, 20)
+    result = run(reports, "--plan", tmp_path / "plan.json", "--estimator", "paper")
+    assert result.exit_code == 0, result.stderr
+    assert load_model(tmp_path / "model.json").estimates_["estimator"] == "paper"
+    assert "mostly noise" in result.stdout
+
+
+def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    totals = {
+        question.key: Total(0, np.zeros(question.domain, dtype=np.int64)) for question in plan.questions
+    }
+    (tmp_path / "snapshot.json").write_bytes(Snapshot(plan, totals, {"malformed": 2}).to_json())
+    result = run(tmp_path / "snapshot.json")
+    assert result.exit_code == 0, result.stderr
+    assert "rejected: 2 malformed" in result.stdout
+    assert "there are no reports yet" in result.stdout
+    assert "unknown  [0.0000, 1.0000]" in result.stdout
+    probabilities = load_model(tmp_path / "model.json").predict_proba([{"tea": "black", "hours": 1}])
+    np.testing.assert_allclose(probabilities, 0.5)
+
+
+def test_mistakes_are_explained(run, survey, tmp_path):
+    (tmp_path / "bad.toml").write_text(SURVEY.format(weight=-1))
+    (tmp_path / "unasked.toml").write_text(SURVEY.format(weight=0))
+    plan = read_survey((tmp_path / "unasked.toml").read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 5)
+    for arguments, why in [
+        ([], "Missing argument"),
+        ([reports], "raw reports need the survey or plan"),
+        ([reports, "--plan", tmp_path / "bad.toml"], "line 8: label.weight"),
+        ([reports, "--plan", tmp_path / "absent.toml"], "absent.toml"),
+        ([reports, "--plan", tmp_path / "unasked.toml", "--estimator", "paper"], "label question"),
+        (["http://localhost:1/v1/surveys/tea"], "LDP_OPERATOR_TOKEN"),
+    ]:
+        result = run(*arguments)
+        assert result.exit_code != 0
+        assert why in result.stderr
+        assert not (tmp_path / "model.json").exists()

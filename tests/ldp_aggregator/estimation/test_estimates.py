@@ -1,0 +1,151 @@
+"""From totals to estimates: the recipes, and what little can be said of little."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import EstimationError, estimate_snapshot
+from ldp_aggregator.estimation.prior import replace_negatives
+from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.population import collect
+from ldp_aggregator.snapshot import Snapshot, Total
+
+# paper 001, Table 1
+CUSTOMERS = """
+young low male yes,young high female yes,medium high male no,old medium male no,old high male no
+old low female yes,medium low female no,medium medium male yes,young low male no,old high female no
+"""
+PAYMENTS = """
+[survey]
+id = "missed-payments"
+epsilon = 16.0
+[label]
+name = "missed"
+values = ["yes", "no"]
+weight = 1
+[features.age]
+values = ["young", "medium", "old"]
+[features.income]
+values = ["low", "medium", "high"]
+[features.gender]
+values = ["male", "female"]
+[mechanism]
+frequency = "{mechanism}"
+"""
+
+
+def customers(plan):
+    rows = [line.split() for line in CUSTOMERS.strip().replace("\n", ",").split(",")]
+    coded = [plan.encode(dict(zip(["age", "income", "gender"], row, strict=False)), row[3]) for row in rows]
+    return np.array([codes for codes, _ in coded]), np.array([label for _, label in coded])
+
+
+@pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE"])
+@pytest.mark.parametrize("estimator", ["default", "paper"])
+def test_the_papers_worked_example(mechanism, estimator):
+    # Tables 1 and 2 ask for a young woman with a medium income: .025 for "missed"; the other product is
+    # .6 (1/6)(1/6)(2/6) = .0056, which the paper misprints as .055, flipping its conclusion
+    plan = read_survey(PAYMENTS.format(mechanism=mechanism)).compile()
+    codes, labels = (np.repeat(array, 20_000, axis=0) for array in customers(plan))
+    estimates = estimate_snapshot(collect(plan, codes, labels, FastStream(1)), estimator)
+    tables = Tables.of(estimates.prior, [feature.smoothed for feature in estimates.features])
+    woman = np.array([plan.encode_row({"age": "young", "income": "medium", "gender": "female"})])
+    products = np.exp(tables.scores(woman))[0]
+    np.testing.assert_allclose(products, [0.025, 0.6 / 108], rtol=0.1)
+    np.testing.assert_allclose(estimates.features[0].smoothed[:, 0], [2 / 4, 1 / 4, 1 / 4], atol=0.015)
+    np.testing.assert_allclose(estimates.features[0].smoothed[:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)
+
+
+def test_exact_totals_give_exact_figures(de_world):
+    snapshot = expected_snapshot(de_world, 10**9)
+    estimates = estimate_snapshot(snapshot)
+    np.testing.assert_allclose(estimates.features[0].frequencies.value, de_world.joint, atol=1e-6)
+    conditionals = de_world.joint / de_world.prior
+    np.testing.assert_allclose(estimates.features[0].conditionals.value, conditionals, atol=1e-4)
+    np.testing.assert_allclose(estimates.prior, de_world.prior, atol=1e-6)
+    np.testing.assert_allclose(estimates.features[1].smoothed, de_world.two / de_world.prior, atol=2e-3)
+
+
+def expected_snapshot(world, n):
+    truths = [world.prior, world.joint.ravel(), world.two.ravel()]
+    totals = {}
+    for question, truth in zip(world.plan.questions, truths, strict=True):
+        mechanism = question.mechanism
+        mean = n * (mechanism.off_mean + truth * (mechanism.on_mean - mechanism.off_mean))
+        totals[question.key] = Total(n, np.rint(mean).astype(np.int64))
+    return Snapshot(world.plan, totals, {})
+
+
+def test_without_reports_every_guess_is_uniform_and_json_stays_valid(world):
+    for estimator in ("default", "paper"):
+        estimates = estimate_snapshot(Snapshot(world.plan, {}, {}), estimator)
+        np.testing.assert_allclose(estimates.prior, 1 / 3)
+        np.testing.assert_allclose(estimates.features[0].smoothed, 1 / 4)
+        said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
+        assert said["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
+        assert said["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
+        assert said["warnings"] == ["there are no reports yet: every figure is a guess"]
+
+
+@pytest.mark.parametrize("users", [1, 2, 5])
+def test_a_handful_of_reports_is_mostly_noise_and_says_so(world, users):
+    for estimator in ("default", "paper"):
+        estimates = estimate_snapshot(world.snapshot(users, seed=3), estimator)
+        assert estimates.reports == users
+        json.dumps(estimates.as_dict(), allow_nan=False)
+        for feature in estimates.features:
+            np.testing.assert_allclose(feature.smoothed.sum(axis=0), 1)
+            assert feature.n == 0 or any(warning.startswith(feature.name) for warning in estimates.warnings)
+
+
+def test_a_feature_that_is_not_asked_cannot_inform():
+    survey = read_survey(PAYMENTS.format(mechanism="DE"))
+    plan = replace(survey, weights=(0, 1, 0, 1)).compile()
+    codes, labels = (np.repeat(array, 500, axis=0) for array in customers(plan))
+    estimates = estimate_snapshot(collect(plan, codes, labels, FastStream(2)))
+    income = estimates.features[1]
+    assert (income.mechanism, income.n) == (None, 0)
+    np.testing.assert_allclose(income.smoothed, 1 / 3)
+    assert np.isinf(income.conditionals.stderr).all()
+    assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
+
+
+def test_the_paper_needs_the_label_question():
+    plan = replace(read_survey(PAYMENTS.format(mechanism="DE")), weights=(0, 1, 1, 1)).compile()
+    with pytest.raises(EstimationError, match=r"give \[label\] a weight of 1"):
+        estimate_snapshot(Snapshot(plan, {}, {}), "paper")
+
+
+def test_an_unknown_estimator_is_named(de_world):
+    with pytest.raises(EstimationError, match="'magic' is not one of default, paper"):
+        estimate_snapshot(Snapshot(de_world.plan, {}, {}), "magic")
+
+
+def test_the_paper_sets_negative_counts_to_one():
+    np.testing.assert_array_equal(replace_negatives(np.array([-3.5, 0.0, 0.2, 7.0])), [1.0, 1.0, 0.2, 7.0])
+
+
+def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
+    snapshot = de_world.snapshot(300, seed=4)
+    estimates = estimate_snapshot(snapshot, "paper")
+    feature = estimates.features[0]
+    counts = replace_negatives(feature.frequencies.value * feature.n)
+    np.testing.assert_allclose(feature.smoothed, counts / counts.sum(axis=0))
+
+
+def test_the_default_adds_one_standard_deviation(de_world):
+    estimates = estimate_snapshot(de_world.snapshot(300, seed=4))
+    feature = estimates.features[0]
+    joint = np.maximum(feature.frequencies.value, 0) + feature.noise
+    np.testing.assert_allclose(feature.smoothed, joint / joint.sum(axis=0))
+
+
+def test_raw_figures_do_not_depend_on_the_estimator(de_world):
+    snapshot = de_world.snapshot(300, seed=4)
+    one, other = (estimate_snapshot(snapshot, name).features[0] for name in ("default", "paper"))
+    np.testing.assert_array_equal(one.frequencies.value, other.frequencies.value)
+    np.testing.assert_array_equal(one.conditionals.low, other.conditionals.low)

@@ -1,0 +1,48 @@
+"""A trained model of two features, one of them numeric with missing values."""
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models.model_file import save_model
+from ldp_aggregator.population import collect
+
+SURVEY = """
+[survey]
+id = "model-tests"
+epsilon = 8.0
+[label]
+name = "asleep"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 3
+missing = "category"
+"""
+
+
+@pytest.fixture(scope="session")
+def snapshot():
+    """Return 20,000 reports: green tea and few hours go with "no"."""
+    rng = np.random.default_rng(5)
+    labels = (rng.random(20_000) < 0.4).astype(np.int64)
+    tea = (rng.random(20_000) < np.where(labels, 0.8, 0.3)).astype(np.int64)
+    hours = np.where(labels, rng.choice(4, 20_000, p=[0.7, 0.1, 0.1, 0.1]), rng.integers(1, 4, 20_000))
+    plan = read_survey(SURVEY).compile()
+    return collect(plan, np.column_stack([tea, hours]), labels, FastStream(6))
+
+
+@pytest.fixture(scope="session")
+def estimates(snapshot):
+    return estimate_snapshot(snapshot)
+
+
+@pytest.fixture
+def model_path(tmp_path, snapshot, estimates):
+    path = tmp_path / "model.json"
+    save_model(path, snapshot, estimates)
+    return path

@@ -1,0 +1,135 @@
+"""A model file survives the disk whole, or is refused with a reason."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from ldp_aggregator import ModelError, load_model
+from ldp_aggregator.models.model_file import dump_model, parse_model, save_model
+
+
+def test_the_file_gives_back_what_was_trained(model_path, estimates):
+    model = load_model(model_path)
+    assert model.plan_.digest == estimates.plan_digest
+    assert model.estimates_ == estimates.as_dict()
+    row = {"tea": "green", "hours": 2.5}
+    # classes_ are sorted: "no", "yes"
+    joint = estimates.prior * estimates.features[0].smoothed[1] * estimates.features[1].smoothed[0]
+    np.testing.assert_allclose(model.predict_proba([row])[0], joint[::-1] / joint.sum())
+
+
+def test_the_file_says_what_it_was_made_from(model_path, snapshot):
+    content = json.loads(model_path.read_bytes())
+    assert content["plan"] == json.loads(snapshot.plan.json)
+    assert content["epsilon"]["nominal"] == "8"
+    assert all(7.99 < float(each) <= 8 for each in content["epsilon"]["realised"].values())
+    assert [feature["n"] for feature in content["estimates"]["features"]] == [
+        snapshot.totals[question.key].n for question in snapshot.plan.questions
+    ]
+    assert content["rejections"] == {}
+
+
+def test_equal_models_are_equal_files(snapshot, estimates):
+    assert dump_model(snapshot, estimates) == dump_model(snapshot, estimates)
+
+
+def test_saving_leaves_nothing_else_behind(tmp_path, snapshot, estimates):
+    save_model(tmp_path / "m.json", snapshot, estimates)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
+
+
+def test_white_space_is_no_edit(model_path):
+    pretty = json.dumps(json.loads(model_path.read_bytes()), indent=2)
+    assert list(parse_model(pretty.encode()).classes_) == ["no", "yes"]
+
+
+def test_an_absent_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"absent\.json: cannot be read"):
+        load_model(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, -2])
+def test_a_truncated_file_is_refused(model_path, keep):
+    with pytest.raises(ModelError, match="truncated or edited"):
+        parse_model(model_path.read_bytes()[:keep])
+
+
+@pytest.mark.parametrize("data", [b"[]", b"7", b'{"format": "else"}', b"{}"])
+def test_other_json_is_no_model(data):
+    with pytest.raises(ModelError, match="no model file"):
+        parse_model(data)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"[" * 100_000, b'{"a": 1, "a": 2}', b"\x80\x04K\x01."])
+def test_what_is_no_json_is_refused(data):
+    with pytest.raises(ModelError, match="not readable"):
+        parse_model(data)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_must_be_finite(model_path, number):
+    data = model_path.read_bytes().replace(b'"reports":20000', b'"reports":' + number.encode())
+    with pytest.raises(ModelError, match="must be finite"):
+        parse_model(data)
+
+
+def test_another_version_is_refused(model_path):
+    with pytest.raises(ModelError, match="version 2, and only version 1"):
+        parse_model(model_path.read_bytes().replace(b'"version":1', b'"version":2'))
+
+
+def test_an_edit_by_hand_is_noticed(model_path):
+    with pytest.raises(ModelError, match="checksum does not fit"):
+        parse_model(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
+
+
+def edit_plan(content):
+    content["plan"]["epsilon"] = "9"
+
+
+def edit_digest(content):
+    content["plan_digest"] = "0" * 64
+
+
+def lose_a_feature(content):
+    content["estimates"]["features"].pop()
+
+
+def lose_the_label(content):
+    del content["estimates"]["label"]
+
+
+def break_a_probability(content):
+    content["estimates"]["label"]["smoothed"] = [0.4, 0.5]
+
+
+def negate_a_probability(content):
+    content["estimates"]["label"]["smoothed"] = [-0.4, 1.4]
+
+
+def reshape_a_table(content):
+    content["estimates"]["features"][0]["smoothed"] = [[1.0], [1.0]]
+
+
+EDITS = [
+    edit_plan,
+    edit_digest,
+    lose_a_feature,
+    lose_the_label,
+    break_a_probability,
+    negate_a_probability,
+    reshape_a_table,
+]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+def test_a_forged_checksum_does_not_hide_nonsense(model_path, edit):
+    content = json.loads(model_path.read_bytes())
+    del content["checksum"]
+    edit(content)
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    content["checksum"] = hashlib.sha256(canonical).hexdigest()
+    with pytest.raises(ModelError, match="does not fit together"):
+        parse_model(json.dumps(content).encode())

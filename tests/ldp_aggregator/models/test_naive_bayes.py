@@ -1,0 +1,156 @@
+"""The classifier, as scikit-learn and as people use it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from encoders.errors import RowError, SurveyError
+from encoders.survey import read_survey
+from ldp_aggregator import NaiveBayes, load_model
+
+ROWS = [
+    {"tea": "green", "hours": 2.5, "unknown": "ignored"},
+    {"tea": "black", "hours": 11, "unknown": ""},
+    {"tea": "black", "hours": None, "unknown": ""},
+]
+
+
+@pytest.fixture
+def model(model_path):
+    return load_model(model_path)
+
+
+@parametrize_with_checks([NaiveBayes(random_state=1), NaiveBayes(epsilon=16, random_state=1)])
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)
+
+
+def test_dicts_frames_and_arrays_give_one_answer(model):
+    frame = pd.DataFrame(ROWS)
+    expected = model.predict_proba(ROWS)
+    np.testing.assert_array_equal(model.predict_proba(frame), expected)
+    np.testing.assert_array_equal(model.predict_proba(frame[["hours", "unknown", "tea"]]), expected)
+    np.testing.assert_array_equal(model.predict_proba(frame[["tea", "hours"]].to_numpy()), expected)
+    np.testing.assert_array_equal(
+        model.predict_proba([["green", 2.5], ["black", 11], ["black", None]]), expected
+    )
+
+
+def test_probabilities_follow_the_classes(model):
+    assert list(model.classes_) == ["no", "yes"]
+    assert list(model.feature_names_in_) == ["tea", "hours"]
+    assert model.n_features_in_ == 2
+    probabilities = model.predict_proba(ROWS)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert list(model.predict(ROWS)) == ["no", "yes", "yes"]
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(ROWS))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(ROWS)), probabilities)
+
+
+def test_rows_are_coded_as_on_a_device(model):
+    with pytest.raises(RowError, match=r"^tea: row 2: is not one of the survey's values: black, green$"):
+        model.predict([ROWS[0], {"tea": "oolong", "hours": 1}])
+    with pytest.raises(RowError, match=r"^hours: row 1: must be a number"):
+        model.predict([{"tea": "green", "hours": "few"}])
+    with pytest.raises(RowError, match=r"^tea: row 1: is missing"):
+        model.predict([{"tea": None, "hours": 1}])
+
+
+def test_an_absent_feature_is_named(model):
+    with pytest.raises(RowError, match=r"^hours: is absent; give None"):
+        model.predict([{"tea": "green"}])
+    with pytest.raises(RowError, match=r"^hours: there is no such column"):
+        model.predict(pd.DataFrame({"tea": ["green"]}))
+    with pytest.raises(ValueError, match="X has 1 features, but the survey has 2"):
+        model.predict(np.array([["green"]]))
+
+
+def test_a_clone_of_a_loaded_model_is_unfitted(model):
+    with pytest.raises(NotFittedError):
+        clone(model).predict(ROWS)
+
+
+def people(count=3000, seed=1):
+    """Return people whose tea and sleep tell whether they are tired."""
+    rng = np.random.default_rng(seed)
+    tired = rng.random(count) < 0.5
+    tea = np.where(rng.random(count) < np.where(tired, 0.9, 0.1), "black", "green")
+    hours = np.where(tired, 5, 8) + rng.normal(size=count)
+    return pd.DataFrame({"tea": tea, "hours": hours}), np.where(tired, "tired", "fresh")
+
+
+def test_fit_simulates_the_protocol_and_cross_validates():
+    rows, labels = people()
+    scores = cross_val_score(NaiveBayes(epsilon=4, random_state=1), rows, labels, cv=3)
+    assert scores.min() > 0.9
+    noisy = cross_val_score(NaiveBayes(epsilon=0.01, random_state=1), rows, labels, cv=3)
+    assert noisy.mean() < scores.mean()
+
+
+def test_fit_takes_dicts_and_labels_that_are_numbers():
+    rows, labels = people()
+    model = NaiveBayes(epsilon=8, random_state=1).fit(rows.to_dict("records"), labels == "tired")
+    assert list(model.classes_) == [False, True]
+    assert list(model.feature_names_in_) == ["tea", "hours"]
+    assert model.score(rows.to_dict("records"), labels == "tired") > 0.9
+
+
+def test_missing_values_become_a_category():
+    rows, labels = people()
+    rows.loc[::5, "hours"] = np.nan
+    rows.loc[::7, "tea"] = None
+    model = NaiveBayes(epsilon=8, random_state=1).fit(rows, labels)
+    assert [feature.missing for feature in model.plan_.features] == ["category", "category"]
+    assert model.score(rows, labels) > 0.8
+
+
+SURVEY = """
+[survey]
+id = "tired"
+epsilon = 8.0
+[label]
+name = "state"
+values = ["tired", "fresh", "dead"]
+[features.hours]
+range = [0, 12]
+bins = 6
+[features.tea]
+values = ["black", "green", "oolong"]
+"""
+
+
+def test_fit_may_follow_a_survey():
+    rows, labels = people()
+    model = NaiveBayes(survey=read_survey(SURVEY), random_state=1).fit(rows, labels)
+    assert list(model.classes_) == ["dead", "fresh", "tired"]
+    assert list(model.feature_names_in_) == ["hours", "tea"]
+    assert model.score(rows, labels) > 0.9
+    assert model.predict_proba(rows)[:, 0].max() < 0.1
+    with pytest.raises(ValueError, match="X has 3 features, but the survey has 2"):
+        model.fit(np.zeros((4, 3)), list(labels[:4]))
+    with pytest.raises(RowError, match=r"^state: row 1: is not one of"):
+        model.fit(rows, ["?"] * len(rows))
+
+
+def test_the_papers_estimator_asks_for_the_label():
+    rows, labels = people()
+    model = NaiveBayes(epsilon=8, estimator="paper", random_state=1).fit(rows, labels)
+    assert [question.kind for question in model.plan_.questions] == ["label", "coupled", "coupled"]
+    assert model.score(rows, labels) > 0.9
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), 1000])
+def test_an_impossible_epsilon_is_refused(epsilon):
+    rows, labels = people(50)
+    with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
+        NaiveBayes(epsilon=epsilon).fit(rows, labels)
+
+
+def test_equal_seeds_give_equal_models():
+    rows, labels = people()
+    one, other = (NaiveBayes(random_state=3).fit(rows, labels).predict_proba(rows) for _ in range(2))
+    np.testing.assert_array_equal(one, other)

@@ -1,0 +1,51 @@
+"""CSV files become columns, or an error that names the place and not the content."""
+
+import pytest
+
+from encoders.errors import RowError
+from encoders.survey import BinnedFeature
+from ldp_aggregator.csv_rows import TableError, read_rows, read_table
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data):
+        path = tmp_path / "rows.csv"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    return write
+
+
+def test_a_table_is_read_in_order(write):
+    path = write('\ufeffb,a\n1,"x, y"\n\n2,\n')
+    assert read_table(path) == {"b": ["1", "2"], "a": ["x, y", ""]}
+    assert list(read_table(path)) == ["b", "a"]
+
+
+def test_numbers_are_read_where_the_survey_has_numbers(write):
+    hours = BinnedFeature("hours", ("0", "6", "12"), "category")
+    columns = read_rows(write("hours,tea\n2.5,7\n,8\n"), [hours, BinnedFeature("absent", ("0", "1"))])
+    assert columns == {"hours": [2.5, None], "tea": ["7", "8"]}
+    with pytest.raises(RowError, match=r"^hours: row 2: must be a number$"):
+        read_rows(write("hours\n1\nsecret\n"), [hours])
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("", "first line must name the columns"),
+        ("a,b,a\n", "two columns are called 'a'"),
+        ("a,b\n1,2\n3\n", "row 2 has 1 cells, the header has 2"),
+        (b"a,b\n\xff,2\n", "no UTF-8 CSV file"),
+        ('a,b\n"1,2\n', "no UTF-8 CSV file"),
+    ],
+)
+def test_what_is_no_table_is_refused(write, data, why):
+    with pytest.raises(TableError, match=why):
+        read_table(write(data))
+
+
+def test_an_absent_file_is_named(tmp_path):
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(tmp_path / "absent.csv")

@@ -1,0 +1,66 @@
+"""A population in memory is the devices' protocol, bit by bit."""
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.population import collect, draw_questions
+
+SURVEY = """
+[survey]
+id = "population-tests"
+epsilon = 1.0
+[label]
+name = "label"
+values = ["a", "b"]
+weight = 3
+[features.x]
+values = ["1", "2", "3"]
+weight = 5
+[features.y]
+values = ["u", "v"]
+[mechanism]
+frequency = "{mechanism}"
+"""
+
+
+@pytest.fixture(params=["DE", "OUE", "SHE"])
+def plan(request):
+    return read_survey(SURVEY.format(mechanism=request.param)).compile()
+
+
+def test_questions_are_drawn_as_on_a_device(plan):
+    many, one = FastStream(1), FastStream(1)
+    assert draw_questions(plan, 200, many).tolist() == [plan.draw(one).index for _ in range(200)]
+
+
+def test_totals_are_those_of_the_same_users_one_by_one(plan):
+    rng = np.random.default_rng(2)
+    codes, labels = (
+        np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)]),
+        rng.integers(0, 2, 300),
+    )
+    snapshot = collect(plan, codes, labels, FastStream(3))
+    stream = FastStream(3)
+    drawn = [plan.draw(stream) for _ in range(300)]
+    for question in plan.questions:
+        users = [user for user, each in enumerate(drawn) if each.index == question.index]
+        truths = [question.value(codes[user].tolist(), int(labels[user])) for user in users]
+        payloads = b"".join(question.mechanism.perturb(truth, stream) for truth in truths)
+        width = question.mechanism.payload_bytes
+        tally = question.mechanism.tally(np.frombuffer(payloads, np.uint8).reshape(-1, width))
+        assert snapshot.totals[question.key].n == len(users)
+        assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
+
+
+def test_only_the_chosen_users_report(plan):
+    codes, labels = np.zeros((50, 2), dtype=np.int64), np.zeros(50, dtype=np.int64)
+    snapshot = collect(plan, codes, labels, FastStream(4), users=np.arange(7))
+    assert sum(total.n for total in snapshot.totals.values()) == 7
+
+
+def test_no_users_make_empty_totals(plan):
+    snapshot = collect(plan, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), FastStream(5))
+    assert {total.n for total in snapshot.totals.values()} == {0}
+    assert not any(total.cells.any() for total in snapshot.totals.values())

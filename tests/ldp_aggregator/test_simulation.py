@@ -1,0 +1,150 @@
+"""A simulation measures the real protocol, the same way twice, beside honest yardsticks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.errors import RowError, SurveyError
+from encoders.survey import read_survey
+from ldp_aggregator import simulate
+from ldp_aggregator.simulation import SimulationError, variant
+
+SURVEY = """
+[survey]
+id = "simulation-tests"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 4
+[features.noise]
+values = ["1", "2", "3"]
+weight = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return read_survey(SURVEY)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(1)
+    tired = rng.random(4000) < 0.6
+    tea = np.where(rng.random(4000) < np.where(tired, 0.85, 0.2), "black", "green")
+    hours = np.where(tired, 4, 9) + 2 * rng.normal(size=4000)
+    noise = rng.integers(1, 4, 4000)
+    return pd.DataFrame(
+        {
+            "tea": tea,
+            "hours": hours,
+            "noise": noise,
+            "tired": np.where(tired, "yes", "no"),
+            "extra": "ignored",
+        }
+    )
+
+
+def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
+    result = simulate(survey, people, epsilons=[0.05, 1, 8], mechanisms=["DE"], repeats=8, seed=1)
+    low, middle, high = (row.accuracy for row in result.rows)
+    assert low < middle < high
+    assert high > result.non_private - 0.01
+    assert result.non_private > result.majority + 0.2
+    assert abs(result.majority - 0.6) < 0.03
+
+
+def test_the_result_has_the_documented_shape(survey, people):
+    result = simulate(survey, people, epsilons=["0.5", 2], mechanisms=["auto", "OUE"], repeats=3)
+    said = json.loads(json.dumps(result.as_dict()))
+    assert list(said) == ["rows", "non_private", "majority"]
+    assert [(row["epsilon"], row["mechanism"]) for row in said["rows"]] == [
+        (0.5, "auto"),
+        (0.5, "OUE"),
+        (2.0, "auto"),
+        (2.0, "OUE"),
+    ]
+    assert set(said["rows"][0]) == {"epsilon", "mechanism", "estimator", "accuracy", "stderr", "repeats"}
+    assert {(row["estimator"], row["repeats"]) for row in said["rows"]} == {("default", 3)}
+
+
+def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
+    one, same, other = (simulate(survey, people, repeats=3, seed=seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+
+
+def test_a_row_does_not_depend_on_the_rows_asked_for_later(survey, people):
+    alone = simulate(survey, people, epsilons=[1], mechanisms=["DE"], repeats=3)
+    among = simulate(survey, people, epsilons=[1, 2], mechanisms=["DE"], repeats=3)
+    assert alone.rows[0] == among.rows[0]
+
+
+def test_one_repeat_has_a_binomial_error(survey, people):
+    row = simulate(survey, people, repeats=1).rows[0]
+    assert row.stderr == pytest.approx((row.accuracy * (1 - row.accuracy) / 800) ** 0.5)
+
+
+def test_dicts_frames_and_columns_are_alike(survey, people):
+    head = people.head(200)
+    results = [
+        simulate(survey, rows, repeats=2) for rows in (head, head.to_dict("records"), head.to_dict("list"))
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+def test_the_label_may_be_called_class(survey, people):
+    renamed = people.rename(columns={"tired": "class"})
+    assert simulate(survey, renamed, repeats=2) == simulate(survey, people, repeats=2)
+    with pytest.raises(SimulationError, match="no column 'tired' to take the label from, nor a \"class\""):
+        simulate(survey, people.drop(columns="tired"))
+
+
+def test_a_missing_column_and_a_bad_row_are_named(survey, people):
+    with pytest.raises(SimulationError, match="no column 'tea'"):
+        simulate(survey, people.drop(columns="tea"))
+    people = people.head(20).copy()
+    people.loc[3, "tea"] = "oolong"
+    with pytest.raises(RowError, match=r"^tea: row 4"):
+        simulate(survey, people)
+
+
+def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
+    paper = variant(survey, 2, "THE", "paper")
+    assert paper.weights == (1, 1, 1, 1)
+    assert paper.frequency == "THE(0.25)"
+    assert variant(survey, 2, "THE", "default").frequency == "THE"
+    assert variant(survey, 2, "OUE", "default").weights == survey.weights == (0, 1, 1, 2)
+    assert paper.compile().questions[0].kind == "label"
+
+
+def test_the_papers_estimator_works_with_every_mechanism(survey, people):
+    mechanisms = ["DE", "SUE", "OUE", "SHE", "THE"]
+    result = simulate(survey, people, epsilons=[6], mechanisms=mechanisms, estimator="paper", repeats=2)
+    assert min(row.accuracy for row in result.rows) > result.majority + 0.1
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "NaN", "x", 1000])
+def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
+    with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
+        simulate(survey, people, epsilons=[epsilon])
+
+
+def test_too_little_to_split_is_refused(survey, people):
+    for rows, repeats in ((people.head(1), 1), (people, 0)):
+        with pytest.raises(SimulationError, match="at least two rows and one repeat"):
+            simulate(survey, rows, repeats=repeats)
+    assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
+
+
+def test_progress_is_told_after_every_repeat(survey, people):
+    steps = []
+    simulate(survey, people.head(50), epsilons=[1, 2], repeats=3, progress=steps.append)
+    assert steps == [1] * 6

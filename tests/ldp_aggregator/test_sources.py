@@ -1,0 +1,212 @@
+"""Totals are the same from wherever they are read, and no report counts twice unnoticed."""
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.report import Report, pack
+from encoders.survey import read_survey
+from ldp_aggregator.snapshot import SnapshotError, take_snapshot
+from ldp_aggregator.sources import SourceError, read_sources
+from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+
+SURVEY = """
+[survey]
+id = "{survey}"
+epsilon = 1.0
+[label]
+name = "label"
+values = ["a", "b"]
+[features.x]
+values = ["1", "2", "3"]
+[features.y]
+values = ["u", "v"]
+"""
+
+
+def make_plan(survey="one"):
+    return read_survey(SURVEY.format(survey=survey)).compile()
+
+
+@pytest.fixture
+def plan():
+    return make_plan()
+
+
+def make_reports(plan, count, seed=1):
+    rng, stream = np.random.default_rng(seed), FastStream(seed)
+    packed = []
+    for _ in range(count):
+        question = plan.draw(stream)
+        payload = question.mechanism.perturb(int(rng.integers(question.domain)), stream)
+        packed.append(pack(Report(bytes.fromhex(plan.digest), question.index, rng.bytes(16), payload)))
+    return packed
+
+
+def count_of(snapshot):
+    return sum(total.n for total in snapshot.totals.values())
+
+
+def fill(store, plan, reports):
+    for question in plan.questions:
+        store.record(plan.id, question.key, {bytes(16): bytes(16)}, np.arange(question.domain))
+    store.reject(plan.id, "malformed", reports)
+
+
+def test_files_of_reports_are_counted_like_the_collectors(plan, tmp_path):
+    first, second = make_reports(plan, 60), make_reports(plan, 40, seed=2)
+    (tmp_path / "a").write_bytes(b"".join(first))
+    (tmp_path / "b").write_bytes(b"".join([*second, *first[:10], *make_reports(make_plan("other"), 3)]))
+    snapshot = read_sources([str(tmp_path / "a"), str(tmp_path / "b")], plan=plan)
+    assert count_of(snapshot) == 100
+    assert dict(snapshot.rejections) == {"wrong-plan": 3}
+    assert snapshot.plan == plan
+
+
+def test_reports_need_their_plan(plan, tmp_path):
+    (tmp_path / "a").write_bytes(make_reports(plan, 1)[0])
+    with pytest.raises(SourceError, match=r"raw reports need the survey or plan .*--plan"):
+        read_sources([str(tmp_path / "a")])
+
+
+@pytest.mark.parametrize("data", [b"", b"\x95\x01", b"PK\x03\x04 not reports", b"\xc1"])
+def test_other_files_are_refused(plan, tmp_path, data):
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(SourceError, match="neither a snapshot nor a file of reports"):
+        read_sources([str(tmp_path / "a")], plan=plan)
+
+
+def test_an_absent_file_is_named(tmp_path):
+    with pytest.raises(SourceError, match="absent: cannot be read"):
+        read_sources([str(tmp_path / "absent")])
+
+
+def test_a_snapshot_file_is_read_and_adds_up_with_others(plan, tmp_path):
+    (tmp_path / "reports").write_bytes(b"".join(make_reports(plan, 50)))
+    alone = read_sources([str(tmp_path / "reports")], plan=plan)
+    (tmp_path / "snapshot.json").write_bytes(alone.to_json())
+    again = read_sources([str(tmp_path / "snapshot.json")])
+    assert again.to_json() == alone.to_json()
+    both = read_sources([str(tmp_path / "snapshot.json"), str(tmp_path / "reports")], plan=plan)
+    assert count_of(both) == 100
+
+
+def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
+    for name in ("one", "two"):
+        other = make_plan(name)
+        store = MemoryStore()
+        store.publish(other.id, other.json)
+        (tmp_path / name).write_bytes(take_snapshot(store, other.id).to_json())
+    with pytest.raises(SnapshotError, match="two different plans"):
+        read_sources([str(tmp_path / "one"), str(tmp_path / "two")])
+    with pytest.raises(SourceError, match="do not answer the plan"):
+        read_sources([str(tmp_path / "two")], plan=plan)
+
+
+def test_a_source_named_twice_is_refused(tmp_path):
+    with pytest.raises(SourceError, match="named twice"):
+        read_sources([str(tmp_path), str(tmp_path)])
+
+
+def test_a_store_is_read_by_its_url(plan, tmp_path):
+    url = f"sqlite:///{tmp_path / 'ldp.db'}"
+    store = open_store(url)
+    store.publish(plan.id, plan.json)
+    fill(store, plan, reports=4)
+    snapshot = read_sources([url])
+    assert count_of(snapshot) == 2
+    assert snapshot.rejections == {"malformed": 4}
+    other = make_plan("two")
+    store.publish(other.id, other.json)
+    store.close()
+    with pytest.raises(SourceError, match="several surveys, choose one with --survey: one, two"):
+        read_sources([url])
+    assert read_sources([url], survey="two").plan == other
+    with pytest.raises(StoreError, match="no survey 'three'"):
+        read_sources([url], survey="three")
+
+
+def test_a_misspelt_store_is_not_created(tmp_path):
+    with pytest.raises(SourceError, match="no such file"):
+        read_sources([f"sqlite:///{tmp_path / 'absent.db'}"])
+    assert not (tmp_path / "absent.db").exists()
+    with pytest.raises(StoreError):
+        read_sources(["ftp://host/ldp"])
+    open_store(f"sqlite:///{tmp_path / 'empty.db'}").close()
+    with pytest.raises(SourceError, match="no survey yet"):
+        read_sources([f"sqlite:///{tmp_path / 'empty.db'}"])
+
+
+@contextmanager
+def collector(status, body, location=None):
+    """Serve one answer on a port of its own; yield its URL and the requests it heard."""
+    heard = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append((self.path, self.headers["Authorization"]))
+            self.send_response(status)
+            if location:
+                self.send_header("Location", location)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1/surveys/one", heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_collector_is_asked_with_the_operators_token(plan):
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    fill(store, plan, reports=1)
+    held = take_snapshot(store, plan.id)
+    with collector(200, held.to_json()) as (url, heard):
+        assert read_sources([url], token="secret").to_json() == held.to_json()
+    assert heard == [("/v1/surveys/one/snapshot", "Bearer secret")]
+
+
+def test_a_collectors_refusal_is_told():
+    problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
+    with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
+        read_sources([url], token="secret")
+    with collector(500, b"<html>") as (url, _), pytest.raises(SourceError, match="500 Internal Server Error"):
+        read_sources([url], token="secret")
+
+
+def test_the_token_goes_nowhere_else():
+    with (
+        collector(200, b"{}") as (elsewhere, heard),
+        collector(302, b"", location=elsewhere) as (url, _),
+        pytest.raises(SourceError, match="302"),
+    ):
+        read_sources([url], token="secret")
+    assert heard == []
+
+
+def test_what_is_no_snapshot_is_refused():
+    with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
+        read_sources([url], token="secret")
+
+
+def test_a_collector_out_of_reach_or_without_a_token_is_told():
+    with collector(200, b"{}") as (url, _):
+        pass
+    with pytest.raises(SourceError, match="out of reach"):
+        read_sources([url], token="secret")
+    with pytest.raises(SourceError, match="needs the operator's token in LDP_OPERATOR_TOKEN"):
+        read_sources([url])

@@ -83,13 +83,15 @@ def split(body: bytes) -> list[bytes]:
     Raises
     ------
     ReportError
-        ``malformed`` if the body is empty, truncated or no sequence of msgpack objects.
+        ``malformed`` if the body is empty, truncated or no sequence of msgpack arrays of five.
     """
     unpacker = msgpack.Unpacker(max_buffer_size=len(body) or 1, **_STRICT)
     unpacker.feed(body)
     reports, start = [], 0
     try:
         while start < len(body):
+            if body[start] != _ARRAY_OF_FIVE:
+                raise ReportError(Reason.MALFORMED, "the body is no sequence of reports")
             unpacker.skip()
             end = unpacker.tell()
             reports.append(body[start:end])
@@ -116,4 +118,5 @@ _STRICT = {
     "max_str_len": 0,
     "max_bin_len": MAX_REPORT_BYTES,
 }
+_ARRAY_OF_FIVE = 0x95
 _TYPES = [int, bytes, int, bytes, bytes]

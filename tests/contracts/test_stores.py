@@ -1,0 +1,205 @@
+"""The contract of every store: atomic, exactly once, for threads and processes, durable where it says so."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from tests.servers import redis_server
+
+SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "memory":
+        yield "memory://"
+    elif request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/store.db"
+    else:
+        with redis_server(tmp_path) as address:
+            yield address
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = open_store(url)
+    yield opened
+    opened.close()
+
+
+def ids(*numbers: int) -> dict[bytes, bytes]:
+    return {number.to_bytes(16, "big"): b"f" * 15 + bytes([number % 256]) for number in numbers}
+
+
+def vector(*cells: int) -> np.ndarray:
+    return np.array(cells, dtype=np.int64)
+
+
+def state(store: Store) -> tuple[int, list[int]] | None:
+    total = store.totals(SURVEY).get(COUNTER)
+    return (total.n, total.cells.tolist()) if total else None
+
+
+def test_new_reports_are_counted(store: Store) -> None:
+    assert store.record(SURVEY, COUNTER, ids(1, 2), vector(1, 0, 1)) == {}
+    assert store.record(SURVEY, COUNTER, ids(3), vector(0, 0, 5)) == {}
+    assert state(store) == (3, [1, 0, 6])
+
+
+def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store: Store) -> None:
+    store.record(SURVEY, COUNTER, ids(1), vector(1, 0))
+    before = state(store)
+    changed = {**ids(2, 3), (1).to_bytes(16, "big"): b"other fingerprnt"}
+    assert store.record(SURVEY, COUNTER, changed, vector(7, 7)) == ids(1)
+    assert state(store) == before
+    assert store.record(SURVEY, COUNTER, ids(2, 3), vector(1, 1)) == {}  # none of them was remembered
+    assert state(store) == (3, [2, 1])
+
+
+def test_counters_of_surveys_and_questions_are_apart(store: Store) -> None:
+    store.record(SURVEY, COUNTER, ids(1), vector(1))
+    store.record(SURVEY, "other", ids(1), vector(2))
+    store.record("diet", COUNTER, ids(1), vector(3))
+    assert {counter: total.cells.tolist() for counter, total in store.totals(SURVEY).items()} == {
+        COUNTER: [1],
+        "other": [2],
+    }
+    assert store.totals("diet")[COUNTER].cells.tolist() == [3]
+    assert store.totals("unknown") == {}
+
+
+def test_integers_are_exact_beyond_floating_point(store: Store) -> None:
+    big = 2**60 + 1
+    store.record(SURVEY, COUNTER, ids(1), vector(big, -big))
+    store.record(SURVEY, COUNTER, ids(2), vector(2, -2))
+    assert state(store) == (2, [big + 2, -big - 2])
+
+
+def test_an_overflow_is_refused_whole(store: Store) -> None:
+    store.record(SURVEY, COUNTER, ids(1), vector(0, 2**62 - 2**20))
+    before = state(store)
+    with pytest.raises(StoreError, match="overflow"):
+        store.record(SURVEY, COUNTER, ids(2), vector(1, 2**62 + 2**61))
+    assert state(store) == before
+    assert store.record(SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
+
+
+def test_a_tally_of_another_length_is_refused_whole(store: Store) -> None:
+    store.record(SURVEY, COUNTER, ids(1), vector(1, 1))
+    with pytest.raises(StoreError, match="cells"):
+        store.record(SURVEY, COUNTER, ids(2), vector(1, 1, 1))
+    assert state(store) == (1, [1, 1])
+    assert store.record(SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
+
+
+def test_a_large_batch_is_one_act(store: Store) -> None:
+    batch = ids(*range(20_000))
+    assert store.record(SURVEY, COUNTER, batch, np.arange(1024)) == {}
+    assert state(store) == (20_000, list(range(1024)))
+    assert store.record(SURVEY, COUNTER, batch, np.arange(1024)) == batch
+
+
+def test_a_plan_is_kept_for_good(store: Store) -> None:
+    store.publish(SURVEY, b"{}")
+    store.publish(SURVEY, b"{}")
+    with pytest.raises(StoreError, match="new id"):
+        store.publish(SURVEY, b'{"changed":1}')
+    store.publish("diet", "\u00e9".encode())
+    assert store.plans() == {SURVEY: b"{}", "diet": "\u00e9".encode()}
+
+
+def test_rejections_are_counted_by_reason(store: Store) -> None:
+    store.reject(SURVEY, "malformed")
+    store.reject(SURVEY, "malformed", 4)
+    store.reject(SURVEY, "wrong-plan")
+    assert store.rejections(SURVEY) == {"malformed": 5, "wrong-plan": 1}
+    assert store.rejections("diet") == {}
+
+
+def test_a_store_in_use_is_ready(store: Store) -> None:
+    store.ready()
+
+
+def test_what_was_recorded_is_there_after_reopening(store: Store, url: str) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("memory forgets, as it says")
+    store.record(SURVEY, COUNTER, ids(1), vector(1, 2))
+    again = open_store(url)
+    assert state(again) == (1, [1, 2])
+    assert again.record(SURVEY, COUNTER, ids(1), vector(1, 2)) == ids(1)
+    again.close()
+
+
+def work(store: Store, numbers: range) -> None:
+    """Record each report by itself, twice; count it if it was new."""
+    for number in (*numbers, *numbers):
+        store.record(SURVEY, COUNTER, ids(number), vector(1, number))
+
+
+def test_threads_count_every_report_once(store: Store) -> None:
+    threads = [threading.Thread(target=work, args=(store, range(50))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert state(store) == (50, [50, sum(range(50))])
+
+
+def work_elsewhere(url: str, numbers: range) -> None:
+    store = open_store(url)
+    work(store, numbers)
+    store.close()
+
+
+def test_processes_count_every_report_once(store: Store, url: str) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("memory belongs to one process")
+    context = multiprocessing.get_context("spawn")
+    workers = [
+        context.Process(target=work_elsewhere, args=(url, range(i * 10, i * 10 + 30))) for i in range(3)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert state(store) == (50, [50, sum(range(50))])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_store_opened_before_a_fork_serves_parent_and_child(store: Store) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("memory belongs to one process")
+    store.record(SURVEY, COUNTER, ids(1), vector(1))
+    child = os.fork()
+    if child == 0:
+        known = store.record(SURVEY, COUNTER, ids(1, 2), vector(2))
+        store.record(SURVEY, COUNTER, ids(2), vector(1))
+        os._exit(0 if known == ids(1) else 1)
+    store.record(SURVEY, COUNTER, ids(3), vector(1))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert state(store) == (3, [3])
+
+
+@pytest.mark.parametrize("bad", ["", "ldp.db", "mysql://x", "sqlite://", "sqlite:///", "redis+what://x"])
+def test_an_unknown_store_is_a_clear_error(bad: str) -> None:
+    with pytest.raises(StoreError, match="sqlite:///"):
+        open_store(bad)
+
+
+def test_a_store_out_of_reach_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "broken.db").write_bytes(b"no database at all, but long enough to look at" * 30)
+    with pytest.raises(StoreError):
+        open_store(f"sqlite:///{tmp_path}/broken.db")
+    with pytest.raises(StoreError):
+        open_store(f"sqlite:///{tmp_path}/nowhere/store.db")
+    with pytest.raises(StoreError):
+        open_store(f"unix://{tmp_path}/nobody.sock").ready()

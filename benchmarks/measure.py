@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Literal
 
 Timer = Callable[[], float]
 """Does the work once and returns the seconds that one unit of it (a report, a post) took."""
@@ -14,13 +15,13 @@ Timer = Callable[[], float]
 
 @dataclass(frozen=True)
 class Goal:
-    """What the ratio has to be. A price is ours/peer, a gain is peer/ours: how many times faster."""
+    """What the ratio has to be: a gain is peer/ours, a price is ours/peer, an extra is ours - peer."""
 
     bound: float
-    kind: str
+    kind: Literal["gain", "price", "extra"]
 
     def ratio(self, ours: float, peer: float) -> float:
-        return peer / ours if self.kind == "gain" else ours - peer if self.kind == "extra" else ours / peer
+        return {"gain": peer / ours, "price": ours / peer, "extra": ours - peer}[self.kind]
 
     def reached(self, ratio: float) -> bool:
         return ratio >= self.bound if self.kind == "gain" else ratio <= self.bound

@@ -48,16 +48,16 @@ def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:
 def _encode(values: Sequence[object], code: Callable[[object], int], name: str) -> NDArray[np.int64]:
     import numpy as np
 
-    memory: dict[object, int] = {}
-    coded = np.empty(len(values), dtype=np.int64)
-    for row, value in enumerate(values.tolist() if hasattr(values, "tolist") else values):
+    # the type belongs to the key: 1, 1.0 and True are equal, but not coded alike
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    cells = list(zip(map(type, plain), plain, strict=True))
+    try:
+        codes = dict.fromkeys(cells, 0)
+    except TypeError:
+        raise RowError(name, "the column holds something that is no single value") from None
+    for cell in codes:
         try:
-            known = memory.get((type(value), value))
-            if known is None:
-                known = memory[type(value), value] = code(value)
-        except TypeError:
-            raise RowError(name, f"row {row + 1}: must be a single value") from None
+            codes[cell] = code(cell[1])
         except RowError as error:
-            raise RowError(name, f"row {row + 1}: {error.why}") from error
-        coded[row] = known
-    return coded
+            raise RowError(name, f"row {cells.index(cell) + 1}: {error.why}") from error
+    return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))

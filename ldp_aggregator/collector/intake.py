@@ -118,23 +118,28 @@ class Intake:
         return report
 
     def _record(self, question: Question, arrivals: Sequence[_Arrival]) -> dict[int, Verdict]:
-        """Count the reports of one question; those whose id is known fall out until none is."""
+        """Count the reports of one question; an id that occurs twice is judged in a later round."""
         verdicts: dict[int, Verdict] = {}
-        first: dict[bytes, _Arrival] = {}
-        for arrival in arrivals:
-            kept = first.setdefault(arrival.report.id, arrival)
-            if kept is not arrival:
-                verdicts[arrival.place] = _again(arrival, kept.mark)
-        while first:
-            marks = {report_id: arrival.mark for report_id, arrival in first.items()}
-            payloads = b"".join(arrival.report.payload for arrival in first.values())
+        while arrivals:
+            batch: dict[bytes, _Arrival] = {}
+            later = [each for each in arrivals if batch.setdefault(each.report.id, each) is not each]
+            verdicts.update(self._record_batch(question, batch))
+            arrivals = later
+        return verdicts
+
+    def _record_batch(self, question: Question, batch: dict[bytes, _Arrival]) -> dict[int, Verdict]:
+        """Count reports of distinct ids: those the store knows fall out until it knows none."""
+        verdicts: dict[int, Verdict] = {}
+        while batch:
+            marks = {report_id: arrival.mark for report_id, arrival in batch.items()}
+            payloads = b"".join(arrival.report.payload for arrival in batch.values())
             known = self._store.record(self._plan.id, question.key, marks, _tally(question, payloads))
             if not known:
                 break
             for report_id, mark in known.items():
-                arrival = first.pop(report_id)
+                arrival = batch.pop(report_id)
                 verdicts[arrival.place] = _again(arrival, mark)
-        return verdicts | {arrival.place: Verdict(RECORDED) for arrival in first.values()}
+        return verdicts | {arrival.place: Verdict(RECORDED) for arrival in batch.values()}
 
     def _count_rejections(self, verdicts: Iterable[Verdict]) -> None:
         reasons = Counter(verdict.error.reason for verdict in verdicts if verdict.error)

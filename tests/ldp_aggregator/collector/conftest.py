@@ -1,0 +1,41 @@
+"""A survey, its reports, and the application over a store in memory."""
+
+from __future__ import annotations
+
+import pytest
+from flask.testing import FlaskClient
+
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.stores import MemoryStore
+
+SURVEY = """
+[survey]
+id = "sleep"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+[features.hours]
+range = [0, 12]
+bins = 19
+"""
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    return read_survey(SURVEY).compile()
+
+
+@pytest.fixture
+def store(plan: Plan) -> MemoryStore:
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    return store
+
+
+@pytest.fixture
+def web(store: MemoryStore) -> FlaskClient:
+    return create_app(store, "the-token", max_body=50_000).test_client()

@@ -1,0 +1,130 @@
+"""The intake: each report judged by itself, counted once, rejected with a reason that is counted."""
+
+from __future__ import annotations
+
+import msgpack
+import numpy as np
+import pytest
+
+from encoders.errors import Reason, ReportError
+from encoders.randomness import SystemEntropy
+from encoders.report import Report, pack
+from encoders.survey import Plan
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.stores import MemoryStore
+
+
+def make(plan: Plan, question: int = 0, value: int = 1, number: int = 0) -> Report:
+    """Make a report as a device would, with an id of our choice."""
+    payload = plan.questions[question].mechanism.perturb(value, SystemEntropy())
+    return Report(bytes.fromhex(plan.digest), question, number.to_bytes(16, "big"), payload)
+
+
+def counted(store: MemoryStore) -> int:
+    return sum(total.n for total in store.totals("sleep").values())
+
+
+def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
+    return [
+        str(verdict.error.reason) if verdict.error else verdict.status
+        for verdict in Intake(plan, store).take(body)
+    ]
+
+
+def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) -> None:
+    sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
+    assert judge(plan, store, b"".join(map(pack, sent))) == ["recorded"] * 100
+    for question in plan.questions:
+        payloads = [report.payload for report in sent if report.question == question.index]
+        matrix = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
+        total = store.totals("sleep")[question.key]
+        assert total.n == len(payloads)
+        assert total.cells.tolist() == question.mechanism.tally(matrix).tolist()
+
+
+def test_the_same_bytes_again_are_duplicates(plan: Plan, store: MemoryStore) -> None:
+    one, two = pack(make(plan, number=1)), pack(make(plan, number=2))
+    assert judge(plan, store, one) == ["recorded"]
+    assert judge(plan, store, one + two + one + two) == ["duplicate", "recorded", "duplicate", "duplicate"]
+    assert counted(store) == 2
+    assert store.rejections("sleep") == {}
+
+
+def test_other_bytes_under_a_used_id_are_refused(plan: Plan, store: MemoryStore) -> None:
+    one, other = pack(make(plan, number=1, value=0)), b""
+    while other in (b"", one):
+        other = pack(make(plan, number=1, value=3))
+    assert judge(plan, store, one) == ["recorded"]
+    assert judge(plan, store, other) == ["id-reused"]
+    fresh = pack(make(plan, number=2))
+    assert judge(plan, store, other + fresh + one) == ["id-reused", "recorded", "duplicate"]
+    assert counted(store) == 2
+    assert store.rejections("sleep") == {"id-reused": 2}
+
+
+def bad_reports(plan: Plan) -> list[tuple[str, bytes, Reason]]:
+    good = make(plan)
+    digest, payload = good.plan_digest, good.payload
+    wide = plan.questions[1].mechanism
+    return [
+        ("another plan", pack(Report(bytes(32), 0, good.id, payload)), Reason.WRONG_PLAN),
+        ("no such question", pack(Report(digest, 2, good.id, payload)), Reason.UNKNOWN_QUESTION),
+        ("index out of range", pack(Report(digest, 0, good.id, b"\x04")), Reason.BAD_PAYLOAD),
+        ("payload too long", pack(Report(digest, 0, good.id, payload + b"\0")), Reason.BAD_PAYLOAD),
+        (
+            "padding bits set",
+            pack(Report(digest, 1, good.id, b"\xff" * wide.payload_bytes)),
+            Reason.BAD_PAYLOAD,
+        ),
+        ("oversized", pack(Report(digest, 0, good.id, bytes(5000))), Reason.TOO_LARGE),
+        ("short id", pack(Report(digest, 0, b"id", payload)), Reason.MALFORMED),
+        ("version 2", msgpack.packb([2, digest, 0, good.id, payload]), Reason.MALFORMED),
+        ("text for bytes", msgpack.packb([1, digest, 0, "x" * 16, payload]), Reason.MALFORMED),
+        ("a boolean index", msgpack.packb([1, digest, False, good.id, payload]), Reason.MALFORMED),
+        ("a nested payload", msgpack.packb([1, digest, 0, good.id, [payload]]), Reason.MALFORMED),
+        ("a map inside", msgpack.packb([1, digest, 0, good.id, {}]), Reason.MALFORMED),
+        ("a long form", pack(good).replace(b"\x01\xc4", b"\xcc\x01\xc4", 1), Reason.MALFORMED),
+    ]
+
+
+def test_every_bad_report_has_its_reason_and_counts_nothing(plan: Plan, store: MemoryStore) -> None:
+    expected: dict[str, int] = {}
+    for name, report, reason in bad_reports(plan):
+        assert judge(plan, store, report) == [reason], name
+        expected[reason] = expected.get(reason, 0) + 1
+    assert counted(store) == 0
+    assert store.rejections("sleep") == expected
+
+
+def test_bad_reports_do_not_stop_the_good_ones_beside_them(plan: Plan, store: MemoryStore) -> None:
+    bad = [report for _, report, _ in bad_reports(plan)]
+    body = b"".join(pack(make(plan, number=number)) + report for number, report in enumerate(bad))
+    verdicts = judge(plan, store, body)
+    assert verdicts[::2] == ["recorded"] * len(bad)
+    assert "recorded" not in verdicts[1::2]
+    assert counted(store) == len(bad)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda body: b"",
+        lambda body: body[:-1],
+        lambda body: body + b"\x95",
+        lambda body: b"not a report",
+        lambda body: b'{"json": 1}',
+        lambda body: b"\x81\x01\x02",
+        lambda body: b"\x82\x01\x02\x01\x03",
+        lambda body: b"\x95" * 3000,
+        lambda body: body + b"\xdf\xff\xff\xff\xff",
+    ],
+)
+def test_a_body_that_cannot_be_cut_counts_nothing_but_one_rejection(
+    plan: Plan, store: MemoryStore, spoil: object
+) -> None:
+    body = pack(make(plan, number=1)) + pack(make(plan, number=2))
+    with pytest.raises(ReportError) as caught:
+        Intake(plan, store).take(spoil(body))  # type: ignore[operator]
+    assert caught.value.reason is Reason.MALFORMED
+    assert counted(store) == 0
+    assert store.rejections("sleep") == {"malformed": 1}

@@ -1,0 +1,139 @@
+"""The collector's pages, without sockets."""
+
+from __future__ import annotations
+
+import pytest
+from flask.testing import FlaskClient
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.stores import MemoryStore, StoreError
+from ldp_client import make_report
+
+REPORTS = "/v1/surveys/sleep/reports"
+ROW = {"age": "old", "hours": 7.5}
+OPERATOR = {"Authorization": "Bearer the-token"}
+
+
+def post(web: FlaskClient, body: bytes, **options: object) -> object:
+    options.setdefault("content_type", MEDIA_TYPE)
+    return web.post(REPORTS, data=body, **options)
+
+
+def test_the_plan_is_sent_as_it_was_hashed(web: FlaskClient, plan: Plan) -> None:
+    answer = web.get("/v1/surveys/sleep")
+    assert answer.data == plan.json
+    assert answer.headers["ETag"] == f'"{plan.digest}"'
+    assert web.get("/v1/surveys/sleep", headers={"If-None-Match": f'"{plan.digest}"'}).status_code == 304
+    assert web.get("/v1/surveys").json == {"surveys": [{"id": "sleep", "digest": plan.digest}]}
+
+
+def test_one_report_gets_its_own_status(web: FlaskClient, plan: Plan) -> None:
+    report = make_report(plan, ROW, "yes")
+    assert (post(web, report).status_code, post(web, report).json) == (200, {"status": "duplicate"})
+    wrong = post(web, report.replace(bytes.fromhex(plan.digest), bytes(32)))
+    assert (wrong.status_code, wrong.json["reason"], wrong.json["retryable"]) == (409, "wrong-plan", False)
+    assert wrong.content_type == "application/problem+json"
+
+
+def test_many_reports_get_a_count_and_their_rejections(web: FlaskClient, plan: Plan) -> None:
+    one, two = make_report(plan, ROW, "yes"), make_report(plan, ROW, "no")
+    bad = one.replace(bytes.fromhex(plan.digest), bytes(32))
+    assert post(web, one + bad + two + one).json == {
+        "recorded": 2,
+        "duplicate": 1,
+        "rejected": [{"index": 1, "reason": "wrong-plan"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "status", "reason"),
+    [
+        (b"x", {"content_type": "application/json"}, 415, "unsupported-media-type"),
+        (b"junk", {}, 400, "malformed"),
+        (b"\x95\x01", {}, 400, "malformed"),
+        (b"x" * 50_001, {}, 413, "too-large"),
+        (b"x", {"headers": {"Transfer-Encoding": "chunked"}}, 411, "length-required"),
+    ],
+)
+def test_a_bad_request_is_told_why_and_counted(
+    web: FlaskClient, store: MemoryStore, body: bytes, options: dict[str, object], status: int, reason: str
+) -> None:
+    answer = post(web, body, **options)
+    assert (answer.status_code, answer.json["reason"], answer.json["retryable"]) == (status, reason, False)
+    assert store.rejections("sleep") == {reason: 1}
+    assert store.totals("sleep") == {}
+
+
+def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
+    answer = web.post(REPORTS, content_type=MEDIA_TYPE)
+    assert (answer.status_code, answer.json["reason"]) == (411, "length-required")
+    assert store.rejections("sleep") == {"length-required": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status", "reason"),
+    [
+        ("/v1/surveys/diet", "GET", 404, "unknown-survey"),
+        ("/v1/surveys/diet/reports", "POST", 404, "unknown-survey"),
+        ("/nowhere", "GET", 404, "no-such-page"),
+        (REPORTS, "GET", 405, "no-such-page"),
+    ],
+)
+def test_unknown_places_are_problems_too(
+    web: FlaskClient, path: str, method: str, status: int, reason: str
+) -> None:
+    answer = web.open(path, method=method)
+    assert (answer.status_code, answer.json["reason"]) == (status, reason)
+    assert answer.content_type == "application/problem+json"
+
+
+def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore, plan: Plan) -> None:
+    post(web, make_report(plan, ROW, "yes"))
+    for page in ("snapshot", "estimates"):
+        path = f"/v1/surveys/sleep/{page}"
+        assert web.get(path).status_code == 401
+        assert web.get(path, headers={"Authorization": "Bearer wrong\u00e9"}).status_code == 401
+        closed = create_app(store).test_client().get(path, headers=OPERATOR)
+        assert (closed.status_code, "LDP_OPERATOR_TOKEN" in closed.json["detail"]) == (403, True)
+        assert web.get(path, headers=OPERATOR).status_code == 200
+    snapshot = Snapshot.from_json(web.get("/v1/surveys/sleep/snapshot", headers=OPERATOR).data)
+    assert snapshot.plan == plan
+    assert sum(total.n for total in snapshot.totals.values()) == 1
+
+
+def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
+    post(web, make_report(plan, ROW, "yes"))
+    post(web, b"junk")
+    page = web.get("/metrics").text
+    assert 'ldp_reports_total{survey="sleep"} 1.0' in page
+    assert 'ldp_rejections_total{reason="malformed",survey="sleep"} 1.0' in page
+
+
+class BrokenStore(MemoryStore):
+    """A store that went away after its plans were read."""
+
+    def record(self, *arguments: object) -> dict[bytes, bytes]:
+        raise StoreError("gone")
+
+    def ready(self) -> None:
+        raise StoreError("gone")
+
+    def rejections(self, survey: str) -> dict[str, int]:
+        raise RuntimeError("secret body")
+
+
+def test_a_store_out_of_reach_means_try_again(plan: Plan, caplog: pytest.LogCaptureFixture) -> None:
+    store = BrokenStore()
+    store.publish(plan.id, plan.json)
+    web = create_app(store, "the-token").test_client()
+    assert web.get("/livez").status_code == 200
+    for answer in (post(web, make_report(plan, ROW, "yes")), web.get("/readyz")):
+        assert (answer.status_code, answer.json["reason"]) == (503, "store-unavailable")
+        assert answer.json["retryable"] is True
+        assert int(answer.headers["Retry-After"]) > 0
+    unexpected = web.get("/metrics")
+    assert (unexpected.status_code, unexpected.json["reason"]) == (500, "internal-error")
+    assert "secret" not in unexpected.text + caplog.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.mechanisms.base import Mechanism, Tables, check_keys
 from encoders.randomness import RandomSource
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Slice = TypeVar("Slice", int, "NDArray[np.unsignedinteger[Any]]")
-"""One bit of every draw: a Python integer on the device, an array of words for a population."""
+    Words = NDArray[np.unsignedinteger[Any]]
+
+Steps = tuple[tuple[int, int, int], ...]
+"""How to compare draws with a threshold, lowest bit first: slice, its shift, the threshold's bit."""
 
 _ROWS = 4096
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
@@ -45,19 +47,22 @@ class Unary(Mechanism):
         self.ratio = bit_ratio(self._bits, self._p, self._q)
         self._set_moments(Fraction(self._p, whole), Fraction(self._q, whole))
         self._mask, self._all = (1 << domain) - 1, (1 << 8 * self.random_bytes) - 1
-        self._shifts = [8 * self.payload_bytes * j for j in range(self._bits)]
-        self._steps_p, self._steps_q = _steps(self._p, self._bits), _steps(self._q, self._bits)
+        self._steps_p, self._steps_q = self._steps(self._p), self._steps(self._q)
 
     @classmethod
     def _from_probabilities(cls, domain: int, p: Fraction, q: Fraction, **more: str) -> Self:
         bits, big, small = bit_thresholds(p, q)
         return cls(domain, {"bits": str(bits), "p": str(big), "q": str(small), **more})
 
+    def _steps(self, threshold: int) -> Steps:
+        """Return how to decide "draw < threshold": nothing below its lowest set bit matters."""
+        first, width = (threshold & -threshold).bit_length() - 1, 8 * self.payload_bytes
+        return tuple((j, j * width, threshold >> j & 1) for j in range(first, self._bits))
+
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one value; every position is treated alike."""
         flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all
-        slices = [flipped >> shift for shift in self._shifts]  # what lies above a slice is masked below
-        ones, others = _below(slices, self._steps_p), _below(slices, self._steps_q)
+        ones, others = _below(flipped, self._steps_p), _below(flipped, self._steps_q)
         bits = others ^ ((ones ^ others) & (1 << value))
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
@@ -79,8 +84,8 @@ class Unary(Mechanism):
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
         word = next(size for size in (8, 4, 2, 1) if width % size == 0)
         slices = list(~np.moveaxis(draws.reshape(-1, self._bits, width).view(f"<u{word}"), 1, 0))
-        ones = _below(slices, self._steps_p).view(np.uint8)
-        payloads = _below(slices, self._steps_q).view(np.uint8)
+        ones = _below_each(slices, self._steps_p).view(np.uint8)
+        payloads = _below_each(slices, self._steps_q).view(np.uint8)
         byte, own = values >> 3, (1 << (values & 7)).astype(np.uint8)
         payloads[rows, byte] = (payloads[rows, byte] & ~own) | (ones[rows, byte] & own)
         payloads[:, -1] &= self._mask >> 8 * (width - 1)
@@ -133,21 +138,26 @@ class OUE(Unary):
         return cls._from_probabilities(domain, Fraction(1, 2), q)
 
 
-def _steps(threshold: int, bits: int) -> list[tuple[int, int]]:
-    """Return the (slice, bit of the threshold) pairs that decide "draw < threshold", lowest first.
-
-    Below the threshold's lowest set bit nothing can decide, so those slices are left out.
-    """
-    first = (threshold & -threshold).bit_length() - 1
-    return [(j, threshold >> j & 1) for j in range(first, bits)]
-
-
-def _below(flipped: list[Slice], steps: list[tuple[int, int]]) -> Slice:
+def _below(flipped: int, steps: Steps) -> int:
     """Compare all draws with a threshold at once: the highest slice where they differ decides.
 
-    `flipped` holds the complements of the slices: where the draw has a 0 against a 1, it is below.
+    `flipped` is the complement of all slices: where the draw has a 0 against a 1, it is below. The
+    result holds the answer in its lowest slice; what lies above is for the caller to mask.
     """
-    below = flipped[steps[0][0]]
-    for j, bit in steps[1:]:
+    (_, first, _), *rest = steps
+    below = flipped >> first
+    for _, shift, bit in rest:
+        if bit:
+            below |= flipped >> shift
+        else:
+            below &= flipped >> shift
+    return below
+
+
+def _below_each(flipped: list[Words], steps: Steps) -> Words:
+    """Do the same for a population: one array of words per slice."""
+    (first, _, _), *rest = steps
+    below = flipped[first]
+    for j, _, bit in rest:
         below = below | flipped[j] if bit else below & flipped[j]
     return below

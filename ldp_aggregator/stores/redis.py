@@ -52,9 +52,9 @@ class RedisStore:
         self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
     ) -> dict[bytes, bytes]:
         """See :meth:`Store.record`."""
-        arguments: list[object] = [len(ids), len(tally)]
-        for report_id, fingerprint in ids.items():
-            arguments += (report_id, fingerprint)
+        # one string for all reports: thousands of arguments would cost more than the counting
+        entries = b"".join(report_id + fingerprint for report_id, fingerprint in ids.items())
+        arguments: list[object] = [entries, len(tally)]
         changed = np.flatnonzero(tally)
         for cell, amount in zip(changed.tolist(), tally[changed].tolist(), strict=True):
             arguments += (cell, amount)

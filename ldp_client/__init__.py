@@ -6,30 +6,34 @@
 Receipt(state=<State.QUEUED: 'queued'>, survey='sleep-2026', epsilon=1.0, ...)
 
 The raw row never leaves this process and is never written anywhere. Nothing here imports more than
-the standard library and msgpack.
+the standard library and msgpack, and importing this package loads next to nothing: each name below
+loads on first use, so that a survey does not slow the start of an application.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from ldp_client.client import Client
-from ldp_client.errors import (
-    BudgetError,
-    ClientError,
-    JournalError,
-    LdpError,
-    ReportError,
-    RowError,
-    SurveyError,
-    TransportError,
-)
-from ldp_client.journal import Journal
-from ldp_client.plans import load_plan
-from ldp_client.randomise import make_report
-from ldp_client.receipt import Receipt, State
-from ldp_client.transport import Answer, HttpTransport, Transport
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ldp_client.client import Client
+    from ldp_client.errors import (
+        BudgetError,
+        ClientError,
+        JournalError,
+        LdpError,
+        ReportError,
+        RowError,
+        SurveyError,
+        TransportError,
+    )
+    from ldp_client.journal import Journal
+    from ldp_client.plans import load_plan
+    from ldp_client.randomise import make_report
+    from ldp_client.receipt import Receipt, State
+    from ldp_client.transport import Answer, HttpTransport, Transport
 
 __all__ = [
     "Answer",
@@ -52,6 +56,16 @@ __all__ = [
     "make_report",
     "report",
 ]
+
+_HOMES = {
+    "client": ("Client",),
+    "errors": tuple(name for name in __all__ if name.endswith("Error")),
+    "journal": ("Journal",),
+    "plans": ("load_plan",),
+    "randomise": ("make_report",),
+    "receipt": ("Receipt", "State"),
+    "transport": ("Answer", "HttpTransport", "Transport"),
+}
 
 _client: Client | None = None
 
@@ -76,6 +90,9 @@ def configure(survey: str | None = None, **options: object) -> Client:
     TransportError
         If there is no URL, or it is no survey's.
     """
+    from ldp_client.client import Client
+    from ldp_client.errors import TransportError
+
     global _client
     survey = survey or os.environ.get("LDP_SURVEY_URL")
     if not survey:
@@ -89,3 +106,16 @@ def configure(survey: str | None = None, **options: object) -> Client:
 def report(row: Mapping[str, object], label: object) -> Receipt:
     """Answer the configured survey: see :meth:`Client.report`."""
     return (_client or configure()).report(row, label)
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"ldp_client.{home}"), name)
+    raise AttributeError(f"module 'ldp_client' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

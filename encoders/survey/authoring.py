@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -96,6 +95,8 @@ def read_survey(text: str) -> Survey:
         With `field`, `line` and, where several entries are wrong, all of them in the message and in
         `problems`.
     """
+    import tomllib  # late: devices read compiled plans
+
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:

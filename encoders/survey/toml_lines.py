@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 
 _HEADER = re.compile(r"\s*\[[^\[\]]+\]\s*(#.*)?$")
 _ENTRY = re.compile(r"""\s*((?:[A-Za-z0-9_.\s-]|"[^"]*"|'[^']*')+?)\s*=""")
@@ -35,6 +34,8 @@ def _places(text: str) -> dict[tuple[str, ...], int]:
 
 def _keys(line: str) -> tuple[str, ...]:
     """Return the dotted keys of one header or entry, unquoted by the parser itself."""
+    import tomllib  # late: devices read compiled plans
+
     try:
         document = tomllib.loads(line)
     except tomllib.TOMLDecodeError:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from encoders.survey import Plan, read_survey
+from encoders.survey.files import load_plan_file
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, FeatureEstimate, estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.snapshot import Snapshot
@@ -35,23 +35,15 @@ def main(
     twice.
     """
     try:
-        plan = read_plan(plan_file) if plan_file else None
+        plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
         snapshot = read_sources(sources, plan=plan, survey=survey_id, token=token)
         estimates = estimate_snapshot(snapshot, estimator)
         save_model(output, snapshot, estimates)
-    except (LdpError, OSError, UnicodeDecodeError) as error:
+    except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(summary(estimates, snapshot))
     click.echo(f"\nwrote {output}")
-
-
-def read_plan(path: Path) -> Plan:
-    """Read an authored survey or a compiled plan; the first character tells which."""
-    data = path.read_bytes()
-    if data.lstrip().startswith(b"{"):
-        return Plan.from_json(data.strip())
-    return read_survey(data.decode("utf-8")).compile()
 
 
 def summary(estimates: Estimates, snapshot: Snapshot) -> str:

@@ -1,14 +1,13 @@
 """The whole protocol on real answers: `make demo`.
 
-13,583 respondents of a public survey (examples/yrbss/PROVENANCE.md) answer a collector on this machine.
-Each is a device of her own: a real client that randomises one answer, keeps a journal and sends one
-report over HTTP. The aggregator trains on four fifths of them and is tested on the rest.
+13,583 respondents of a public survey (examples/yrbss/PROVENANCE.md) meet a collector on this machine. Four
+fifths of them report, each as a device of her own: a real client that randomises one answer, keeps a
+journal and sends one report over HTTP. The aggregator trains on the reports; the others test the model.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import os
 import random
 import re
@@ -17,133 +16,105 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
+import numpy as np
+from sklearn.naive_bayes import CategoricalNB
 
 import ldp_client
-from ldp_aggregator import load_model, simulate
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
+from encoders.survey.files import load_plan_file
+from ldp_aggregator import NaiveBayes, load_model
 
 HERE = Path(__file__).parent / "yrbss"
-Row = dict[str, object]
+SURVEY = HERE / "survey.toml"
+Person = tuple[dict[str, object], str]
 
 
-def main() -> None:
-    """Collect, train, compare."""
-    survey = read_survey((HERE / "survey.toml").read_text())
-    plan = survey.compile()
-    rows, labels = read_answers(plan)
-    train, test = split(len(rows))
-    print(f"{len(rows):,} respondents, {len(plan.questions)} questions, epsilon = {plan.epsilon}: each answers one.\n")
+@click.command()
+@click.option("--people", type=int, help="Let only so many take part.")
+def main(people: int | None) -> None:
+    """Collect, train, compare with the truth."""
+    plan = load_plan_file(SURVEY)
+    everyone = read_people(plan)
+    random.Random(2026).shuffle(everyone)
+    everyone = everyone[:people]
+    reporting, others = everyone[: len(everyone) * 4 // 5], everyone[len(everyone) * 4 // 5 :]
+    print(
+        f"{len(reporting):,} people answer, each ONE of {len(plan.questions)} questions, randomised at "
+        f"epsilon {plan.epsilon} on her own device. {len(others):,} others test what comes out.\n"
+    )
     with tempfile.TemporaryDirectory() as folder:
-        with collector(Path(folder)) as url:
-            report_all(url, [rows[i] for i in train], [labels[i] for i in train])
+        with collector(folder) as url:
+            report_all(url, reporting)
             run("ldp-train", url, "-o", f"{folder}/model.json")
         model = load_model(f"{folder}/model.json")
-    show_estimates(model.estimates_, plan, [rows[i] for i in train], [labels[i] for i in train])
-    show_accuracy(model, plan, rows, labels, train, test)
+    print("\nWhat the reports say, and what is true of the same people:\n")
+    show_estimates(model.estimates_, plan, reporting)
+    show_accuracy(model, plan, reporting, others)
 
 
-def read_answers(plan: Plan) -> tuple[list[Row], list[str]]:
-    """Read the CSV as the survey's features read text; leave out those who gave no label."""
+def read_people(plan: Plan) -> list[Person]:
+    """Read the answers as the survey's features read text; who gave no label cannot take part."""
     with (HERE / "answers.csv").open(newline="", encoding="utf-8") as file:
         lines = [line for line in csv.DictReader(file) if line[plan.label.name]]
-    rows = [{feature.name: feature.from_text(line[feature.name]) for feature in plan.features} for line in lines]
-    return rows, [line[plan.label.name] for line in lines]
+    return [
+        ({each.name: each.from_text(line[each.name]) for each in plan.features}, line[plan.label.name])
+        for line in lines
+    ]
 
 
-def split(count: int) -> tuple[list[int], list[int]]:
-    """Shuffle and cut 80/20."""
-    order = list(range(count))
-    random.Random(2026).shuffle(order)
-    return order[: count * 4 // 5], order[count * 4 // 5 :]
-
-
-# -- the respondents ----------------------------------------------------------------------------
+# -- the protocol -------------------------------------------------------------------------------
 
 
 @contextmanager
-def collector(folder: Path) -> Iterator[str]:
+def collector(folder: str) -> Iterator[str]:
     """Run a collector on SQLite and a free port; yield the survey's URL."""
     os.environ["LDP_OPERATOR_TOKEN"] = secrets.token_urlsafe()
-    command = [tool("ldp-collector"), "serve", str(HERE / "survey.toml"), "--bind", "127.0.0.1:0"]
-    command += ["--store", f"sqlite:///{folder}/ldp.db", "--workers", "2"]
-    print("$ " + " ".join(["ldp-collector", *command[1:]]))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = ["ldp-collector", "serve", str(SURVEY), "--store", f"sqlite:///{folder}/ldp.db"]
+    command += ["--bind", "127.0.0.1:0"]
+    print("$ " + " ".join(command))
+    process = subprocess.Popen([tool(command[0]), *command[1:]], stdout=subprocess.PIPE, text=True)
     try:
-        url = None
-        for line in process.stdout or ():
-            print("  " + line, end="")
-            if match := re.search(r"http://\S+/v1/surveys/[a-z0-9-]+", line):
-                url = match[0]
-                break
-        if url is None:
+        line = process.stdout.readline() if process.stdout else ""
+        print(line)
+        match = re.search(r"http://\S+", line)
+        if match is None:
             raise SystemExit("the collector did not start")
-        yield url
+        yield match[0]
     finally:
         process.terminate()
         process.wait()
 
 
-def report_all(url: str, rows: list[Row], labels: list[str]) -> None:
-    """Let every respondent answer, in as many processes as there are processors."""
-    people = list(zip(rows, labels, strict=True))
+def report_all(url: str, people: Sequence[Person]) -> None:
+    """Let everyone answer, in as many processes as there are processors."""
     batches = [people[start : start + 100] for start in range(0, len(people), 100)]
     outcome: Counter[str] = Counter()
-    print()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(answer, [url] * len(batches), batches)
-        with click.progressbar(results, length=len(batches), label="devices report", file=sys.stderr) as bar:
-            for states in bar:
-                outcome.update(states)
-    print("devices say: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
+    with (
+        ProcessPoolExecutor(os.cpu_count()) as pool,
+        click.progressbar(length=len(people), label="devices report", file=sys.stderr) as bar,
+    ):
+        for states in pool.map(answer, [url] * len(batches), batches):
+            outcome.update(states)
+            bar.update(len(states))
+    print("devices heard: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
 
 
-def answer(url: str, people: list[tuple[Row, str]]) -> list[str]:
-    """Be the devices of some people: each has its own client and its own journal, in memory here."""
+def answer(url: str, people: Sequence[Person]) -> list[str]:
+    """Be the devices of some people: each has her own client and journal (in memory, here)."""
     plan = ldp_client.load_plan(url)
     states = []
     for row, label in people:
         with ldp_client.Client(plan, url, journal=":memory:") as client:
             receipt = client.report(row, label)
-            states.append(str((client.flush() or receipt).state))
+            answered = client.flush() if receipt.state is ldp_client.State.QUEUED else receipt
+            states.append(str(answered.state))
     return states
-
-
-# -- what came out ------------------------------------------------------------------------------
-
-
-def show_estimates(estimates: dict, plan: Plan, rows: list[Row], labels: list[str]) -> None:
-    """Print each feature's conditionals with 95% intervals beside the truth among the same people."""
-    coded = [plan.encode(row, label) for row, label in zip(rows, labels, strict=True)]
-    classes = Counter(label for _, label in coded)
-    inside = total = 0
-    for index, feature in enumerate(estimates["features"]):
-        joint = Counter((codes[index], label) for codes, label in coded)
-        figure = feature["conditionals"]
-        for code, value in enumerate(feature["values"]):
-            cells = []
-            for label, name in enumerate(plan.label.values):
-                truth = joint[code, label] / classes[label]
-                low, high = figure["low"][code][label], figure["high"][code][label]
-                inside, total = inside + (low <= truth <= high), total + 1
-                cells.append(f"{name}: {low:4.0%} to {high:4.0%} (truth {truth:4.0%})")
-            print(f"  P({feature['name']} = {value} | ...)".ljust(46) + "   ".join(cells))
-    print(f"\n{inside} of {total} intervals of 95% hold the truth.\n")
-
-
-def show_accuracy(
-    model: object, plan: Plan, rows: list[Row], labels: list[str], train: list[int], test: list[int]
-) -> None:
-    """Print the accuracy on people who did not report, beside the two yardsticks."""
-    right = sum(
-        guess == labels[i] for guess, i in zip(model.predict([rows[i] for i in test]), test, strict=True)
-    )
-    print(json.dumps({"accuracy": right / len(test)}))
 
 
 def tool(name: str) -> str:
@@ -155,6 +126,47 @@ def run(name: str, *arguments: str) -> None:
     """Show a command, then run it."""
     print("$ " + " ".join([name, *arguments]))
     subprocess.run([tool(name), *arguments], check=True)
+
+
+# -- the comparison -----------------------------------------------------------------------------
+
+
+def show_estimates(estimates: dict, plan: Plan, people: Sequence[Person]) -> None:
+    """Print each conditional's 95% interval beside the truth among the same people."""
+    codes, labels = encode(plan, people)
+    held = shown = 0
+    print(" " * 44 + "".join(f"{plan.label.name} = {value}".ljust(26) for value in plan.label.values))
+    for index, feature in enumerate(estimates["features"]):
+        for code, value in enumerate(feature["values"]):
+            cells = []
+            for label in range(len(plan.label.values)):
+                truth = np.mean(codes[labels == label, index] == code)
+                low, high = (feature["conditionals"][end][code][label] for end in ("low", "high"))
+                held, shown = held + (low <= truth <= high), shown + 1
+                cells.append(f"{low:4.0%} to {high:4.0%}, true {truth:4.0%}")
+            print(f"  {feature['name']} = {value}".ljust(44) + "".join(cell.ljust(26) for cell in cells))
+    print(f"\n{held} of {shown} intervals (95% each) hold the truth.\n")
+
+
+def show_accuracy(
+    model: NaiveBayes, plan: Plan, reporting: Sequence[Person], others: Sequence[Person]
+) -> None:
+    """Print the accuracy on people who did not report, between its two yardsticks."""
+    codes, labels = encode(plan, reporting)
+    tests, truth = encode(plan, others)
+    sizes = [feature.size for feature in plan.features]
+    open_answers = CategoricalNB(min_categories=sizes).fit(codes, labels)
+    guessed = model.predict([row for row, _ in others]) == [label for _, label in others]
+    print(f"accuracy on the {len(others):,} others:")
+    print(f"  always the most frequent class     {np.mean(truth == np.bincount(labels).argmax()):.1%}")
+    print(f"  this model, from randomised reports {np.mean(guessed):.1%}")
+    print(f"  Naive Bayes on the true answers     {open_answers.score(tests, truth):.1%}")
+
+
+def encode(plan: Plan, people: Sequence[Person]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the true codes (m, n) and label codes (m,), which nobody has outside a demonstration."""
+    coded = [plan.encode(row, label) for row, label in people]
+    return np.array([codes for codes, _ in coded]), np.array([label for _, label in coded])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """The smallest embedding: one person answers one survey.
 
-    LDP_SURVEY_URL=http://127.0.0.1:8000/v1/surveys/teen-health-2026 python examples/embed.py
+LDP_SURVEY_URL=http://127.0.0.1:8000/v1/surveys/yrbss-2013 python examples/embed.py
 """
 
 import ldp_client
 
+answer = {"gender": "female", "grade": 10, "hours_tv": 2, "hours_sleep": 7.5, "strength_training_days": 3}
 with ldp_client.configure() as client:
-    answer = {"gender": "female", "grade": "10", "tv": "2", "strength_days": 3, "sleep": "8"}
-    print(ldp_client.report(answer, "yes"))
+    print(ldp_client.report({**answer, "texted_while_driving": None}, "yes"))
     print(client.flush())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
-    from ldp_aggregator.models import ModelError, NaiveBayes, load_model
+    from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model
     from ldp_aggregator.simulation import Simulation, simulate
     from ldp_aggregator.snapshot import Snapshot
 
@@ -22,6 +22,7 @@ __all__ = [
     "Snapshot",
     "estimate_snapshot",
     "load_model",
+    "save_model",
     "simulate",
 ]
 
@@ -33,6 +34,7 @@ _HOMES = {
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
     "load_model": "models",
+    "save_model": "models",
     "simulate": "simulation",
 }
 

@@ -4,7 +4,7 @@ One small SQLite file holds, per survey, the plan's digest, the epsilon spent, a
 until they are delivered. The raw row is never written. A report is made inside the transaction that
 records it: two threads or processes can never both randomise, and what was not recorded was never sent.
 
-Every act opens its own connection, so nothing is shared with a forked child or another thread.
+Every act on a file opens its own connection, so nothing is shared with a forked child or another thread.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -58,11 +60,11 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = os.fspath(path if path is not None else default_path())
-        self._anchor: sqlite3.Connection | None = None
+        self._memory: sqlite3.Connection | None = None
         if self._path == ":memory:":
-            # a named memory database lives as long as one connection to it
-            self._path = f"file:ldp-{id(self)}-{os.getpid()}?mode=memory&cache=shared"
-            self._anchor = sqlite3.connect(self._path, uri=True, check_same_thread=False)
+            self._memory = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            self._lock = threading.Lock()
+            weakref.finalize(self, self._memory.close)
 
     def commit(self, survey: str, digest: str, epsilon: str, make: Callable[[], bytes]) -> tuple[Entry, bool]:
         """Make and record this device's one report for a survey, unless there is one already.
@@ -112,7 +114,7 @@ class Journal:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold the file's write lock; commit on success, roll back on any error."""
         try:
-            with closing(self._connect()) as connection:
+            with self._connection() as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     connection.execute(_SCHEMA)
@@ -124,13 +126,16 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             raise JournalError(f"the journal cannot be used: {error}") from error
 
-    def _connect(self) -> sqlite3.Connection:
-        in_memory = self._anchor is not None
-        if not in_memory:
-            Path(self._path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, uri=in_memory)
-        connection.execute("PRAGMA synchronous = FULL")
-        return connection
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        if self._memory is not None:
+            with self._lock:
+                yield self._memory
+            return
+        Path(self._path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
 
 
 def default_path() -> Path:

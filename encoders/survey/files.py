@@ -7,6 +7,7 @@ from pathlib import Path
 from encoders.errors import SurveyError
 from encoders.survey.authoring import read_survey
 from encoders.survey.plan import Plan
+from encoders.survey.toml_lines import line_of
 
 
 def load_plan_file(path: Path) -> Plan:
@@ -15,16 +16,31 @@ def load_plan_file(path: Path) -> Plan:
     Raises
     ------
     SurveyError
-        If the file cannot be read or is neither; the message begins with its name.
+        If the file cannot be read or is neither; each line of the message begins with its name.
     """
     try:
-        data = path.read_bytes()
-        text = data.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise SurveyError(f"{path.name}: cannot be read: {why}") from error
-    try:
-        return Plan.from_json(data) if text.lstrip().startswith("{") else read_survey(text).compile()
+        text = _read(path)
+        return Plan.from_json(text.strip().encode()) if text.lstrip().startswith("{") else _compile(text)
     except SurveyError as error:
-        error.args = (f"{path.name}: {error}",)
+        error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
         raise
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SurveyError(f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SurveyError("cannot be read: not a UTF-8 text") from error
+
+
+def _compile(text: str) -> Plan:
+    survey = read_survey(text)
+    try:
+        return survey.compile()
+    except SurveyError as error:
+        name = error.field.removeprefix("features.")
+        known = name in [feature.name for feature in survey.features]
+        line = line_of(text, ("features", name) if known else (error.field,))
+        raise type(error)(error.why, error.field, line) from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-_HEADER = re.compile(r"\s*\[[^\[\]]+\]\s*(#.*)?$")
-_ENTRY = re.compile(r"""\s*((?:[A-Za-z0-9_.\s-]|"[^"]*"|'[^']*')+?)\s*=""")
+_QUOTED = r"""|"(?:\\.|[^"\\])*"|'[^']*'"""
+_HEADER = re.compile(rf"""\s*\[(?:[^\[\]"']{_QUOTED})+\]\s*(#.*)?$""")
+_ENTRY = re.compile(rf"\s*((?:[A-Za-z0-9_.\s-]{_QUOTED})+?)\s*=")
 
 
 def line_of(text: str, path: tuple[str, ...]) -> int | None:
@@ -20,7 +21,7 @@ def line_of(text: str, path: tuple[str, ...]) -> int | None:
 def _places(text: str) -> dict[tuple[str, ...], int]:
     places: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if _HEADER.match(line):
             table = path = _keys(line)
         elif match := _ENTRY.match(line):

@@ -53,6 +53,24 @@ def test_memory_journals_are_apart_and_forget(tmp_path: Path) -> None:
     assert _commit(one, b"again") == (b"one", False)
 
 
+def test_a_thousand_memory_journals_in_turn_never_meet() -> None:
+    for number in range(1000):
+        report = number.to_bytes(2, "big")
+        assert _commit(Journal(":memory:"), report) == (report, True)
+
+
+def test_threads_share_a_memory_journal() -> None:
+    journal, results = Journal(":memory:"), []
+    threads = [
+        threading.Thread(target=lambda i=i: results.append(_commit(journal, bytes([i])))) for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(created for _, created in results) == 1
+
+
 def test_a_broken_or_unreachable_file_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "broken.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
     (tmp_path / "file").write_bytes(b"")

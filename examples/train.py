@@ -1,0 +1,15 @@
+"""Train from a snapshot, on another machine than the collector's.
+
+curl -H "Authorization: Bearer $LDP_OPERATOR_TOKEN" http://host:8000/v1/surveys/ID/snapshot > snapshot.json
+python examples/train.py snapshot.json model.json
+"""
+
+import sys
+from pathlib import Path
+
+from ldp_aggregator import Snapshot, estimate_snapshot, load_model, save_model
+
+source, target = map(Path, sys.argv[1:])
+snapshot = Snapshot.from_json(source.read_bytes())
+save_model(target, snapshot, estimate_snapshot(snapshot))
+print(f"{load_model(target)} in {target}")

@@ -48,9 +48,13 @@ class Mechanism(ABC):
     on_mean, on_var, off_mean, off_var : float
         Mean and variance of what one report adds to the cell of its owner's value, and to any other
         cell. For pure protocols: p, p(1-p), q, q(1-q).
+    constant_sum : bool
+        Whether every report adds the same sum over all cells, which binds them; otherwise the cells
+        are independent given the value.
     """
 
     name: ClassVar[str]
+    constant_sum: ClassVar[bool] = False
     domain: int
     tables: Tables
     payload_bytes: int

@@ -30,6 +30,7 @@ class DE(Mechanism):
     """
 
     name: ClassVar[str] = "DE"
+    constant_sum: ClassVar[bool] = True
     random_bytes = 16
 
     def __init__(self, domain: int, tables: Tables) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.mechanisms import DE, Mechanism
+from encoders.mechanisms import Mechanism
 from encoders.survey import Question
 from ldp_aggregator.estimation.consistency import FloatArray, project_simplex
 from ldp_aggregator.snapshot import Total
@@ -78,7 +78,7 @@ def _pair_covariances(mechanism: Mechanism) -> tuple[float, float]:
 
     If every report adds the same sum, the covariances with that sum vanish, which fixes both.
     """
-    if not isinstance(mechanism, DE):
+    if not mechanism.constant_sum:
         return 0.0, 0.0
     others = mechanism.domain - 1
     on_off = -mechanism.on_var / others

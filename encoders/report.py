@@ -64,7 +64,7 @@ def unpack(data: bytes) -> Report:
         raise ReportError(Reason.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES} bytes")
     try:
         fields = msgpack.unpackb(data, **_STRICT)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise ReportError(Reason.MALFORMED, "not one msgpack object") from error
     if not (isinstance(fields, list) and [type(field) for field in fields] == _TYPES):
         raise ReportError(Reason.MALFORMED, "a report is [version, plan digest, question, id, payload]")
@@ -85,7 +85,7 @@ def split(body: bytes) -> list[bytes]:
     ReportError
         ``malformed`` if the body is empty, truncated or no sequence of msgpack arrays of five.
     """
-    unpacker = msgpack.Unpacker(max_buffer_size=len(body) or 1, **_STRICT)
+    unpacker = msgpack.Unpacker(max_buffer_size=len(body) or 1)
     unpacker.feed(body)
     reports, start = [], 0
     try:
@@ -96,7 +96,7 @@ def split(body: bytes) -> list[bytes]:
             end = unpacker.tell()
             reports.append(body[start:end])
             start = end
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise ReportError(Reason.MALFORMED, "the body ends inside a report or is no msgpack") from error
     if not reports:
         raise ReportError(Reason.MALFORMED, "the body is empty")

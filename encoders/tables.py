@@ -19,11 +19,13 @@ from encoders.errors import PrivacyError, SurveyError
 WORD = 1 << 64
 """One 64-bit draw: probabilities of whole words are integers out of this."""
 
-MAX_EPSILON = Decimal(32)
+MIN_EPSILON, MAX_EPSILON = Decimal("0.001"), Decimal(32)
 LOSS = 1e-4
 """The share of epsilon that rounding bit probabilities may cost."""
 
 _DIGITS = 60
+PRECISE = Context(prec=_DIGITS)
+"""The arithmetic that tables are designed in."""
 _TAIL = Decimal(1) / (1 << 32)
 _SLACK = Decimal(1) / (1 << 14)
 _MAX_STEPS = 4096
@@ -103,7 +105,7 @@ def laplace_weights(scale: Decimal) -> list[int]:
     SurveyError
         If the table would need more than 4,096 steps.
     """
-    with localcontext(Context(prec=_DIGITS)):
+    with localcontext(PRECISE):
         step = (-(1 - _SLACK) / scale).exp()
         reach = [1 / (1 + step)]  # P[z >= 0], P[z >= 1], ...: a geometric tail, step^j / (1 + step)
         while len(reach) < 2 or reach[-1] * step >= _TAIL:

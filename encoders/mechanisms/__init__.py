@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from collections.abc import Mapping
+from decimal import Decimal, localcontext
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import Mechanism, Tables
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.histogram import SHE, THE
 from encoders.mechanisms.unary import OUE, SUE
+from encoders.tables import MAX_EPSILON, MIN_EPSILON, PRECISE
 
 __all__ = ["DE", "MECHANISMS", "OUE", "SHE", "SUE", "THE", "Mechanism", "check_name", "design", "load"]
 
@@ -50,16 +52,21 @@ def design(name: str, domain: int, epsilon: Decimal) -> Mechanism:
     if check_name(name) == "auto":
         candidates = [design(each, domain, epsilon) for each in _RIVALS]
         return min(candidates, key=lambda mechanism: mechanism.variance(1 / domain))
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
     base, _, option = name.rstrip(")").partition("(")
-    mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(option) if option else None)
+    with localcontext(PRECISE):  # whatever precision the application works with
+        mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(option) if option else None)
     mechanism.prove(epsilon)
     return mechanism
 
 
 def load(name: str, domain: int, tables: Tables) -> Mechanism:
     """Rebuild a mechanism from the tables of a plan; the caller proves it against the plan's epsilon."""
-    if name not in MECHANISMS:
+    if not (isinstance(name, str) and name in MECHANISMS):
         raise SurveyError(f"mechanism {name!r} is not one of {', '.join(MECHANISMS)}")
+    if not isinstance(tables, Mapping):
+        raise SurveyError(f"{name} tables must be an object")
     return MECHANISMS[name](domain, tables)
 
 

@@ -8,6 +8,7 @@ the plan carries: device, collector and trainer all compute from the same intege
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
@@ -28,6 +29,8 @@ Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 MAX_DOMAIN = 1 << 16
 """Values of a question; more would hold little but noise."""
+
+_CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 class Mechanism(ABC):
@@ -171,6 +174,8 @@ class Mechanism(ABC):
 
     def _set_moments(self, on: Fraction, off: Fraction) -> None:
         """Set the moments of a pure protocol from its exact p and q."""
+        if on <= off:
+            raise SurveyError(f"these {self.name} tables say nothing: the truth must be the likeliest")
         self.on_mean, self.off_mean = float(on), float(off)
         self.on_var, self.off_var = float(on * (1 - on)), float(off * (1 - off))
 
@@ -181,7 +186,7 @@ class Mechanism(ABC):
 
 def read_integer(text: object, what: str, low: int, high: int) -> int:
     """Read a canonical decimal string (no sign, no leading zero) within [low, high]."""
-    if not (isinstance(text, str) and text.isascii() and text.isdigit() and str(int(text)) == text):
+    if not (isinstance(text, str) and _CANONICAL.fullmatch(text)):
         raise SurveyError(f"{what} must be a decimal string")
     if not low <= int(text) <= high:
         raise SurveyError(f"{what} is out of range")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from bisect import bisect_right
 from decimal import Decimal
@@ -108,6 +109,12 @@ class THE(Unary):
 
     name: ClassVar[str] = "THE"
     _keys = Unary._keys | {"theta"}
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        super().__init__(domain, tables)
+        theta = tables["theta"]
+        if not (isinstance(theta, str) and re.fullmatch(r"0(\.\d{1,6})?|1(\.0{1,6})?", theta)):
+            raise SurveyError("THE table 'theta' must be a decimal string between 0 and 1")
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:

@@ -63,7 +63,7 @@ class Unary(Mechanism):
         """Randomise one value; every position is treated alike."""
         flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all
         ones, others = _below(flipped, self._steps_p), _below(flipped, self._steps_q)
-        bits = others ^ ((ones ^ others) & (1 << value))
+        bits = others ^ ((ones ^ others) & (1 << int(value)))
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:

@@ -6,23 +6,27 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, check_name, design
+from encoders.survey.canonical import decimal_text
+from encoders.survey.checks import MAX_WEIGHT, is_survey_id
 from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, text_of
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.survey.toml_lines import line_of
-from encoders.tables import MAX_EPSILON
+from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _KEYS = {
     (): {"survey", "label", "features", "mechanism"},
     ("survey",): {"id", "epsilon"},
     ("label",): {"name", "values", "weight"},
     ("mechanism",): {"frequency", "numeric"},
 }
+_FIFTEEN = Context(prec=15)
+_MAX_DIGITS = 20
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight"}
 
 
@@ -68,8 +72,6 @@ class Survey:
             if domain not in designed:
                 designed[domain] = _design(self, domain, feature)
             questions.append(Question(len(questions), self.label, feature, place, weight, designed[domain]))
-        if not questions:
-            raise SurveyError("no question has a positive weight", "survey")
         return Plan(self.id, self.epsilon, self.label, self.features, tuple(questions))
 
 
@@ -78,7 +80,7 @@ def _design(survey: Survey, domain: int, feature: Feature | None) -> Mechanism:
     try:
         return design(survey.frequency, domain, survey.epsilon)
     except SurveyError as error:
-        raise SurveyError(error.why, name) from error
+        raise type(error)(error.why, name) from error
 
 
 def read_survey(text: str) -> Survey:
@@ -97,9 +99,10 @@ def read_survey(text: str) -> Survey:
     """
     import tomllib  # late: devices read compiled plans
 
+    text = text.removeprefix("\ufeff")
     try:
         document = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SurveyError(_explain_syntax(str(error)), "", _line_in(str(error))) from error
     reader = _Reader(document)
     survey = reader.survey()
@@ -160,16 +163,15 @@ class _Reader:
 
     def id(self, table: Mapping[str, Any]) -> str:
         value = table.get("id")
-        if not (isinstance(value, str) and _ID.fullmatch(value)):
+        if not is_survey_id(value):
             self.wrong(("survey", "id"), "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"")
         return str(value)
 
     def epsilon(self, table: Mapping[str, Any]) -> Decimal:
         value = number(table.get("epsilon"))
-        if value is None or not 0 < value <= MAX_EPSILON:
-            self.wrong(
-                ("survey", "epsilon"), f"needs a number above 0 and at most {MAX_EPSILON}, for example 1.0"
-            )
+        if value is None or not MIN_EPSILON <= value <= MAX_EPSILON:
+            why = f"needs a number from {MIN_EPSILON} to {MAX_EPSILON}, for example 1.0"
+            self.wrong(("survey", "epsilon"), why)
             return Decimal(1)
         return value
 
@@ -191,6 +193,8 @@ class _Reader:
 
     def feature(self, name: str, entry: Any) -> Feature | None:
         path = ("features", name)
+        if not name:
+            self.wrong(path, "needs a name")
         if not isinstance(entry, dict):
             self.wrong(path, f"is a table: [features.{name}]")
             return None
@@ -216,7 +220,7 @@ class _Reader:
 
     def weight(self, entry: Any, path: tuple[str, ...], default: int) -> int:
         value = entry.get("weight", default) if isinstance(entry, dict) else default
-        if not (type(value) is int and 0 <= value <= 10**6):
+        if not (type(value) is int and 0 <= value <= MAX_WEIGHT):
             self.wrong((*path, "weight"), "needs a whole number from 0 (never asked) to 1,000,000")
             return default
         return value
@@ -250,8 +254,9 @@ class _Reader:
     def edges(self, entries: Any, path: tuple[str, ...], key: str = "edges") -> tuple[str, ...] | None:
         numbers = [number(entry) for entry in entries] if isinstance(entries, list) else []
         finite = [value for value in numbers if value is not None]
-        if len(finite) < 2 or len(finite) < len(numbers):
-            self.wrong((*path, key), "needs a list of at least two finite numbers")
+        fewest = 2 if key == "range" else 3
+        if len(finite) < fewest or len(finite) < len(numbers):
+            self.wrong((*path, key), f"needs at least {fewest} finite numbers of up to {_MAX_DIGITS} digits")
             return None
         if sorted({float(value) for value in finite}) != [float(value) for value in finite]:
             self.wrong((*path, key), "numbers must increase, low before high")
@@ -277,20 +282,16 @@ class _Reader:
 
 
 def number(value: object) -> Decimal | None:
-    """Return a finite number as a Decimal, else None."""
+    """Return a number as a Decimal if it is finite, also as a double, and of at most 20 digits; else None."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
-    return Decimal(value) if Decimal(value).is_finite() else None
+    exact = Decimal(value)
+    sober = exact.is_finite() and -300 < exact.adjusted() < 300
+    return exact if sober and len(exact.as_tuple().digits) <= _MAX_DIGITS else None
 
 
 def equal_width(low: Decimal, high: Decimal, bins: int) -> tuple[str, ...]:
     """Return the bins + 1 edges of equal-width discretisation (001, section 3.2), to 15 digits."""
-    context = Context(prec=15)
-    inner = [context.divide(low * (bins - j) + high * j, Decimal(bins)) for j in range(1, bins)]
+    exact = (Fraction(low) + (Fraction(high) - Fraction(low)) * j / bins for j in range(1, bins))
+    inner = [_FIFTEEN.divide(Decimal(edge.numerator), Decimal(edge.denominator)) for edge in exact]
     return tuple(decimal_text(edge) for edge in [low, *inner, high])
-
-
-def decimal_text(value: Decimal) -> str:
-    """Spell a number canonically: no exponent, no trailing zeros."""
-    text = format(value.normalize(), "f")
-    return "0" if text in ("-0", "0") else text

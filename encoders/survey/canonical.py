@@ -7,9 +7,12 @@ decimal strings. Reading is strict: bytes that are not the canonical spelling ar
 from __future__ import annotations
 
 import json
+from decimal import Context, Decimal
 from typing import Any, NoReturn
 
 from encoders.errors import SurveyError
+
+_EXACT = Context(prec=1000)
 
 
 def dump(document: object) -> bytes:
@@ -27,11 +30,18 @@ def load(data: bytes) -> Any:
     """
     try:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
+        again = dump(document)
     except (ValueError, RecursionError) as error:
         raise SurveyError("the plan is not JSON; it may be truncated") from error
-    if dump(document) != data:
+    if again != data:
         raise SurveyError("the plan is not in canonical form; take it from the collector unchanged")
     return document
+
+
+def decimal_text(value: Decimal) -> str:
+    """Spell a finite decimal canonically: no exponent, no trailing zeros, whatever the caller's context."""
+    text = format(value.normalize(_EXACT), "f")
+    return "0" if text == "-0" else text
 
 
 def _no_float(text: str) -> NoReturn:

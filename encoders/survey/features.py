@@ -8,6 +8,7 @@ would reveal that it is.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,6 +18,7 @@ from encoders.errors import RowError
 
 MISSING_TEXT = "(missing)"
 _SHOWN = 12
+_LONGEST_INTEGER = 10**100
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class CategoricalFeature:
 
     def code(self, value: object) -> int:
         """Return the index of a value; raises RowError without repeating the value."""
-        if is_missing(value) and value not in self._codes:
+        if is_missing(value):
             return missing_code(self)
         return _look_up(value, self._codes, self.name, self.values)
 
@@ -134,13 +136,10 @@ class BinnedFeature:
         """Return the index of the bin that holds a number; raises RowError without repeating it."""
         if is_missing(value):
             return missing_code(self)
-        value = _plain(value)
-        if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        plain = _plain(value)
+        if isinstance(plain, bool) or not isinstance(plain, int | float | Decimal):
             raise RowError(self.name, f"must be a number, not {type(value).__name__}")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.copysign(math.inf, value)
+        number = _number(plain)
         return bisect_right(self._inner, number) if math.isfinite(number) else missing_code(self)
 
     def from_text(self, text: str) -> object:
@@ -158,16 +157,15 @@ class BinnedFeature:
 
 
 Feature = CategoricalFeature | BinnedFeature
+Scalar = None | bool | int | float | Decimal | str
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a value means "no answer": None, NaN or an empty text."""
-    return (
-        value is None
-        or value == ""
-        or (isinstance(value, float | Decimal) and math.isnan(value))
-        or value != value
-    )
+    """Tell whether a value means "no answer": None, NaN, pandas' NA or an empty text."""
+    plain = _plain(value)
+    if isinstance(plain, Decimal):
+        return plain.is_nan()
+    return plain is None or plain == "" or (isinstance(plain, float) and math.isnan(plain))
 
 
 def missing_code(feature: Feature) -> int:
@@ -187,13 +185,28 @@ def text_of(value: object) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int):
-        return str(value)
+        return str(value) if abs(value) < _LONGEST_INTEGER else None
     return value if isinstance(value, str) else None
 
 
-def _plain(value: object) -> object:
-    """Unwrap a numpy scalar."""
-    return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+def _plain(value: object) -> Scalar | object:
+    """Unwrap a numpy scalar and pandas' NA; what is no single value stays as it is."""
+    if isinstance(value, Scalar):
+        return value
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "biuf":
+        number: object = value.item()  # type: ignore[attr-defined]
+        return number if isinstance(number, Scalar) else float(number)  # type: ignore[arg-type]
+    return value
+
+
+def _number(value: int | float | Decimal) -> float:
+    """Return a number as a double; one too large for that is as good as the largest."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(sys.float_info.max, 1 if value > 0 else -1)
 
 
 def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str, ...]) -> int:

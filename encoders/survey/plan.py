@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import Mechanism, load
 from encoders.randomness import RandomSource
-from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey import canonical
+from encoders.survey.checks import check_plan
 from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label
 from encoders.survey.questions import Question, draw, thresholds
-from encoders.tables import MAX_EPSILON, realised_epsilon
+from encoders.tables import realised_epsilon
 
 FORMAT = 1
 
@@ -47,9 +47,7 @@ class Plan:
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for question in self.questions:
-            _check_size(question)
-            question.mechanism.prove(self.epsilon)
+        check_plan(self.id, self.epsilon, self.label, self.features, self.questions)
         object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -82,7 +80,7 @@ class Plan:
             raise SurveyError(f"not a plan of format {FORMAT}", "format")
         try:
             plan = _from_dict(document)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, InvalidOperation) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
             raise SurveyError("the plan lacks an entry or has one of the wrong type") from error
         if plan.json != data:
             raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
@@ -96,6 +94,8 @@ class Plan:
         RowError
             For an absent feature, an unknown category, a wrong type; it never repeats the value.
         """
+        if not isinstance(row, Mapping):
+            raise RowError("row", f"must map each feature's name to its value, not a {type(row).__name__}")
         return tuple(feature.code(_entry(row, feature.name)) for feature in self.features)
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
@@ -118,22 +118,12 @@ def _entry(row: Mapping[str, object], name: str) -> object:
         raise RowError(name, "the row has no such entry; pass None for a missing value") from None
 
 
-def _check_size(question: Question) -> None:
-    mechanism = question.mechanism
-    if mechanism.payload_bytes + OVERHEAD_BYTES > MAX_REPORT_BYTES:
-        raise SurveyError(
-            f"{question.domain} values make {mechanism.name} reports longer than {MAX_REPORT_BYTES} bytes; "
-            "use fewer values or DE",
-            question.name,
-        )
-
-
 def _as_dict(plan: Plan) -> dict[str, Any]:
     keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
     realised = {ratio: str(realised_epsilon(ratio)) for ratio in realised}
     return {
-        "epsilon": format(plan.epsilon.normalize(), "f"),
+        "epsilon": canonical.decimal_text(plan.epsilon),
         "features": [feature.as_dict() for feature in plan.features],
         "format": FORMAT,
         "id": plan.id,
@@ -148,45 +138,25 @@ def _tables_key(tables: object) -> str:
 
 
 def _from_dict(document: dict[str, Any]) -> Plan:
-    epsilon = Decimal(document["epsilon"])
-    if not (epsilon.is_finite() and 0 < epsilon <= MAX_EPSILON):
-        raise SurveyError(f"epsilon must be above 0 and at most {MAX_EPSILON}", "epsilon")
-    label = Label(document["label"]["name"], _texts(document["label"]["values"]))
+    label = Label(document["label"]["name"], tuple(document["label"]["values"]))
     features = tuple(_feature(entry) for entry in document["features"])
     built: dict[tuple[str, int, str], Mechanism] = {}
     questions = []
     for index, entry in enumerate(document["questions"]):
         place = entry["feature"]
+        if place is not None and not (type(place) is int and 0 <= place < len(features)):
+            raise SurveyError("there is no such feature", f"questions.{index}.feature")
         which = (entry["mechanism"], entry["domain"], entry["tables"])
         if which not in built:
             built[which] = load(which[0], which[1], document["tables"][which[2]])
-        if place is not None and not (type(place) is int and 0 <= place < len(features)):
-            raise SurveyError("there is no such feature", f"questions.{index}.feature")
         feature = None if place is None else features[place]
-        if not (type(entry["weight"]) is int and entry["weight"] > 0):
-            raise SurveyError("weights are positive integers", f"questions.{index}.weight")
         questions.append(Question(index, label, feature, place, entry["weight"], built[which]))
-    if not questions or len(label.values) < 2:
-        raise SurveyError("a plan needs at least one question and two labels")
-    return Plan(document["id"], epsilon, label, features, tuple(questions))
+    return Plan(document["id"], Decimal(document["epsilon"]), label, features, tuple(questions))
 
 
 def _feature(entry: dict[str, Any]) -> Feature:
-    if entry["missing"] not in ("category", "error"):
-        raise SurveyError('missing is "category" or "error"', entry["name"])
     if entry["kind"] == CategoricalFeature.kind:
-        return CategoricalFeature(entry["name"], _texts(entry["values"]), entry["missing"])
+        return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
     if entry["kind"] == BinnedFeature.kind:
-        edges = [float(edge) for edge in _texts(entry["edges"])]
-        if edges != sorted(edges) or len(edges) < 2:
-            raise SurveyError("edges must increase", entry["name"])
         return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
-    raise SurveyError(
-        f"unknown kind of feature {entry['kind']!r}; a newer version may know it", entry["name"]
-    )
-
-
-def _texts(values: list[Any]) -> tuple[str, ...]:
-    if not all(isinstance(text, str) for text in values) or len(set(values)) != len(values):
-        raise SurveyError("values are distinct strings")
-    return tuple(values)
+    raise SurveyError("a kind of feature that this version does not know", entry["name"])

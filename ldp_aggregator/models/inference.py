@@ -16,7 +16,8 @@ import numpy as np
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, Survey
-from encoders.survey.authoring import decimal_text, equal_width
+from encoders.survey.authoring import equal_width
+from encoders.survey.canonical import decimal_text
 from encoders.survey.features import is_missing, text_of
 from ldp_aggregator.population import read_epsilon
 

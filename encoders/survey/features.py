@@ -165,7 +165,9 @@ def is_missing(value: object) -> bool:
     plain = _plain(value)
     if isinstance(plain, Decimal):
         return plain.is_nan()
-    return plain is None or plain == "" or (isinstance(plain, float) and math.isnan(plain))
+    if isinstance(plain, float):
+        return math.isnan(plain)
+    return plain is None or (isinstance(plain, str) and plain == "")
 
 
 def missing_code(feature: Feature) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -104,10 +105,10 @@ class SQLiteStore:
             pass
 
     def close(self) -> None:
-        """Close this thread's connection; others close with their threads."""
-        connection = self._mine.__dict__.pop("connection", None)
-        if connection is not None:
-            connection.close()
+        """Close this thread's connection; the others close when their threads end."""
+        opened = self._mine.__dict__.pop("opened", None)
+        if opened is not None:
+            opened.connection.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -123,14 +124,11 @@ class SQLiteStore:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """Yield this thread's connection, opened in this very process."""
-        mine = self._mine.__dict__
-        if mine.get("pid") != os.getpid():
-            connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+        opened: _Opened | None = getattr(self._mine, "opened", None)
+        if opened is None or opened.pid != os.getpid():
             # an inherited connection is kept aside unclosed: closing it would free the parent's locks
-            mine.update(connection=connection, pid=os.getpid(), inherited=mine.get("connection"))
-        yield mine["connection"]
+            self._mine.inherited, self._mine.opened = opened, _Opened(self._path)
+        yield self._mine.opened.connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -138,6 +136,19 @@ class SQLiteStore:
             yield
         except sqlite3.Error as error:
             raise StoreError(f"the SQLite store cannot be used: {error}") from error
+
+
+class _Opened:
+    """A connection and the process that opened it; closed with the thread that it belongs to."""
+
+    def __init__(self, path: str) -> None:
+        self.pid = os.getpid()
+        self.connection = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        weakref.finalize(self, self.connection.close).atexit = False
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("PRAGMA synchronous = FULL")
 
 
 def _known(

@@ -1,0 +1,101 @@
+"""A survey drafted from a public sample, for its author to confirm guess by guess."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from encoders.errors import LdpError
+from ldp_aggregator.authoring.guesses import MAX_VALUES, Guess, guess, spelling_hints
+from ldp_aggregator.authoring.toml_text import key, quote, values
+
+_HEADER = """\
+# A draft: look at every "guess", then run  ldp-survey check  and  ldp-survey preview.
+#
+# Values, ranges and bins were inferred from {source} ({rows} rows). A survey is public, and so
+# is all that is inferred here: draft only from a PUBLIC sample. Values and ranges inferred from private
+# rows would leak them.
+
+[survey]
+# guess: from the file's name; confirm
+id = "{id}"
+# What one report, a person's only one, may reveal at most. Choose: .5 to 1 is strict, 2 is the most that
+# clients grant by default.
+epsilon = 1.0
+"""
+
+_MISSING = """\
+# Each feature is coupled with the label in a question, and each person answers one question.
+# Without missing = "category" a missing answer is refused, and no report comes from such a person.
+"""
+
+
+class DraftError(LdpError):
+    """A sample from which no survey can be drafted."""
+
+
+def draft(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
+    """Draft a survey.
+
+    Parameters
+    ----------
+    columns : mapping from column name to cells
+        A public sample, its cells as a CSV file spells them.
+    label : str
+        The column to predict.
+    source : str
+        The sample's file name without its ending; becomes the survey's id.
+
+    Returns
+    -------
+    str
+        TOML that :func:`encoders.survey.read_survey` accepts.
+
+    Raises
+    ------
+    DraftError
+        If there are no rows, the label does not fit, or no column can be a feature.
+    """
+    if label not in columns:
+        known = ", ".join(map(quote, columns))
+        raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
+    guesses = {name: _guess(name, cells) for name, cells in columns.items() if name != label}
+    features = {name: each.entries for name, each in guesses.items() if each.entries}
+    left_out = {name: each.left_out for name, each in guesses.items() if each.left_out}
+    header = _HEADER.format(source=quote(source), rows=len(columns[label]), id=survey_id(source))
+    parts = [header, _label(label, columns[label]), _MISSING]
+    if not features:
+        raise DraftError("\n".join(["no column can be a feature:", *_reasons(left_out)]))
+    parts += ["\n".join([f"[features.{key(name)}]", *entries, ""]) for name, entries in features.items()]
+    if left_out:
+        parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _reasons(left_out)), ""]))
+    return "\n".join(parts)
+
+
+def survey_id(source: str) -> str:
+    """Return a survey id made of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
+
+
+def _guess(name: str, cells: Sequence[str]) -> Guess:
+    return guess(cells) if name else Guess(left_out="a column without a name, often a row number")
+
+
+def _label(name: str, cells: Sequence[str]) -> str:
+    texts = sorted(set(cells) - {""})
+    if not name or not cells:
+        raise DraftError("the label's column has no name" if cells else "the sample has no rows")
+    if not 2 <= len(texts) <= MAX_VALUES:
+        raise DraftError(
+            f"the label {quote(name)} has {len(texts)} different values; classes are 2 to {MAX_VALUES}"
+        )
+    hints = spelling_hints(texts)
+    if "" in cells:
+        hints.append(f"{cells.count('')} of {len(cells)} rows have no label: such people cannot report")
+    lines = ["[label]", f"name = {quote(name)}"]
+    lines += ["# guess: all values of the sample; confirm", *(f"# {hint}" for hint in hints)]
+    return "\n".join([*lines, values(texts), ""])
+
+
+def _reasons(left_out: Mapping[str, str]) -> list[str]:
+    return [f"  {quote(name)}: {reason}" for name, reason in left_out.items()]

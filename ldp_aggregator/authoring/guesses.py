@@ -1,0 +1,165 @@
+"""What a column of a sample seems to be: categories, or numbers in bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from encoders.survey.authoring import number as fits_survey
+from ldp_aggregator.authoring.toml_text import array, is_whole_number, plain, quote, values
+
+MAX_VALUES = 50
+"""Categories of a column of texts; with more, each is too rare to stand out from the noise."""
+
+MAX_NUMBERS = 10
+"""Different numbers that are still taken one by one; more go into bins."""
+
+MAX_BINS = 8
+
+_UNFIT = "its numbers have too many digits for edges of bins, or are too large or small"
+_GAP_WORDS = {"?", "-", ".", "na", "n/a", "nan", "none", "null"}
+_TRUTHS = {"True", "False", "TRUE", "FALSE"}
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A feature's entries in TOML, or the reason why it has none.
+
+    Attributes
+    ----------
+    entries : tuple of str
+        Lines of its table, each guess behind a comment; empty if the column is left out.
+    left_out : str
+    """
+
+    entries: tuple[str, ...] = ()
+    left_out: str = ""
+
+
+def guess(cells: Sequence[str]) -> Guess:
+    """Guess the feature from a column's cells, as a CSV file spells them."""
+    numbers = [number for cell in cells if (number := read_number(cell)) is not None]
+    finite = sorted({number for number in numbers if math.isfinite(number)})
+    if len(numbers) < len(cells) or _hold_codes(cells) or not finite:
+        return _guess_texts(cells)
+    gaps = sum(not math.isfinite(number) for number in numbers)
+    if len(finite) > MAX_NUMBERS:
+        return _guess_bins(cells, finite, gaps)
+    if all(cell == "" or is_whole_number(cell) for cell in cells):
+        return _guess_texts(cells)
+    return _guess_edges(finite, cells, gaps)
+
+
+def read_number(cell: str) -> float | None:
+    """Read a cell as :meth:`BinnedFeature.from_text` does: NaN if it is empty, None if it is no number."""
+    try:
+        return float(cell) if cell.strip() else math.nan
+    except ValueError:
+        return None
+
+
+def _hold_codes(cells: Sequence[str]) -> bool:
+    """Tell whether digits are a code, such as 007 or 02134, and not a number."""
+    return any(len(cell) > 1 and cell.isdigit() and cell.startswith("0") for cell in cells)
+
+
+# -- categories ---------------------------------------------------------------------------------
+
+
+def _guess_texts(cells: Sequence[str]) -> Guess:
+    texts = sorted(set(cells) - {""})
+    if not texts:
+        return Guess(left_out="empty in every row")
+    if len(texts) == 1 and "" not in cells:
+        return Guess(left_out="the same in every row")
+    if len(texts) > MAX_VALUES:
+        return Guess(left_out=f"{len(texts)} different texts, more than {MAX_VALUES}{_blemish(texts)}")
+    return _guess_values(texts, cells)
+
+
+def _guess_values(texts: Sequence[str], cells: Sequence[str]) -> Guess:
+    hints = [f"# {hint}" for hint in spelling_hints(texts)]
+    comment = "# guess: all values of the sample; confirm, and add those that it lacks"
+    return Guess((comment, *hints, values(texts), *_missing(cells)))
+
+
+def _missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
+    gaps = cells.count("") if gaps is None else gaps
+    if not gaps:
+        return []
+    return [f"# guess: {gaps} of {len(cells)} rows have no answer; confirm", 'missing = "category"']
+
+
+def spelling_hints(texts: Sequence[str]) -> list[str]:
+    """Return what may surprise an application that passes numbers, truths or gaps of its own."""
+    hints = []
+    gap_words = [text for text in texts if text.strip().lower() in _GAP_WORDS | {""}]
+    if gap_words:
+        hints.append(
+            f'{quote(gap_words[0])}: if it means "no answer", leave it out; say missing = "category"'
+        )
+    truths = [text for text in texts if text in _TRUTHS]
+    if truths:
+        hints.append(f"{quote(truths[0])}: an application's True and False are the values true and false")
+    decimals = [text for text in texts if text.endswith(".0") and is_whole_number(text[:-2])]
+    if decimals:
+        hints.append(f"{quote(decimals[0])}: an application's {decimals[0]} is the value {decimals[0][:-2]}")
+    return hints
+
+
+def _blemish(texts: Sequence[str]) -> str:
+    """Point out a column of numbers with a few texts between them."""
+    texts_among_numbers = [text for text in texts if read_number(text) is None]
+    if len(texts_among_numbers) > len(texts) // 10:
+        return ""
+    return f"; all but {', '.join(map(quote, texts_among_numbers[:3]))} are numbers: empty those cells?"
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def _guess_edges(numbers: Sequence[float], cells: Sequence[str], gaps: int) -> Guess:
+    if len(numbers) == 1:
+        return Guess(left_out="the same number wherever there is one")
+    exact = [Decimal(repr(number)) for number in numbers]
+    edges = [*exact, 2 * exact[-1] - exact[-2]]
+    if not all(fits_survey(edge) is not None for edge in edges):
+        return Guess(left_out=_UNFIT)
+    comment = "# guess: a bin for each number of the sample, from it up to the next; confirm"
+    return Guess((comment, array("edges", map(plain, edges)), *_missing(cells, gaps)))
+
+
+def _guess_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> Guess:
+    low, high = Decimal(repr(numbers[0])), Decimal(repr(numbers[-1]))
+    if high - low < max(abs(low), abs(high)) / 10**9:
+        return Guess(left_out="its numbers differ in the tenth digit and beyond")
+    start, end, bins = round_outward(low, high)
+    if fits_survey(start) is None or fits_survey(end) is None:
+        return Guess(left_out=_UNFIT)
+    found = f"the sample has {plain(low)} to {plain(high)}, here rounded outward"
+    width = plain((end - start) / bins)
+    entries = [
+        f"# guess: {found}; numbers beyond are clipped; confirm",
+        f"range = [{plain(start)}, {plain(end)}]",
+        f"# guess: each bin is {width} wide; confirm, fewer bins are more accurate",
+        f"bins = {bins}",
+        *_missing(cells, gaps),
+    ]
+    if len(numbers) == len(cells):
+        entries.insert(0, "# another number in every row: leave it out if it tells people apart")
+    return Guess(tuple(entries))
+
+
+def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:
+    """Return (start, end, bins): bins 1, 2, 2.5 or 5 times a power of ten wide, at most MAX_BINS of them."""
+    power = (high - low).adjusted() - 1
+    while True:
+        for digit in ("1", "2", "2.5", "5"):
+            step = Decimal(digit).scaleb(power)
+            first = (low / step).to_integral_value(ROUND_FLOOR)
+            last = (high / step).to_integral_value(ROUND_CEILING)
+            if last - first <= MAX_BINS:
+                return first * step, last * step, int(last - first)
+        power += 1

@@ -1,0 +1,73 @@
+"""A plan at a glance: what each question costs, and what its author should think about."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from encoders.report import ID_BYTES, Report, pack
+from encoders.survey import Plan, Question
+from encoders.tables import realised_epsilon
+from ldp_aggregator.authoring.layout import table
+
+CLIENT_EPSILON = Decimal(2)
+"""What a client grants a survey by default; the client's own tests hold it to this."""
+
+LARGE_DOMAIN = 100
+
+
+def overview(plan: Plan) -> str:
+    """Return the table of questions, the warnings and the digest."""
+    count = len(plan.questions)
+    asked = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
+    head = ["question", "domain", "mechanism", "realised epsilon", "lost", "asked", "report"]
+    rows = [_row(plan, question) for question in plan.questions]
+    lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
+    lines += table([head, *rows], "<>>>>>>")
+    lines += ["", *(f"warning: {each}" for each in warnings(plan))]
+    return "\n".join([*lines, f"digest {plan.digest}"])
+
+
+def chance(plan: Plan, question: Question) -> float:
+    """Return the probability that a person is asked this question."""
+    return question.weight / sum(each.weight for each in plan.questions)
+
+
+def report_bytes(plan: Plan, question: Question) -> int:
+    """Return the length of every report that answers this question."""
+    payload = bytes(question.mechanism.payload_bytes)
+    return len(pack(Report(bytes.fromhex(plan.digest), question.index, bytes(ID_BYTES), payload)))
+
+
+def warnings(plan: Plan) -> list[str]:
+    """Return what is allowed, but seldom meant."""
+    found = []
+    if plan.epsilon > CLIENT_EPSILON:
+        found.append(
+            f"epsilon is above {CLIENT_EPSILON}, the most that clients grant by default: an application "
+            "refuses, or must raise its max_epsilon"
+        )
+    asked = {question.feature_index for question in plan.questions}
+    for index, feature in enumerate(plan.features):
+        if index not in asked:
+            found.append(f"{feature.name} is never asked (weight 0): the model learns nothing from it")
+    for question in plan.questions:
+        if question.domain > LARGE_DOMAIN:
+            found.append(
+                f"{question.name} has {question.domain} possible answers: each is rare beside the noise; "
+                "merge values, or take fewer bins"
+            )
+    return found
+
+
+def _row(plan: Plan, question: Question) -> list[str]:
+    mechanism, (size, classes) = question.mechanism, question.shape
+    spent = realised_epsilon(mechanism.ratio)
+    return [
+        question.name,
+        f"{size} x {classes} = {question.domain}" if question.feature else str(classes),
+        mechanism.name,
+        f"{spent:.9f}",
+        f"{1 - spent / plan.epsilon:.4%}",
+        f"{chance(plan, question):.1%}",
+        f"{report_bytes(plan, question)} bytes",
+    ]

@@ -1,0 +1,138 @@
+"""ldp-survey: write, check and see through a survey."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from encoders.errors import LdpError, RowError, SurveyError
+from encoders.randomness import SystemEntropy
+from encoders.survey import Plan
+from encoders.survey.features import MISSING_TEXT
+from encoders.survey.files import load_plan_file
+from ldp_aggregator.authoring.draft import draft
+from ldp_aggregator.authoring.overview import overview
+from ldp_aggregator.authoring.preview import explain, made_up_row, preview
+from ldp_aggregator.csv_rows import read_rows, read_table
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
+Row = dict[str, object]
+
+
+@click.group()
+def main() -> None:
+    """Write a survey, check it, and see through one report of it.
+
+    A SURVEY is a TOML file, or the plan that it compiles to.
+    """
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except LdpError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option("--from", "sample", type=_FILE, help="Infer it from this PUBLIC sample, a CSV file.")
+@click.option("--label", help="The sample's column to predict.")
+def init(sample: Path | None, label: str | None) -> None:
+    """Write a survey to start from to standard output: a commented example, or a draft of your own.
+
+    A draft holds the values and the range of every column. Those are public from then on: never infer
+    them from private rows.
+    """
+    if (sample is None) != (label is None):
+        raise click.UsageError("--from and --label go together: a sample, and its column to predict")
+    if sample is None or label is None:
+        text = _EXAMPLE.read_text("utf-8")
+    else:
+        with _clear_errors():
+            text = draft(read_table(sample), label, sample.stem)
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+
+
+@main.command()
+@click.argument("survey", type=_FILE)
+def check(survey: Path) -> None:
+    """Name every mistake in SURVEY by line and field, or show what its questions cost."""
+    try:
+        click.echo(overview(load_plan_file(survey)))
+    except SurveyError as error:
+        count = len(error.problems)
+        click.echo(f"{error}\n{count} {'mistake' if count == 1 else 'mistakes'}", err=True)
+        raise click.exceptions.Exit(1) from error
+
+
+@main.command("compile")
+@click.argument("survey", type=_FILE)
+@click.option("-o", "--output", type=click.File("wb"), default="-", help="Standard output by default.")
+def compile_(survey: Path, output: BinaryIO) -> None:
+    """Write the plan of SURVEY: the canonical JSON whose digest every report carries."""
+    with _clear_errors():
+        plan = load_plan_file(survey)
+    output.write(plan.json)
+
+
+@main.command("preview")
+@click.argument("survey", type=_FILE)
+@click.option("--row", "row_file", type=_FILE, help="A JSON object: each feature, and the label, by name.")
+@click.option("--csv", "table", type=_FILE, help="A CSV file of rows.")
+@click.option("--row-number", type=click.IntRange(min=1), default=1, help="Which row of it; 1 by default.")
+@click.option("--label", help="The label, where the row does not have it.")
+@click.option("--question", help="Look at this question instead of a drawn one.")
+def preview_(
+    survey: Path,
+    row_file: Path | None,
+    table: Path | None,
+    row_number: int,
+    label: str | None,
+    question: str | None,
+) -> None:
+    """Show for one row what is asked, what would be sent, and what that could have been.
+
+    The row is made up unless --row or --csv gives one. Nothing is sent or kept.
+    """
+    if row_file and table:
+        raise click.UsageError("give the row by --row or by --csv, not both")
+    with _clear_errors():
+        plan = load_plan_file(survey)
+        row = _read_json(row_file) if row_file else _read_csv(table, row_number, plan) if table else None
+        if row is None:
+            row = made_up_row(plan, SystemEntropy())
+            click.echo("A row, made up from the survey's values:")
+            click.echo("\n".join(f"  {name} = {_shown(cell)}" for name, cell in row.items()) + "\n")
+        seen = preview(
+            plan, row, row.get(plan.label.name) if label is None else label, SystemEntropy(), question
+        )
+    click.echo(explain(plan, seen))
+
+
+def _shown(cell: object) -> str:
+    return MISSING_TEXT if cell is None else str(cell)
+
+
+def _read_json(path: Path) -> Row:
+    try:
+        row = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise RowError(path.name, "is no JSON") from error
+    if not isinstance(row, dict):
+        raise RowError(path.name, 'needs a JSON object, for example {"age": "young", "missed_payment": "no"}')
+    return row
+
+
+def _read_csv(path: Path, number: int, plan: Plan) -> Row:
+    columns = read_rows(path, plan.features)
+    length = len(next(iter(columns.values())))
+    if number > length:
+        raise RowError(path.name, f"has {length} rows, and no row {number}")
+    return {name: cells[number - 1] for name, cells in columns.items()}

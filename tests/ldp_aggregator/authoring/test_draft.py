@@ -1,0 +1,129 @@
+"""Whatever the sample holds, its draft compiles, and every row of the sample fits it."""
+
+import tomllib
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ldp_client.client
+from encoders.survey import read_survey
+from ldp_aggregator.authoring import overview
+from ldp_aggregator.authoring.draft import DraftError, draft, survey_id
+from ldp_aggregator.authoring.guesses import guess, round_outward
+from ldp_aggregator.authoring.toml_text import quote
+
+ODD = [
+    'say "hi"',
+    "back\\slash",
+    "a\tb",
+    "line\nbreak",
+    "\x00\x1f\x7f\x85\u2028",
+    "Zürich",
+    "日本",
+    "🫖",
+    "'''",
+    "#",
+    "[x]",
+    "a=b",
+    " ",
+    "true",
+    "nan",
+    "1e5",
+    "007",
+    "1.0",
+    "-0",
+    "+1",
+    "1_000",
+    "9007199254740993",
+    "NA",
+    "?",
+]
+texts = st.one_of(st.sampled_from(ODD), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
+cells = st.one_of(
+    texts,
+    st.just(""),
+    st.integers(-5, 20).map(str),
+    st.integers().map(str),
+    st.floats().map(repr),
+    st.decimals(-100, 100, places=2).map(str),
+)
+columns = st.one_of(
+    st.lists(texts, min_size=30, max_size=30),
+    st.lists(cells, min_size=30, max_size=30),
+    st.lists(st.floats().map(repr), min_size=30, max_size=30),
+    st.lists(st.integers(0, 12).map(str), min_size=30, max_size=30),
+    st.lists(st.sampled_from(["", "1", "2.5", "-3"]), min_size=30, max_size=30),
+    st.lists(st.sampled_from([str(10**17 + i) for i in range(3)]), min_size=30, max_size=30),
+)
+samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70))
+def test_a_draft_compiles_and_every_row_fits_it(sample, source):
+    sample = sample | {"label": ["yes", "no"] * 15}
+    try:
+        text = draft(sample, "label", source)
+    except DraftError:
+        return  # every column is left out
+    plan = read_survey(text).compile()
+    assert {feature.name for feature in plan.features} <= set(sample)
+    for row in range(30):
+        cells = {each.name: each.from_text(sample[each.name][row]) for each in plan.features}
+        plan.encode(cells, sample["label"][row])
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_text_survives_quoting_on_one_line(text):
+    assert tomllib.loads(f"a = {quote(text)}") == {"a": text}
+    assert quote(text).isprintable()
+
+
+@given(st.decimals(-(10**6), 10**6, places=3), st.decimals(Decimal("0.001"), 10**6, places=3))
+def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
+    start, end, bins = round_outward(low, low + span)
+    assert start <= low
+    assert low + span <= end
+    assert 2 <= bins <= 8
+    assert end - start <= 4 * span
+    width = ((end - start) / bins).normalize()
+    assert width.as_tuple().digits in {(1,), (2,), (5,), (2, 5)}
+
+
+@pytest.mark.parametrize(
+    ("column", "entries"),
+    [
+        (["3", "10", "3"], ("values = [3, 10]",)),
+        (["007", "012"], ('values = ["007", "012"]',)),
+        (["1.0", "2.0"], ("edges = [1, 2, 3]",)),
+        (["0.5", "2", " "], ("edges = [0.5, 2, 3.5]", 'missing = "category"')),
+        (["True", ""], ('values = ["True"]', 'missing = "category"')),
+        (["<5", "5", "10+"], ('values = ["5", "10+", "<5"]',)),
+        ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
+    ],
+)
+def test_what_a_column_is_taken_for(column, entries):
+    assert tuple(line for line in guess(column).entries if not line.startswith("#")) == entries
+
+
+def test_spellings_that_an_application_would_miss_are_pointed_out():
+    assert any(
+        "True and False are the values true and false" in line for line in guess(["True", "a"]).entries
+    )
+    assert any("means" in line for line in guess(["?", "a"]).entries)
+    assert any("1.0 is the value 1" in line for line in guess(["1.0", "unknown"]).entries)
+
+
+def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out():
+    assert "tenth digit" in guess([str(10**15 + i) for i in range(20)]).left_out
+
+
+def test_an_id_is_made_of_the_file_name():
+    assert survey_id("My Data (2026)") == "my-data-2026"
+    assert survey_id("日本") == "my-survey"
+
+
+def test_the_warning_knows_what_clients_grant():
+    assert float(overview.CLIENT_EPSILON) == ldp_client.client.MAX_EPSILON

@@ -1,0 +1,316 @@
+"""ldp-survey on the command line."""
+
+import csv
+import io
+import json
+import tomllib
+
+import pytest
+from click.testing import CliRunner
+
+from encoders.report import unpack
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.cli.survey import main
+
+SURVEY = """\
+[survey]
+id = "tea"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green", "mint"]
+[features.hours]
+range = [0, 12]
+bins = 3
+missing = "category"
+weight = 3
+"""
+BROKEN = """\
+[survey]
+id = "Tea!"
+epsilon = 0
+
+[label]
+name = "tired"
+values = ["yes"]
+
+[features.tea]
+values = ["black", "black"]
+missing = "maybe"
+
+[features."hours [a day]"]
+range = [12, 0]
+bins = 3
+
+[mechanism]
+frequency = "RAPPOR"
+"""
+ROW = {"tea": "green", "hours": 5, "tired": "no"}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write files by name; return the function that does so."""
+
+    def write(name, text):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def table(rows):
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+# -- init ---------------------------------------------------------------------------------------
+
+
+def test_the_example_passes_its_own_check(files):
+    example = run("init")
+    checked = run("check", files("survey.toml", example.stdout))
+    assert (example.exit_code, checked.exit_code) == (0, 0)
+    assert "warning" not in checked.stdout
+
+
+def test_a_draft_tells_categories_from_numbers_and_marks_each_guess(files):
+    rows = [["age", "city", "children", "paid"]]
+    rows += [[20 + i, ["Graz", "Linz"][i % 2], i % 4, ["yes", "no"][i % 2]] for i in range(40)]
+    draft = run("init", "--from", files("Public Sample.csv", table(rows)), "--label", "paid").stdout
+    survey = read_survey(draft)
+    age, city, children = survey.features
+    assert survey.id == "public-sample"
+    assert survey.label.values == ("no", "yes")
+    assert (age.edges[0], age.edges[-1], age.size) == ("20", "60", 8)
+    assert city.values == ("Graz", "Linz")
+    assert children.values == ("0", "1", "2", "3")
+    for line, following in zip(draft.splitlines(), draft.splitlines()[1:], strict=False):
+        if following.startswith(("values", "range", "bins", "id")):
+            assert line.startswith("# guess: ")
+            assert "confirm" in line
+
+
+def test_a_draft_warns_of_private_samples(files):
+    sample = files("sample.csv", table([["a", "b"], ["x", "1"], ["y", "0"]]))
+    draft = run("init", "--from", sample, "--label", "b").stdout
+    assert "PUBLIC sample. Values and ranges inferred from private\n# rows would leak them" in draft
+
+
+def test_gaps_become_a_category(files):
+    rows = [["a", "b", "c"], *([i or "", ["", "x"][i % 2], "n"[: i % 2] or "y"] for i in range(30))]
+    draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "c").stdout
+    assert [feature.missing for feature in read_survey(draft).features] == ["category"] * 2
+    assert "# guess: 15 of 30 rows have no answer; confirm" in draft
+
+
+def test_columns_that_ask_nothing_are_left_out_with_a_reason(files):
+    rows = [["", "same", "one", "name", "mixed", "empty", "f", "l"]]
+    rows += [[i, "x", 1.5, f"n{i}", i or "NA", "", i % 2, "ab"[i % 2]] for i in range(60)]
+    draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "l").stdout
+    assert list(tomllib.loads(draft)["features"]) == ["f"]
+    assert draft.splitlines()[-7:] == [
+        "# Left out:",
+        '#   "": a column without a name, often a row number',
+        '#   "same": the same in every row',
+        '#   "one": the same number wherever there is one',
+        '#   "name": 60 different texts, more than 50',
+        '#   "mixed": 60 different texts, more than 50; all but "NA" are numbers: empty those cells?',
+        '#   "empty": empty in every row',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "label", "why"),
+    [
+        ([["a", "b"], ["x", "y"]], "c", 'no column "c" for the label; it has "a", "b"'),
+        ([["a", "b"], ["x", "y"]], "b", 'the label "b" has 1 different values'),
+        ([["a", "b"], *([i, i] for i in range(60))], "b", "has 60 different values; classes are 2 to 50"),
+        ([["a", "b"]], "b", "no rows"),
+        ([["a", "b"], ["x", "y"], ["x", "z"]], "b", "no column can be a feature"),
+        ([["a", "b"], ["x"]], "b", "row 1 has 1 cells"),
+    ],
+)
+def test_a_sample_that_will_not_do_is_a_clear_error(files, rows, label, why):
+    result = run("init", "--from", files("sample.csv", table(rows)), "--label", label)
+    assert result.exit_code == 1
+    assert why in result.stderr
+
+
+def test_sample_and_label_go_together(files):
+    assert run("init", "--label", "b").exit_code == 2
+    assert run("init", "--from", files("sample.csv", "a,b\n"), "--label", "b").exit_code == 1
+    assert run("init", "--from", files("sample.csv", "a,b\n")).exit_code == 2
+
+
+# -- check --------------------------------------------------------------------------------------
+
+
+def test_check_shows_what_every_question_costs(files):
+    path = files("survey.toml", SURVEY)
+    result = run("check", path)
+    tea, hours = (line.split() for line in result.stdout.splitlines()[3:5])
+    assert (tea[0], tea[1:6], tea[6]) == ("tea", ["3", "x", "2", "=", "6"], "DE")
+    assert 0.9999 < float(tea[7]) <= 1
+    assert (tea[9], hours[9]) == ("25.0%", "75.0%")
+    assert result.stdout.rstrip().endswith(f"digest {read_survey(SURVEY).compile().digest}")
+
+
+def test_check_names_every_mistake_by_line_and_field(files):
+    result = run("check", files("survey.toml", BROKEN))
+    said = [line.split(": ")[:3] for line in result.stderr.splitlines()]
+    assert result.exit_code == 1
+    assert said[:-1] == [
+        ["survey.toml", "line 2", "survey.id"],
+        ["survey.toml", "line 3", "survey.epsilon"],
+        ["survey.toml", "line 7", "label.values"],
+        ["survey.toml", "line 10", "features.tea.values"],
+        ["survey.toml", "line 11", "features.tea.missing"],
+        ["survey.toml", "line 14", "features.hours [a day].range"],
+        ["survey.toml", "line 18", "mechanism.frequency"],
+    ]
+    assert said[-1] == ["7 mistakes"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("bins = 3", "bins 3", "survey.toml: line 11: not valid TOML"),
+        ("[features.hours]", "[features.tea]", "survey.toml: line 9: two entries have one name"),
+        ("bins = 3", "bin = 3", "survey.toml: line 9: features.hours.bins: needs a whole number"),
+        (
+            '"mint"]',
+            '"mint"]\n[mechanism]\nfrequency = "SHE"\n[features.big]\nvalues = ' + str([*range(2000)]),
+            "survey.toml: line 11: big: 4000 values make SHE reports longer",
+        ),
+    ],
+)
+def test_check_names_the_line_of_syntax_and_of_what_cannot_be_compiled(files, old, new, place):
+    result = run("check", files("survey.toml", SURVEY.replace(old, new, 1)))
+    assert result.exit_code == 1
+    assert result.stderr.startswith(place)
+
+
+def test_check_warns_of_what_is_seldom_meant(files):
+    odd = SURVEY.replace("epsilon = 1.0", "epsilon = 4").replace("bins = 3", "bins = 200")
+    said = run("check", files("survey.toml", odd.replace('"mint"]', '"mint"]\nweight = 0'))).stdout
+    assert "warning: epsilon is above 2" in said
+    assert "warning: tea is never asked" in said
+    assert "warning: hours has 402 possible answers" in said
+
+
+# -- compile ------------------------------------------------------------------------------------
+
+
+def test_a_compiled_plan_is_a_survey_too(files, tmp_path):
+    path, plan = files("survey.toml", SURVEY), tmp_path / "plan.json"
+    assert run("compile", path, "-o", plan).exit_code == 0
+    assert Plan.from_json(plan.read_bytes()) == read_survey(SURVEY).compile()
+    assert run("compile", path).stdout_bytes == plan.read_bytes()
+    assert run("check", plan).stdout == run("check", path).stdout
+
+
+def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files, tmp_path):
+    path = files("survey.toml", "\ufeff" + SURVEY.replace("\n", "\r\n"))
+    plan = files("plan.json", run("compile", path).stdout + "\n")
+    assert run("check", plan).stdout == run("check", path).stdout
+
+
+# -- preview ------------------------------------------------------------------------------------
+
+
+def preview(path, *arguments):
+    result = run("preview", path, *arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def sent(said):
+    """Return the report that a preview shows."""
+    lines = said.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("What would be sent"))
+    end = next(i for i, line in enumerate(lines) if line.startswith("The last "))
+    return bytes.fromhex("".join(lines[start + 1 : end]))
+
+
+def test_a_preview_shows_the_very_report(files):
+    plan = read_survey(SURVEY).compile()
+    said = preview(files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)))
+    report = unpack(sent(said))
+    question = plan.questions[report.question]
+    question.mechanism.check(report.payload)
+    assert report.plan_digest.hex() == plan.digest
+    assert f"{len(sent(said))} bytes" in said
+    assert next(line for line in said.splitlines() if "this one" in line).split()[0] == question.name
+
+
+def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
+    said = preview(
+        files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)), "--question", "hours"
+    )
+    truth = [line for line in said.splitlines() if "<- the truth" in line]
+    shares = [
+        float(line.split("%")[0].split()[-1])
+        for line in said.splitlines()
+        if "tired = " in line and "%" in line
+    ]
+    assert truth[0].startswith("  hours = 4 to 8, tired = no ")
+    assert "  hours = 4 to 8, tired = no\n" in said
+    assert len(shares) == 8
+    assert sum(shares) == pytest.approx(100, abs=0.5)
+    assert "no report of this survey exceeds\ne^1 = 2.7183" in said
+
+
+@pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE"])
+def test_every_mechanism_has_a_preview_of_a_made_up_row(files, mechanism):
+    path = files("survey.toml", SURVEY + f'[mechanism]\nfrequency = "{mechanism}"\n')
+    said = preview(path)
+    assert said.startswith("A row, made up")
+    assert f"randomised by {mechanism}" in said
+
+
+def test_a_row_of_a_csv_file_is_counted_from_1(files):
+    path, rows = files("survey.toml", SURVEY), files("rows.csv", "tea,hours,tired\nblack,1,yes\nmint,,no\n")
+    said = preview(path, "--csv", rows, "--row-number", 2, "--question", "hours")
+    assert "  hours = (missing), tired = no\n" in said
+    assert "tired = yes\n" in preview(path, "--csv", rows, "--row-number", 2, "--label", "yes")
+    missing = run("preview", path, "--csv", rows, "--row-number", 3)
+    assert (missing.exit_code, "has 2 rows, and no row 3" in missing.stderr) == (1, True)
+
+
+def test_large_domains_list_the_likeliest_and_the_truth(files):
+    path = files("survey.toml", SURVEY.replace("bins = 3", "bins = 100"))
+    said = preview(path, "--row", files("row.json", json.dumps(ROW)), "--question", "hours")
+    assert said.count("<- the truth") == 1
+    assert " more\n" in said
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("{", "row.json: is no JSON"),
+        ("[1]", "row.json: needs a JSON object"),
+        (json.dumps(ROW | {"tea": "secret"}), "tea: is not one of the survey's values"),
+        (json.dumps({"tea": "mint", "tired": "no"}), "hours: the row has no such entry"),
+        (json.dumps({"tea": "mint", "hours": 1}), "tired: the label is missing"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_named_by_field_and_not_by_value(files, row, why):
+    result = run("preview", files("survey.toml", SURVEY), "--row", files("row.json", row))
+    assert result.exit_code == 1
+    assert why in result.stderr
+    assert "secret" not in result.stderr
+
+
+def test_an_unknown_question_and_two_rows_are_refused(files):
+    path, row = files("survey.toml", SURVEY), files("row.json", json.dumps(ROW))
+    assert "the survey asks tea, hours" in run("preview", path, "--question", "coffee").stderr
+    assert run("preview", path, "--row", row, "--csv", row).exit_code == 2

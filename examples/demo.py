@@ -1,6 +1,6 @@
 """The whole protocol on real answers: `make demo`.
 
-13,583 respondents of a public survey (examples/yrbss/PROVENANCE.md) meet a collector on this machine. Four
+13,310 respondents of a public survey (examples/yrbss/PROVENANCE.md) meet a collector on this machine. Four
 fifths of them report, each as a device of her own: a real client that randomises one answer, keeps a
 journal and sends one report over HTTP. The aggregator trains on the reports; the others test the model.
 """

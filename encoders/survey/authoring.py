@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -233,7 +234,7 @@ class _Reader:
             self.wrong(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
         if not all(texts):
             self.wrong(path, "each value is a text that is not empty, a whole number, true or false")
-        twice = {text for text in texts if text and texts.count(text) > 1}
+        twice = [text for text, count in Counter(texts).items() if text and count > 1]
         if twice:
             self.wrong(path, f"has values twice: {', '.join(sorted(twice))}")
         return tuple(dict.fromkeys(text for text in texts if text))

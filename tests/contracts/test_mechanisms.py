@@ -1,0 +1,336 @@
+"""The contract of every mechanism: exact privacy, one law on both paths, unbiased counts, strict checks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
+from encoders.mechanisms import MECHANISMS, Mechanism, design, load
+from encoders.randomness import FastStream, GivenBytes
+from encoders.tables import realised_epsilon
+from tests.contracts import reference
+
+NAMES = sorted(MECHANISMS)
+EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
+SMALL, LARGE = tuple(range(2, 9)), (64, 1024)
+SIGMAS = 5.5
+"""Two-sided false alarms of one z-test: 4e-8. The seeds are fixed, so a pass stays a pass."""
+
+every_name = pytest.mark.parametrize("name", NAMES)
+every_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
+
+
+@cache
+def made(name: str, domain: int, epsilon: str = "1") -> Mechanism:
+    return design(name, domain, Decimal(epsilon))
+
+
+def every_payload(mechanism: Mechanism) -> Iterator[bytes]:
+    """Yield every byte string of the right length that `check` accepts."""
+    for values in itertools.product(range(256), repeat=mechanism.payload_bytes):
+        try:
+            mechanism.check(bytes(values))
+        except ReportError:
+            continue
+        yield bytes(values)
+
+
+def she_payloads(mechanism: Mechanism) -> Iterator[bytes]:
+    """Yield every pair of SHE components; one step further out on either side is refused."""
+    steps = len(mechanism.tables["weights"]) - 1  # type: ignore[arg-type]
+    for pair in itertools.product(range(1 - steps, steps + 1), repeat=2):
+        yield np.array(pair, "<i2").tobytes()
+    for outside in (-steps, steps + 1):
+        with pytest.raises(ReportError):
+            mechanism.check(np.array([0, outside], "<i2").tobytes())
+
+
+def enumerable(name: str, epsilon: str) -> list[tuple[Mechanism, list[bytes]]]:
+    """Return mechanisms small enough to write down all their payloads (SHE: two components)."""
+    if name == "SHE":
+        few = made(name, 2, epsilon)
+        return [(few, list(she_payloads(few)))] if float(epsilon) >= 1 else []
+    small = [made(name, domain, epsilon) for domain in SMALL]
+    return [(mechanism, list(every_payload(mechanism))) for mechanism in small]
+
+
+# -- privacy -----------------------------------------------------------------------------------
+
+
+@every_name
+@every_epsilon
+@pytest.mark.parametrize("domain", SMALL + LARGE)
+def test_the_exact_ratio_is_at_most_e_to_the_epsilon(name: str, epsilon: str, domain: int) -> None:
+    mechanism = made(name, domain, epsilon)
+    low, high = reference.e_to_the(Fraction(epsilon))
+    assert high - low < Fraction(1, 10**40)
+    assert mechanism.ratio <= low
+    if name != "THE":  # its threshold cannot spend all of epsilon
+        assert float(realised_epsilon(mechanism.ratio)) >= float(epsilon) * (1 - 1e-3)
+
+
+@every_name
+@every_epsilon
+def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name: str, epsilon: str) -> None:
+    for mechanism, payloads in enumerable(name, epsilon):
+        laws = [mechanism.likelihood(payload) for payload in payloads]
+        assert all(sum(law[v] for law in laws) == 1 for v in range(mechanism.domain))
+        assert min(map(min, laws)) > 0  # every output is reachable from every input
+        assert max(max(law) / min(law) for law in laws) == mechanism.ratio
+
+
+@every_name
+def test_a_mechanism_is_refused_below_what_it_spends(name: str) -> None:
+    mechanism = made(name, 5)
+    mechanism.prove(Decimal(1))
+    spent = realised_epsilon(mechanism.ratio)
+    with pytest.raises(PrivacyError):
+        mechanism.prove(spent - Decimal("1e-11"))
+
+
+SPENDING_MORE = {
+    "DE": lambda tables: {"keep": str(int(tables["keep"]) + 1)},
+    "SHE": lambda tables: {
+        "weights": [
+            str(int(tables["weights"][0]) + 2),
+            *tables["weights"][1:-1],
+            str(int(tables["weights"][-1]) - 1),
+        ]
+    },
+    "SUE": lambda tables: tables | {"p": str(int(tables["p"]) + 1)},
+    "OUE": lambda tables: tables | {"q": str(int(tables["q"]) - 1)},
+    "THE": lambda tables: tables | {"q": str(int(tables["q"]) // 2)},
+}
+
+
+@every_name
+def test_tables_edited_to_spend_more_are_refused(name: str) -> None:
+    honest = made(name, 5)
+    edited = load(name, 5, SPENDING_MORE[name](honest.tables))
+    if name == "SHE":  # two out of 2^64 hide in the slack that was left for rounding: move more
+        assert edited.ratio > honest.ratio
+        weights = [int(weight) for weight in honest.tables["weights"]]  # type: ignore[attr-defined]
+        weights[-1], weights[0] = weights[-1] // 2, weights[0] + 2 * (weights[-1] - weights[-1] // 2)
+        edited = load(name, 5, {"weights": [str(weight) for weight in weights]})
+    with pytest.raises(PrivacyError, match="spend"):
+        edited.prove(Decimal(1))
+
+
+BAD_INTEGERS = [
+    "-1",
+    "0",
+    "00",
+    "01",
+    "+1",
+    " 1",
+    "1 ",
+    "1_0",
+    "1e3",
+    "0x1",
+    "1.0",
+    "",
+    "\u0661",
+    str(1 << 64),
+]
+
+
+@every_name
+def test_malformed_tables_are_refused(name: str) -> None:
+    tables = dict(made(name, 5).tables)
+    for wrong in ({}, tables | {"more": "1"}, {key: tables[key] for key in list(tables)[1:]}):
+        with pytest.raises(SurveyError):
+            load(name, 5, wrong)
+    integers = [key for key in tables if key not in ("theta", "weights")]
+    for key, wrong in itertools.product(integers, [*BAD_INTEGERS, 1, 1.0, True, None, [], {}, b"1"]):
+        with pytest.raises(SurveyError):
+            load(name, 5, tables | {key: wrong})
+    for domain in (1, 0, -2, True, 2.0, "5", None, (1 << 16) + 1):
+        with pytest.raises(SurveyError):
+            load(name, domain, tables)  # type: ignore[arg-type]
+
+
+def test_an_unknown_mechanism_is_refused_by_name() -> None:
+    for name in ("", "de", "auto", "THE(0.25)", "XYZ"):
+        with pytest.raises(SurveyError, match="not one of DE, SUE, OUE, SHE, THE"):
+            load(name, 5, made("DE", 5).tables)
+    for name in ("", "de", "DE(1)", "THE()", "THE(.5)", "THE(2)", "THE(-0.1)", "THE(0.25", "auto "):
+        with pytest.raises(SurveyError, match="threshold"):
+            design(name, 5, Decimal(1))
+
+
+# -- the device, and populations -----------------------------------------------------------------
+
+
+@every_name
+@pytest.mark.parametrize("domain", [*SMALL, 9, 24, 65, 257])
+def test_perturb_follows_the_wire_format(name: str, domain: int) -> None:
+    mechanism, rng = made(name, domain), FastStream(domain)
+    for value in list(range(domain)) * (1 + 40 // domain):
+        data = rng.take(mechanism.random_bytes)
+        expected = reference.perturb(name, mechanism.tables, domain, value, data)
+        assert mechanism.perturb(value, GivenBytes(data)) == expected
+
+
+@every_name
+@pytest.mark.parametrize("domain", [2, 7, 8, 9, 16, 24, 32, 63, 64, 65, 256, 257, 1024])
+def test_a_population_is_bit_equal_to_its_devices(name: str, domain: int) -> None:
+    assert_bit_equal(made(name, domain), 25)
+
+
+@every_name
+@pytest.mark.parametrize("count", [0, 1, 2047, 2049, 4096, 8193])
+def test_a_population_is_bit_equal_across_its_blocks(name: str, count: int) -> None:
+    assert_bit_equal(made(name, 9), count)
+
+
+def assert_bit_equal(mechanism: Mechanism, count: int) -> None:
+    values = np.random.default_rng(count).integers(mechanism.domain, size=count)
+    data = FastStream(mechanism.domain).take(count * mechanism.random_bytes)
+    payloads = mechanism.perturb_many(values, GivenBytes(data))
+    assert payloads.dtype == np.uint8
+    assert payloads.shape == (count, mechanism.payload_bytes)
+    rng = GivenBytes(data)
+    assert payloads.tobytes() == b"".join(mechanism.perturb(value, rng) for value in values.tolist())
+
+
+class Counting:
+    """Hands out a stream and adds up how many bytes were taken."""
+
+    def __init__(self) -> None:
+        self.stream, self.taken = FastStream(1), 0
+
+    def take(self, count: int) -> bytes:
+        self.taken += count
+        return self.stream.take(count)
+
+
+@every_name
+@pytest.mark.parametrize("domain", SMALL + LARGE)
+def test_lengths_depend_on_nothing_but_the_domain(name: str, domain: int) -> None:
+    mechanism, rng = made(name, domain), Counting()
+    for value in {0, 1, domain // 2, domain - 1}:
+        rng.taken = 0
+        assert len(mechanism.perturb(value, rng)) == mechanism.payload_bytes
+        assert rng.taken == mechanism.random_bytes
+    rng.taken = 0
+    mechanism.perturb_many(np.zeros(7, dtype=np.int64), rng)
+    assert rng.taken == 7 * mechanism.random_bytes
+
+
+# -- the collector -------------------------------------------------------------------------------
+
+
+@every_name
+@pytest.mark.parametrize("domain", [*SMALL, 9, 64, 255, 256, 257, 1024])
+def test_whatever_a_device_sends_passes_the_check(name: str, domain: int) -> None:
+    for epsilon in ("0.1", "8"):
+        mechanism = made(name, domain, epsilon)
+        for payload in mechanism.perturb_many(np.arange(200) % domain, FastStream(3)):
+            mechanism.check(payload.tobytes())
+
+
+@every_name
+@pytest.mark.parametrize("domain", [2, 7, 8, 9, 64, 257])
+def test_a_payload_of_another_length_is_refused(name: str, domain: int) -> None:
+    mechanism = made(name, domain)
+    payload = mechanism.perturb(1, FastStream(1))
+    for wrong in (b"", payload[:-1], payload + b"\0", payload * 2):
+        with pytest.raises(ReportError) as caught:
+            mechanism.check(wrong)
+        assert caught.value.reason is Reason.BAD_PAYLOAD
+
+
+@every_name
+@pytest.mark.parametrize("domain", [2, 7, 8, 9, 65, 300])
+def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, domain: int) -> None:
+    mechanism = made(name, domain)
+    payloads = mechanism.perturb_many(np.arange(300) % domain, FastStream(5))
+    slow = np.array([reference.contribution(name, domain, payload.tobytes()) for payload in payloads])
+    tally = mechanism.tally(payloads)
+    assert tally.dtype == np.int64
+    assert tally.tolist() == slow.sum(axis=0).tolist()
+    assert tally.tolist() == (mechanism.tally(payloads[:111]) + mechanism.tally(payloads[111:])).tolist()
+    assert mechanism.tally(payloads[:0]).tolist() == [0] * domain
+
+
+# -- the trainer ---------------------------------------------------------------------------------
+
+
+def exact_moments(mechanism: Mechanism, payloads: list[bytes], cell: int, owner: int) -> tuple[float, float]:
+    """Return mean and variance of what a report of `owner` adds to `cell`, over all payloads."""
+    first = second = Fraction(0)
+    for payload in payloads:
+        added = reference.contribution(mechanism.name, mechanism.domain, payload)[cell]
+        chance = mechanism.likelihood(payload)[owner]
+        first, second = first + added * chance, second + added * added * chance
+    return float(first), float(second - first * first)
+
+
+@every_name
+@every_epsilon
+def test_the_moments_are_those_of_the_exact_law(name: str, epsilon: str) -> None:
+    for mechanism, payloads in enumerable(name, epsilon)[:3]:
+        on, off = exact_moments(mechanism, payloads, 0, 0), exact_moments(mechanism, payloads, 0, 1)
+        assert (mechanism.on_mean, mechanism.on_var) == pytest.approx(on, rel=1e-9)
+        # DE's multiply-shift cells differ by 1 out of 2^64: far below this
+        assert (mechanism.off_mean, mechanism.off_var) == pytest.approx(off, rel=1e-9, abs=1e-15)
+
+
+def closed_form(name: str, d: int, eps: float) -> tuple[float, float]:
+    """Return the textbook p and q (METHODS 2; Wang et al. 2017)."""
+    if name == "DE":
+        return math.exp(eps) / (math.exp(eps) + d - 1), 1 / (math.exp(eps) + d - 1)
+    if name == "SUE":
+        p = math.exp(eps / 2) / (math.exp(eps / 2) + 1)
+        return p, 1 - p
+    if name == "OUE":
+        return 1 / 2, 1 / (math.exp(eps) + 1)
+    theta = float(name[4:-1])
+    return 1 - math.exp(-eps * (1 - theta) / 2) / 2, math.exp(-eps * theta / 2) / 2
+
+
+@pytest.mark.parametrize("name", ["DE", "SUE", "OUE", "THE(0.25)", "THE(0)", "THE(1)", "THE(0.671)"])
+@every_epsilon
+@pytest.mark.parametrize("domain", [2, 3, 64, 1024])
+def test_the_tables_are_the_textbook_probabilities(name: str, epsilon: str, domain: int) -> None:
+    mechanism = made(name, domain, epsilon)
+    p, q = closed_form(name, domain, float(epsilon))
+    assert (mechanism.on_mean, mechanism.off_mean) == pytest.approx((p, q), abs=1e-4)
+    variance = q * (1 - q) / (p - q) ** 2  # of a frequency near zero
+    assert mechanism.variance(0.0) == pytest.approx(variance, rel=2e-3)
+    at_half = (p + q) / 2 * (1 - (p + q) / 2) / (p - q) ** 2
+    assert mechanism.variance(0.5) == pytest.approx(at_half, rel=2e-3)
+
+
+@every_name
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_estimates_are_unbiased_with_the_stated_variance(name: str, epsilon: str) -> None:
+    """50,000 reporters: ten z-tests a case, 100 in all: false alarms below 1e-5 before the seed was fixed."""
+    mechanism, n = made(name, 5, epsilon), 50_000
+    held = np.array([0.45, 0.3, 0.15, 0.1, 0.0])
+    values = np.random.default_rng(11).choice(5, size=n, p=held)
+    payloads = mechanism.perturb_many(values, FastStream(7))
+    added = np.array([reference.contribution(name, 5, payload.tobytes()) for payload in payloads])
+    counts, stderr = mechanism.estimate(added.sum(axis=0), n)
+    single = (added - mechanism.off_mean) / (mechanism.on_mean - mechanism.off_mean)
+    expected = mechanism.variance(held)
+    assert np.all(np.abs(counts - n * held) < SIGMAS * np.sqrt(n * expected))
+    assert stderr == pytest.approx(np.sqrt(n * expected), rel=0.1)
+    kurtosis = ((single - single.mean(axis=0)) ** 4).mean(axis=0) - expected**2
+    assert np.all(np.abs(single.var(axis=0) - expected) < SIGMAS * np.sqrt(kurtosis / n))
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", *EPSILONS, "16"])
+def test_auto_is_never_worse_than_any_oracle(epsilon: str) -> None:
+    for domain in (*SMALL, 10, 20, 40, *LARGE):
+        best = made("auto", domain, epsilon).variance(1 / domain)
+        rivals = [name for name in NAMES if not (name == "SHE" and float(epsilon) < 0.1)]
+        assert all(best <= made(name, domain, epsilon).variance(1 / domain) for name in rivals)

@@ -109,11 +109,20 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
         json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     )
     domains = {question.key: question.domain for question in plan.questions}
-    totals = {}
-    for key, entry in document["totals"].items():
-        cells = np.array(entry["cells"], dtype=np.int64)
-        if cells.shape != (domains[key],) or type(entry["n"]) is not int or entry["n"] < 0:
-            raise ValueError("a total of another shape")
-        totals[key] = Total(entry["n"], cells)
-    rejections = {str(reason): int(count) for reason, count in document["rejections"].items()}
+    totals = {key: _total(entry, domains[key]) for key, entry in document["totals"].items()}
+    rejections = {reason: _count(number) for reason, number in document["rejections"].items()}
     return Snapshot(plan, totals, rejections)
+
+
+def _total(entry: dict[str, Any], domain: int) -> Total:
+    cells = entry["cells"]
+    # numpy would quietly cut 1.5 down to 1 and read "5" as 5
+    if not isinstance(cells, list) or len(cells) != domain or {type(cell) for cell in cells} != {int}:
+        raise ValueError("a total is as many integers as its question has values")
+    return Total(_count(entry["n"]), np.array(cells, dtype=np.int64))
+
+
+def _count(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError("a count is a whole number")
+    return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -12,7 +13,7 @@ from encoders.survey import Plan
 from encoders.survey.files import load_plan_file
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.settings import TOKEN_VARIABLE
-from ldp_aggregator.stores import open_store
+from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 
 
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
@@ -45,7 +46,7 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
     """
     try:
         plans = [load_plan_file(path) for path in surveys]
-        _publish(store, plans)
+        caveats = _publish(store, plans)
     except LdpError as error:
         raise click.UsageError(str(error)) from error
     from ldp_aggregator.collector.server import serve as run  # late: gunicorn is slow to import
@@ -55,6 +56,9 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
     def announce(addresses: list[str]) -> None:
         for plan in plans:
             click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
+        click.echo(f"counting into {_without_password(store)}")
+        for caveat in caveats:
+            click.echo(f"warning: {caveat}")
         if token is None:
             click.echo(
                 f"/snapshot and /estimates are closed: set {TOKEN_VARIABLE} to open them to its holder"
@@ -63,11 +67,26 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
     run(lambda: create_app(open_store(store), token), bind, workers, threads, announce)
 
 
-def _publish(url: str, plans: list[Plan]) -> None:
-    """Put the plans into the store, or learn that one changed, before any request is served."""
+def _publish(url: str, plans: list[Plan]) -> list[str]:
+    """Put the plans into the store, or learn that one changed, before any request is served.
+
+    Returns
+    -------
+    list of str
+        The store's caveats.
+    """
     store = open_store(url)
+    if isinstance(store, MemoryStore):
+        raise StoreError("memory:// is for tests: each worker would count on its own; use sqlite:///FILE")
     try:
         for plan in plans:
             store.publish(plan.id, plan.json)
+        return store.caveats()
     finally:
         store.close()
+
+
+def _without_password(url: str) -> str:
+    """Return a store's URL fit for the screen."""
+    parts = urlsplit(url)
+    return url if parts.password is None else url.replace(f":{parts.password}@", ":***@", 1)

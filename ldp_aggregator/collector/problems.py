@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 
 from flask import Flask, Response, jsonify
 from werkzeug.exceptions import HTTPException
@@ -73,8 +74,9 @@ def install(app: Flask) -> None:
     """Turn every error of the application into a problem."""
 
     def other(error: Exception) -> Response:
-        # the kind of error only: a message or traceback might quote a report
-        log.error("unexpected %s while answering", type(error).__name__)
+        # kind and place only: the message might quote a report
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        log.error("unexpected %s at %s:%s", type(error).__name__, place.filename, place.lineno)
         return answer(Problem(Reason.INTERNAL))
 
     app.register_error_handler(Problem, answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 
 from flask import Blueprint, Response, current_app, jsonify, request
+from werkzeug.exceptions import ClientDisconnected
 
 from encoders.errors import Reason, ReportError
 from encoders.report import MEDIA_TYPE
@@ -83,7 +84,10 @@ def _body() -> bytes:
         raise ReportError(Reason.LENGTH_REQUIRED, "send a Content-Length and no Transfer-Encoding")
     if length > service().max_body:
         raise ReportError(Reason.TOO_LARGE, f"a body has at most {service().max_body} bytes")
-    body = request.get_data(cache=False)
+    try:
+        body = request.get_data(cache=False)
+    except ClientDisconnected:
+        body = b""
     if len(body) != length:
         raise ReportError(Reason.MALFORMED, "the body is shorter than its Content-Length")
     return body

@@ -26,7 +26,8 @@ class Server(BaseApplication):  # type: ignore[misc]
     def load_config(self) -> None:
         """Hand the settings to gunicorn; neither its files nor its environment variables are read."""
         for name, value in self._options.items():
-            self.cfg.set(name, value)
+            if name in self.cfg.settings:  # older versions lack the newest ones
+                self.cfg.set(name, value)
 
     def load(self) -> Flask:
         """Make the application, in the worker."""
@@ -59,7 +60,8 @@ def serve(
         threads=threads,
         worker_class="gthread",
         accesslog=None,
-        loglevel="warning",
+        loglevel="error",  # gunicorn's warning of a garbled request names its sender's address
+        control_socket_disable=True,
         proc_name="ldp-collector",
         when_ready=lambda arbiter: announce([str(listener) for listener in arbiter.LISTENERS]),
     ).run()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from ldp_aggregator.stores.base import Int64Array, Store, StoreError, Total
 from ldp_aggregator.stores.memory import MemoryStore
 
@@ -24,7 +22,7 @@ def open_store(url: str) -> Store:
     StoreError
         On an unknown scheme, or a store that cannot be opened.
     """
-    scheme = urlsplit(url).scheme
+    scheme = url.partition(":")[0]
     if scheme == "memory":
         return MemoryStore()
     if scheme == "sqlite" and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):

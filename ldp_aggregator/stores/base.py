@@ -102,6 +102,16 @@ class Store(Protocol):
         """Raise StoreError unless the store can take a report now."""
         ...
 
+    def caveats(self) -> list[str]:
+        """Return what could lose a report that :meth:`record` has counted, a sentence each.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be asked.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of connections."""
         ...

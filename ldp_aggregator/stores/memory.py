@@ -64,5 +64,9 @@ class MemoryStore:
     def ready(self) -> None:
         """Do nothing: memory is always there."""
 
+    def caveats(self) -> list[str]:
+        """See :meth:`Store.caveats`."""
+        return ["memory:// forgets everything when its process ends"]
+
     def close(self) -> None:
         """Do nothing."""

@@ -16,6 +16,9 @@ import redis
 
 from ldp_aggregator.stores.base import Int64Array, StoreError, Total, other_plan
 
+_DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+"""What Redis must be set to for an answer to mean that a report is on disk, and stays."""
+
 _RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
 
@@ -27,10 +30,18 @@ class RedisStore:
     url : str
         ``redis://[:password@]host:port/db``, ``rediss://...`` or ``unix:///path``. Connections are
         opened on first use, so a server may fork after this object is made.
+
+    Notes
+    -----
+    Redis answers when its own settings say so: a counted report survives a crash of the machine only
+    with ``appendonly yes`` and ``appendfsync always``. See :meth:`caveats`.
     """
 
     def __init__(self, url: str) -> None:
-        self._redis: Any = redis.Redis.from_url(url)
+        try:
+            self._redis: Any = redis.Redis.from_url(url)
+        except ValueError as error:
+            raise StoreError(f"no usable Redis URL: {error}") from error
         self._record = self._redis.register_script(_RECORD)
         self._listed: set[tuple[str, str]] = set()
 
@@ -86,6 +97,18 @@ class RedisStore:
         with _errors():
             self._redis.ping()
 
+    def caveats(self) -> list[str]:
+        """See :meth:`Store.caveats`."""
+        try:
+            with _errors():
+                found = {name: self._redis.config_get(name).get(name) for name in _DURABLE}
+        except StoreError as error:
+            if not isinstance(error.__cause__, redis.ResponseError):
+                raise
+            return ["this Redis does not show its settings: check that they are " + _wanted(_DURABLE)]
+        weak = {name: value for name, value in _DURABLE.items() if found[name] != value}
+        return [f"this Redis may forget counted reports: set {_wanted(weak)}"] if weak else []
+
     def close(self) -> None:
         """See :meth:`Store.close`."""
         self._redis.close()
@@ -95,6 +118,10 @@ class RedisStore:
         if (survey, counter) not in self._listed:
             self._redis.sadd(f"ldp:counters:{survey}", counter)
             self._listed.add((survey, counter))
+
+
+def _wanted(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def _keys(survey: str, counter: str) -> list[str]:

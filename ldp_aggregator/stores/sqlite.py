@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -104,6 +105,10 @@ class SQLiteStore:
         with self._transaction():
             pass
 
+    def caveats(self) -> list[str]:
+        """See :meth:`Store.caveats`: there are none."""
+        return []
+
     def close(self) -> None:
         """Close this thread's connection; the others close when their threads end."""
         opened = self._mine.__dict__.pop("opened", None)
@@ -116,10 +121,11 @@ class SQLiteStore:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+                connection.execute("COMMIT")
+            finally:
+                # whatever failed, the next act finds no transaction open; a full disk has ended it already
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -147,8 +153,21 @@ class _Opened:
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         weakref.finalize(self, self.connection.close).atexit = False
-        self.connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(self.connection)
         self.connection.execute("PRAGMA synchronous = FULL")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log; alone of all statements, this one does not wait for a lock by itself."""
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def _known(

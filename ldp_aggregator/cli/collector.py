@@ -16,6 +16,13 @@ from ldp_aggregator.collector.settings import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 
 
+def _address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    port = text.rpartition(":")[2]
+    if ":" not in text or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise click.BadParameter("is HOST:PORT with a port from 0 to 65535, for example 127.0.0.1:8000")
+    return text
+
+
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
 def main() -> None:
     """Collect randomised reports, each counted exactly once."""
@@ -32,7 +39,11 @@ def main() -> None:
     help="sqlite:///FILE, redis://HOST:PORT/DB or unix:///SOCKET.",
 )
 @click.option(
-    "--bind", default="127.0.0.1:8000", show_default=True, help="HOST:PORT; port 0 takes a free one."
+    "--bind",
+    default="127.0.0.1:8000",
+    show_default=True,
+    callback=_address,
+    help="HOST:PORT; port 0 takes a free one.",
 )
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option(
@@ -48,7 +59,7 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
         plans = [load_plan_file(path) for path in surveys]
         caveats = _publish(store, plans)
     except LdpError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.ClickException(str(error)) from error
     from ldp_aggregator.collector.server import serve as run  # late: gunicorn is slow to import
 
     token = os.environ.get(TOKEN_VARIABLE) or None
@@ -89,4 +100,4 @@ def _publish(url: str, plans: list[Plan]) -> list[str]:
 def _without_password(url: str) -> str:
     """Return a store's URL fit for the screen."""
     parts = urlsplit(url)
-    return url if parts.password is None else url.replace(f":{parts.password}@", ":***@", 1)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()

@@ -19,6 +19,7 @@ import pytest
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
+from ldp_aggregator.cli.collector import _without_password
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
@@ -76,36 +77,62 @@ def test_workers_killed_under_load_lose_and_double_nothing(survey: Path, url: st
     assert narrow.cells.sum() == narrow.n  # direct encoding: one count per report
 
 
-def test_what_the_collector_prints_holds_nothing_about_senders(
-    survey: Path, tmp_path: Path, plan: Plan
+def test_what_the_collector_prints_and_keeps_holds_nothing_about_senders(
+    survey: Path, tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     with collector([survey], f"sqlite:///{tmp_path}/store.db") as (base, process):
         report = make_report(plan, ROW, "yes")
         send(base, report)
-        with pytest.raises(AssertionError):
-            send_once_badly(base)
+        assert talk(base, b"garbage\r\n\r\n").startswith(b"HTTP/1.1 400")
+        assert talk(base, b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n").startswith(b"HTTP/1.1 400")
+        assert not list(tmp_path.glob(".gunicorn/*"))  # no door beside the announced one
         process.send_signal(signal.SIGTERM)
         printed = process.stdout.read() if process.stdout else ""
-    everything = printed.encode() + (tmp_path / "store.db").read_bytes()
-    for private in (b"127.0.0.1:5", b"Python-urllib", report[-3:] + b"\n", report):
-        assert private not in everything
+    kept = b"".join(file.read_bytes() for file in tmp_path.glob("store.db*"))
+    assert "127.0.0.1" not in printed
+    assert "garbage" not in printed
+    for private in (b"127.0.0.1", b"Python-urllib", report):
+        assert private not in kept
 
 
-def send_once_badly(base: str) -> None:
-    with urllib.request.urlopen(f"{base}/v1/surveys/sleep") as answer:
-        assert answer.status == 500
+def talk(base: str, request: bytes) -> bytes:
+    """Send bytes, end the sending, return the whole answer."""
+    where = urlsplit(base)
+    with socket.create_connection((where.hostname, where.port), 10) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(4096), b""))
 
 
-def test_a_chunked_body_is_refused_on_the_wire(survey: Path, tmp_path: Path) -> None:
-    with collector([survey], f"sqlite:///{tmp_path}/store.db", workers=1) as (base, _):
-        where = urlsplit(base)
-        with socket.create_connection((where.hostname, where.port), 10) as connection:
-            connection.sendall(
-                b"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: "
-                + MEDIA_TYPE.encode()
-                + b"\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
-            )
-            assert connection.recv(100).startswith(b"HTTP/1.1 411")
+def test_bodies_of_no_or_the_wrong_length_are_refused_on_the_wire(
+    survey: Path, tmp_path: Path, plan: Plan
+) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    head = b"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: " + MEDIA_TYPE.encode()
+    report = make_report(plan, ROW, "yes")
+    size = len(report)
+    requests = [
+        (
+            b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (size, report),
+            b"411",
+            b"length-required",
+        ),
+        (b"\r\n" + report, b"411", b"length-required"),
+        (b"Content-Length: %d\r\n\r\n%b" % (size + 1, report), b"400", b"malformed"),
+        (b"Content-Length: %d\r\n\r\n%b" % (size - 1, report), b"400", b"malformed"),
+        (b"Content-Length: %d\r\n\r\n%b" % (5 << 20, report), b"413", b"too-large"),
+    ]
+    with collector([survey], url, workers=1) as (base, _):
+        for rest, status, reason in requests:
+            answer = talk(base, head + b"\r\n" + rest)
+            assert answer.startswith(b"HTTP/1.1 " + status), answer
+            assert b'"reason":"' + reason in answer
+    store = open_store(url)
+    assert store.rejections("sleep") == {"length-required": 2, "malformed": 2, "too-large": 1}
+    assert store.totals("sleep") == {}
+    store.close()
 
 
 def serve(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -117,7 +144,7 @@ def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path) -> None
     path = tmp_path / "broken.toml"
     path.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = -1"))
     result = serve(path, "--store", f"sqlite:///{tmp_path}/store.db")
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert "broken.toml: line 4: survey.epsilon" in result.stderr
 
 
@@ -127,5 +154,28 @@ def test_a_changed_survey_under_its_old_id_is_refused(survey: Path, tmp_path: Pa
         pass
     survey.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = 1.5"))
     result = serve(survey, "--store", url)
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert "new id" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("store", "why"),
+    [("memory://", "for tests"), ("mysql://x", "a store is"), ("redis://host:port/0", "Redis URL")],
+)
+def test_a_store_that_cannot_serve_is_refused_before_serving(survey: Path, store: str, why: str) -> None:
+    result = serve(survey, "--store", store)
+    assert result.returncode == 2
+    assert why in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_stores_password_stays_off_the_screen() -> None:
+    assert _without_password("redis://user:secret@host:6379/1?password=secret") == "redis://host:6379/1"
+    assert _without_password("sqlite:////var/ldp.db") == "sqlite:////var/ldp.db"
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:99999", "nowhere", "127.0.0.1:", ":http"])
+def test_an_address_that_is_none_is_refused(survey: Path, tmp_path: Path, bind: str) -> None:
+    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", bind)
+    assert result.returncode == 2
+    assert "HOST:PORT" in result.stderr

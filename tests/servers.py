@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,15 +26,21 @@ def redis_server(folder: Path) -> Iterator[str]:
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
-    socket = folder / "redis.sock"
-    command = [program, "--port", "0", "--unixsocket", str(socket), "--dir", str(folder), "--save", ""]
+    place = folder / "redis.sock"
+    command = [program, "--port", "0", "--unixsocket", str(place), "--dir", str(folder), "--save", ""]
     command += ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_for(socket.exists)
-        yield f"unix://{socket}"
+        wait_for(lambda: answers(place))
+        yield f"unix://{place}"
     finally:
         stop(process)
+
+
+def answers(path: Path) -> bool:
+    """Tell whether a server listens on a Unix socket; the file alone is there a moment earlier."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 @contextmanager

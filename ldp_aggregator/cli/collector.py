@@ -100,4 +100,4 @@ def _publish(url: str, plans: list[Plan]) -> list[str]:
 def _without_password(url: str) -> str:
     """Return a store's URL fit for the screen."""
     parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -67,6 +67,12 @@ def test_a_bad_request_is_told_why_and_counted(
     assert store.totals("sleep") == {}
 
 
+def test_a_body_shorter_than_its_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
+    answer = post(web, b"x", environ_overrides={"CONTENT_LENGTH": "2"})
+    assert (answer.status_code, answer.json["reason"]) == (400, "malformed")
+    assert store.rejections("sleep") == {"malformed": 1}
+
+
 def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
     answer = web.post(REPORTS, content_type=MEDIA_TYPE)
     assert (answer.status_code, answer.json["reason"]) == (411, "length-required")

@@ -58,6 +58,10 @@ class PooledEntropy:
             taken: bytes = fresh[0]
             return taken
 
+    def __reduce__(self) -> tuple[type[PooledEntropy], tuple[()]]:
+        """Copy and pickle to an empty pool."""
+        return PooledEntropy, ()
+
     def forget(self) -> None:
         """Drop what was read ahead."""
         self._chunks.clear()

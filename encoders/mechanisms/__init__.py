@@ -17,7 +17,7 @@ __all__ = ["DE", "MECHANISMS", "OUE", "SHE", "SUE", "THE", "Mechanism", "check_n
 
 MECHANISMS: dict[str, type[Mechanism]] = {"DE": DE, "SUE": SUE, "OUE": OUE, "SHE": SHE, "THE": THE}
 
-_NAME = re.compile(r"([A-Z]+)(?:\((\d(?:\.\d{1,6})?)\))?")
+_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 
 
 def check_name(name: str) -> str:
@@ -52,7 +52,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> Mechanism:
     if check_name(name) == "auto":
         candidates = [design(each, domain, epsilon) for each in _RIVALS]
         return min(candidates, key=lambda mechanism: mechanism.variance(1 / domain))
-    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
     base, _, option = name.rstrip(")").partition("(")
     with localcontext(PRECISE):  # whatever precision the application works with

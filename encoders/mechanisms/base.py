@@ -172,12 +172,16 @@ class Mechanism(ABC):
 
     # -- helpers ---------------------------------------------------------------------------
 
-    def _set_moments(self, on: Fraction, off: Fraction) -> None:
-        """Set the moments of a pure protocol from its exact p and q."""
-        if on <= off:
+    def _set_moments(self, on: tuple[Fraction, Fraction], off: tuple[Fraction, Fraction]) -> None:
+        """Set the moments from exact (mean, variance) pairs."""
+        self.on_mean, self.on_var = float(on[0]), float(on[1])
+        self.off_mean, self.off_var = float(off[0]), float(off[1])
+        if self.on_mean <= self.off_mean:
             raise SurveyError(f"these {self.name} tables say nothing: the truth must be the likeliest")
-        self.on_mean, self.off_mean = float(on), float(off)
-        self.on_var, self.off_var = float(on * (1 - on)), float(off * (1 - off))
+
+    def _set_probabilities(self, p: Fraction, q: Fraction) -> None:
+        """Set the moments of a pure protocol."""
+        self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))
 
     def _integer(self, key: str, low: int, high: int) -> int:
         """Read one integer of the tables, low <= it <= high, written as a decimal string."""

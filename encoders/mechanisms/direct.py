@@ -44,7 +44,7 @@ class DE(Mechanism):
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         outputs = (kept, moved * Fraction(small, WORD), moved * Fraction(large, WORD))
         self.ratio = max(outputs) / min(outputs)
-        self._set_moments(kept, moved / others)
+        self._set_probabilities(kept, moved / others)
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:

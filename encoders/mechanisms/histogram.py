@@ -50,8 +50,7 @@ class SHE(Mechanism):
         self._draws, self._vector = struct.Struct(f"<{domain}Q"), struct.Struct(f"<{domain}h")
         odds = [Fraction(a, b) for a, b in zip(self._one, self._zero, strict=True)]
         self.ratio = max(odds) / min(odds)
-        self.on_mean, self.on_var = _moments(self._one, low)
-        self.off_mean, self.off_var = _moments(self._zero, low)
+        self._set_moments(_moments(self._one, low), _moments(self._zero, low))
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
@@ -113,7 +112,7 @@ class THE(Unary):
     def __init__(self, domain: int, tables: Tables) -> None:
         super().__init__(domain, tables)
         theta = tables["theta"]
-        if not (isinstance(theta, str) and re.fullmatch(r"0(\.\d{1,6})?|1(\.0{1,6})?", theta)):
+        if not (isinstance(theta, str) and re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", theta)):
             raise SurveyError("THE table 'theta' must be a decimal string between 0 and 1")
 
     @classmethod
@@ -147,8 +146,8 @@ def _read_weights(texts: object) -> list[int]:
     return weights
 
 
-def _moments(law: list[int], low: int) -> tuple[float, float]:
-    """Return mean and variance of a law out of 2^64 on low, low+1, ..., computed exactly."""
+def _moments(law: list[int], low: int) -> tuple[Fraction, Fraction]:
+    """Return mean and variance of a law out of 2^64 on low, low+1, ..., exactly."""
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
     square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)
-    return float(mean), float(square - mean**2)
+    return mean, square - mean**2

@@ -45,7 +45,7 @@ class Unary(Mechanism):
         self.payload_bytes = (domain + 7) // 8
         self.random_bytes = self._bits * self.payload_bytes
         self.ratio = bit_ratio(self._bits, self._p, self._q)
-        self._set_moments(Fraction(self._p, whole), Fraction(self._q, whole))
+        self._set_probabilities(Fraction(self._p, whole), Fraction(self._q, whole))
         self._mask, self._all = (1 << domain) - 1, (1 << 8 * self.random_bytes) - 1
         self._steps_p, self._steps_q = self._steps(self._p), self._steps(self._q)
 

@@ -103,7 +103,7 @@ def read_survey(text: str) -> Survey:
     text = text.removeprefix("\ufeff")
     try:
         document = tomllib.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise SurveyError(_explain_syntax(str(error)), "", _line_in(str(error))) from error
     reader = _Reader(document)
     survey = reader.survey()

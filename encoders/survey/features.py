@@ -19,6 +19,7 @@ from encoders.errors import RowError
 MISSING_TEXT = "(missing)"
 _SHOWN = 12
 _LONGEST_INTEGER = 10**100
+_LARGEST = int(sys.float_info.max)
 
 
 @dataclass(frozen=True)
@@ -192,10 +193,10 @@ def text_of(value: object) -> str | None:
 
 
 def _plain(value: object) -> Scalar | object:
-    """Unwrap a numpy scalar and pandas' NA; what is no single value stays as it is."""
+    """Unwrap numpy's scalars, read its and pandas' words for missing; leave what is no single value."""
     if isinstance(value, Scalar):
         return value
-    if type(value).__name__ in ("NAType", "NaTType"):
+    if type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
         return None
     if getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "biuf":
         number: object = value.item()  # type: ignore[attr-defined]
@@ -204,11 +205,10 @@ def _plain(value: object) -> Scalar | object:
 
 
 def _number(value: int | float | Decimal) -> float:
-    """Return a number as a double; one too large for that is as good as the largest."""
-    try:
+    """Return a number as a double; a finite one stays finite, however large."""
+    if isinstance(value, float) or (isinstance(value, Decimal) and value.is_infinite()):
         return float(value)
-    except OverflowError:
-        return math.copysign(sys.float_info.max, 1 if value > 0 else -1)
+    return float(min(max(value, -_LARGEST), _LARGEST))
 
 
 def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str, ...]) -> int:

@@ -149,7 +149,9 @@ def test_malformed_tables_are_refused(name: str) -> None:
         with pytest.raises(SurveyError):
             load(name, 5, wrong)
     integers = [key for key in tables if key not in ("theta", "weights")]
-    for key, wrong in itertools.product(integers, [*BAD_INTEGERS, 1, 1.0, True, None, [], {}, b"1"]):
+    for key, wrong in itertools.product(
+        integers, [*BAD_INTEGERS, "9" * 5000, 1, 1.0, True, None, [], {}, b"1"]
+    ):
         with pytest.raises(SurveyError):
             load(name, 5, tables | {key: wrong})
     for domain in (1, 0, -2, True, 2.0, "5", None, (1 << 16) + 1):
@@ -157,10 +159,42 @@ def test_malformed_tables_are_refused(name: str) -> None:
             load(name, domain, tables)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        ("DE", {"keep": "1"}),
+        ("DE", {"keep": str(1 << 63)}),
+        ("DE", {"keep": str((1 << 63) + 1)}),  # more likely than the other, but not as a double
+        ("SUE", {"bits": "8", "p": "9", "q": "9"}),
+        ("OUE", {"bits": "8", "p": "9", "q": "100"}),
+        ("OUE", {"bits": "64", "p": str((1 << 63) + 1), "q": str(1 << 63)}),
+        ("SHE", {"weights": ["2", str((1 << 63) - 1)]}),
+    ],
+)
+def test_tables_that_say_nothing_are_refused(name: str, tables: dict[str, object]) -> None:
+    with pytest.raises(SurveyError):
+        load(name, 2, tables)
+
+
+@pytest.mark.parametrize(
+    "theta", [None, 1, 0.5, "", "2", "-0.5", ".5", "0.", "0.1234567", "1.01", "0.\u0665", {}]
+)
+def test_a_threshold_outside_its_range_or_spelling_is_refused(theta: object) -> None:
+    with pytest.raises(SurveyError):
+        load("THE", 5, made("THE", 5).tables | {"theta": theta})  # type: ignore[operator]
+
+
+@every_name
+def test_tables_that_are_no_object_are_refused(name: str) -> None:
+    for tables in (None, [], ["keep"], "keep", 5):
+        with pytest.raises(SurveyError):
+            load(name, 5, tables)  # type: ignore[arg-type]
+
+
 def test_an_unknown_mechanism_is_refused_by_name() -> None:
-    for name in ("", "de", "auto", "THE(0.25)", "XYZ"):
+    for name in ("", "de", "auto", "THE(0.25)", "XYZ", None, ["DE"]):
         with pytest.raises(SurveyError, match="not one of DE, SUE, OUE, SHE, THE"):
-            load(name, 5, made("DE", 5).tables)
+            load(name, 5, made("DE", 5).tables)  # type: ignore[arg-type]
     for name in ("", "de", "DE(1)", "THE()", "THE(.5)", "THE(2)", "THE(-0.1)", "THE(0.25", "auto "):
         with pytest.raises(SurveyError, match="threshold"):
             design(name, 5, Decimal(1))
@@ -189,6 +223,14 @@ def test_a_population_is_bit_equal_to_its_devices(name: str, domain: int) -> Non
 @pytest.mark.parametrize("count", [0, 1, 2047, 2049, 4096, 8193])
 def test_a_population_is_bit_equal_across_its_blocks(name: str, count: int) -> None:
     assert_bit_equal(made(name, 9), count)
+
+
+@every_name
+def test_a_value_may_be_a_numpy_integer(name: str) -> None:
+    mechanism = made(name, 300)
+    data = FastStream(1).take(mechanism.random_bytes)
+    of_numpy = mechanism.perturb(np.int64(299), GivenBytes(data))  # type: ignore[arg-type]
+    assert of_numpy == mechanism.perturb(299, GivenBytes(data))
 
 
 def assert_bit_equal(mechanism: Mechanism, count: int) -> None:

@@ -1,0 +1,113 @@
+"""Whole tables are coded exactly as a device codes each row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.errors import RowError
+from encoders.survey import Plan, read_survey
+from encoders.survey.columns import encode_labels, encode_table
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return read_survey(
+        """
+        [survey]
+        id = "columns"
+        epsilon = 1
+        [label]
+        name = "y"
+        values = ["yes", "no"]
+        [features.city]
+        values = ["north", 3, true]
+        missing = "category"
+        [features.hours]
+        edges = [0, 2.5, 5, 7.5]
+        missing = "category"
+        """
+    ).compile()
+
+
+CITIES = ["north", 3, 3.0, True, None, "", math.nan, "true", "3", np.int64(3), np.bool_(True), "north"]
+HOURS = [1, 1.0, True - 1.0, Decimal("2.5"), None, "", math.nan, 5, np.float32(7.5), -math.inf, 10**30, -0.0]
+
+
+def test_a_table_is_coded_row_by_row_as_a_device_does(plan: Plan) -> None:
+    coded = encode_table(plan, {"city": CITIES, "hours": HOURS, "other": [object()]})
+    rows = [{"city": city, "hours": hours} for city, hours in zip(CITIES, HOURS, strict=True)]
+    assert coded.dtype == np.int64
+    assert coded.tolist() == [list(plan.encode_row(row)) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "hours",
+    [
+        np.array([1.0, np.nan, 7.5, 2.5]),
+        np.array([1, 2, 3, 8], dtype=np.uint8),
+        np.array([1, np.nan, 7.5, 2.5], dtype=np.float32),
+        pd.Series([1, None, 7.5, 2.5]),
+        pd.Series([1, None, 7, 2], dtype="Int64"),
+        pd.Series([1, None, "", 2.5], dtype=object),
+        np.ma.array([1.0, 9.0, 7.5, 2.5], mask=[0, 1, 0, 0]),
+    ],
+    ids=["float", "uint8", "float32", "series", "nullable", "object", "masked"],
+)
+def test_columns_of_every_kind_are_coded_by_their_elements(plan: Plan, hours: Sequence[object]) -> None:
+    cities = pd.Series(["north", None, "3", "true"], dtype="category")
+    coded = encode_table(plan, {"city": cities, "hours": hours})
+    rows = [{"city": cities[i], "hours": hours[i]} for i in range(4)]
+    assert coded.tolist() == [list(plan.encode_row(row)) for row in rows]
+
+
+def test_a_data_frame_is_a_table(plan: Plan) -> None:
+    frame = pd.DataFrame({"hours": [0.0, 9.0], "city": ["north", None], "more": [1, 2]})
+    assert encode_table(plan, frame).tolist() == [[0, 0], [3, 2]]  # type: ignore[arg-type]
+
+
+def test_labels_are_coded_as_a_device_does(plan: Plan) -> None:
+    coded = encode_labels(plan, ["yes", "no", np.str_("no")])
+    assert coded.dtype == np.int64
+    assert coded.tolist() == [0, 1, 1]
+    assert encode_labels(plan, []).tolist() == []
+
+
+def test_an_absent_column_is_named(plan: Plan) -> None:
+    with pytest.raises(RowError, match="the table has no such column") as caught:
+        encode_table(plan, {"city": ["north"]})
+    assert caught.value.field == "hours"
+
+
+@pytest.mark.parametrize("stranger", [["s3cret"], {"s3cret": 1}, {"s3cret"}])
+def test_a_cell_of_many_values_is_refused_by_its_column(plan: Plan, stranger: object) -> None:
+    with pytest.raises(RowError, match="no single value") as caught:
+        encode_table(plan, {"city": ["north"] * 2, "hours": [1, stranger]})
+    assert caught.value.field == "hours"
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("stranger", ["s3cret", ("s3cret",), b"s3cret"])
+def test_the_first_wrong_row_is_named_without_its_value(plan: Plan, stranger: object) -> None:
+    for name, good in (("city", "north"), ("hours", 1)):
+        columns = {"city": ["north"] * 4, "hours": [1] * 4} | {name: [good, good, stranger, stranger]}
+        with pytest.raises(RowError, match="row 3:") as caught:
+            encode_table(plan, columns)
+        assert caught.value.field == name
+        assert "s3cret" not in f"{caught.value} {caught.value.__cause__}"
+    with pytest.raises(RowError, match="row 1:"):
+        encode_labels(plan, [stranger])
+
+
+def test_equal_values_of_different_types_are_told_apart(plan: Plan) -> None:
+    # True == 1 == 1.0 in Python: a memory of values alone would code them alike.
+    for column in ([True, 1], [1, True], [1.0, True]):
+        with pytest.raises(RowError):
+            encode_table(plan, {"city": column, "hours": [0, 0]})
+    with pytest.raises(RowError, match="row 2: must be a number, not bool"):
+        encode_table(plan, {"city": ["north"] * 2, "hours": [1, True]})

@@ -1,0 +1,238 @@
+"""The plan: one canonical spelling, questions drawn at exact limits, rows coded in its order."""
+
+from __future__ import annotations
+
+import dataclasses
+import decimal
+import hashlib
+import itertools
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from encoders.errors import RowError, SurveyError
+from encoders.randomness import GivenBytes
+from encoders.survey import Plan, Survey, read_survey
+from encoders.tables import WORD
+from tests.encoders.survey.authored import GOOD
+from tests.encoders.survey.documents import leaves_of
+
+FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)")
+SURVEY = read_survey(GOOD)
+PLAN = SURVEY.compile()
+
+
+def compiled(**changes: Any) -> Plan:
+    return dataclasses.replace(SURVEY, **changes).compile()
+
+
+def document(plan: Plan = PLAN) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(plan.json)
+    return read
+
+
+# -- canonical JSON ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frequency", FREQUENCIES)
+def test_a_plan_survives_the_wire(frequency: str) -> None:
+    plan = compiled(frequency=frequency, weights=(1, 2, 3))
+    again = Plan.from_json(plan.json)
+    assert again == plan
+    assert hash(again) == hash(plan)
+    assert again.json == plan.json
+    assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
+    assert (again.features, again.label, again.epsilon) == (plan.features, plan.label, plan.epsilon)
+    for ours, theirs in zip(plan.questions, again.questions, strict=True):
+        assert (ours.key, ours.weight, ours.domain) == (theirs.key, theirs.weight, theirs.domain)
+        assert ours.mechanism.tables == theirs.mechanism.tables
+        assert ours.mechanism.ratio == theirs.mechanism.ratio
+
+
+@pytest.mark.parametrize("frequency", FREQUENCIES)
+def test_a_plan_is_canonical_json(frequency: str) -> None:
+    plan = compiled(frequency=frequency)
+    assert plan.json == json.dumps(
+        document(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode("utf-8")
+    leaves = [leaf for _, leaf in leaves_of(document(plan))]
+    assert {type(leaf) for leaf in leaves} <= {str, int, type(None)}
+    assert all(abs(leaf) <= 1 << 53 for leaf in leaves if isinstance(leaf, int))
+
+
+def test_the_digest_is_pinned() -> None:
+    # Devices in the field hold this plan: what it says and how it is spelt must not move.
+    assert PLAN.digest == "a37f420a7546c6b5ca3912b0a6b472084fdfdd5416a88b3206f55e201c2d4814"
+
+
+def test_texts_are_utf_8_as_they_are() -> None:
+    label = dataclasses.replace(SURVEY.label, name="schlaf-ähnlich \u2028 \U0001f634", values=('"', "\\"))
+    plan = compiled(label=label)
+    assert "schlaf-ähnlich \u2028 \U0001f634".encode() in plan.json
+    assert Plan.from_json(plan.json) == plan
+
+
+@pytest.mark.parametrize(
+    "respell",
+    [
+        lambda data: data + b"\n",
+        lambda data: b" " + data,
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b",", b", "),
+        lambda data: data.replace(b'"epsilon"', b'"\\u0065psilon"', 1),
+        lambda data: data.replace(b'"format":1', b'"format":1,"format":1'),
+        lambda data: data.replace(b'"format":1', b'"format":1.0'),
+        lambda data: data.replace(b'"format":1', b'"format":true'),
+        lambda data: data.replace(b'"format":1', b'"format":1e0'),
+        lambda data: data.replace(b'"format":1', b'"format":NaN'),
+        lambda data: data.replace(b'"format":1', b'"format":"1"'),
+        lambda data: data.replace(b'"format":1', b'"format":2'),
+        lambda data: data.replace(b"sleep-2026", b"sleep-\\ud800"),
+        lambda data: data.decode().encode("utf-16"),
+        lambda data: json.dumps(dict(reversed(json.loads(data).items())), separators=(",", ":")).encode(),
+    ],
+)
+def test_another_spelling_is_no_plan(respell: Callable[[bytes], bytes]) -> None:
+    data = respell(PLAN.json)
+    assert data != PLAN.json
+    with pytest.raises(SurveyError):
+        Plan.from_json(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"1",
+        b'"x"',
+        b"[" * 100_000,
+        b"9" * 5000,
+        b"\xff",
+        b'{"format":1}',
+        b'"\\ud800"',
+    ],
+)
+def test_what_is_no_plan_is_refused(data: bytes) -> None:
+    with pytest.raises(SurveyError):
+        Plan.from_json(data)
+
+
+def test_every_truncation_is_refused() -> None:
+    for end in range(0, len(PLAN.json), 3):
+        with pytest.raises(SurveyError):
+            Plan.from_json(PLAN.json[:end])
+
+
+def test_a_plan_does_not_depend_on_the_application_s_decimal_context() -> None:
+    plan = compiled(epsilon=Decimal("1.23456789"))
+    with decimal.localcontext() as context:
+        context.prec, context.rounding = 2, decimal.ROUND_UP
+        assert Plan.from_json(plan.json) == plan
+
+
+# -- questions ---------------------------------------------------------------------------------
+
+
+def test_the_questions_are_those_of_a_positive_weight() -> None:
+    plan = compiled(weights=(5, 0, 2))
+    assert [(q.index, q.kind, q.name, q.feature_index, q.weight) for q in plan.questions] == [
+        (0, "label", "rested", None, 5),
+        (1, "coupled", "hours", 1, 2),
+    ]
+    assert [question.shape for question in plan.questions] == [(1, 2), (4, 2)]
+    assert [question.domain for question in plan.questions] == [2, 8]
+
+
+def test_a_coupled_value_is_a_k_plus_c_and_means_what_it_says() -> None:
+    plan = compiled(weights=(1, 1, 1))
+    label, age, hours = plan.questions
+    for (a, b), c in itertools.product(itertools.product(range(3), range(4)), range(2)):
+        assert (label.value((a, b), c), age.value((a, b), c), hours.value((a, b), c)) == (
+            c,
+            2 * a + c,
+            2 * b + c,
+        )
+    assert age.meaning(5) == {"age": "(missing)", "rested": "no"}
+    assert hours.meaning(6) == {"hours": "7.5 and more", "rested": "yes"}
+    assert label.meaning(1) == {"rested": "no"}
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1), (0, 1, 3), (7, 1, 10**6), (3, 0, 0), (1, 1, 0)])
+def test_a_draw_passes_from_question_to_question_exactly_at_its_limits(weights: tuple[int, ...]) -> None:
+    plan, reached = compiled(weights=weights), 0
+    total = sum(weights)
+    for question in plan.questions:
+        start, reached = WORD * reached // total, reached + question.weight
+        end, cell = WORD * reached // total, Fraction(WORD * question.weight, total)
+        assert abs(end - start - cell) < 1
+        for draw in (start, (start + end) // 2, end - 1):
+            assert plan.draw(GivenBytes(draw.to_bytes(8, "little"))) is question
+    assert WORD * reached // total == WORD
+
+
+def test_a_key_tells_what_is_asked_and_how_and_nothing_else() -> None:
+    key = PLAN.questions[0].key
+    assert len(key) == 16
+    assert int(key, 16) >= 0
+    same = [
+        compiled(id="another-round"),
+        compiled(weights=(1, 9, 1)),
+        compiled(features=SURVEY.features[::-1], weights=(0, 1, 1)),
+    ]
+    assert all(key in {question.key for question in plan.questions} for plan in same)
+    age, hours = SURVEY.features
+    other: list[Survey] = [
+        dataclasses.replace(SURVEY, epsilon=Decimal("1.6")),
+        dataclasses.replace(SURVEY, frequency="SUE"),
+        dataclasses.replace(SURVEY, label=dataclasses.replace(SURVEY.label, name="slept")),
+        dataclasses.replace(SURVEY, label=dataclasses.replace(SURVEY.label, values=("no", "yes"))),
+        dataclasses.replace(SURVEY, features=(dataclasses.replace(age, name="years"), hours)),
+        dataclasses.replace(SURVEY, features=(dataclasses.replace(age, values=("old", "young")), hours)),
+        dataclasses.replace(SURVEY, features=(dataclasses.replace(age, missing="error"), hours)),
+    ]
+    keys = {
+        question.key for survey in other for question in survey.compile().questions if question.index == 0
+    }
+    assert len(keys) == len(other)
+    assert key not in keys
+    assert len({question.key for question in compiled(weights=(1, 1, 1)).questions}) == 3
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+def test_a_row_is_coded_in_the_plan_s_order_and_more_entries_are_ignored() -> None:
+    assert PLAN.encode({"hours": 6, "zip": object(), "age": None}, "no") == ((2, 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "label", "field"),
+    [
+        ({"age": "old"}, "yes", "hours"),
+        ({"hours": 1}, "yes", "age"),
+        ({}, "yes", "age"),
+        ({"age": "old", "hours": None}, "yes", "hours"),
+        ({"age": "old", "hours": 1}, "maybe", "rested"),
+        ({"age": "old", "hours": 1}, None, "rested"),
+        (None, "yes", "row"),
+        (["old", 1], "yes", "row"),
+        ("old", "yes", "row"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_refused_by_field(row: Any, label: object, field: str) -> None:
+    with pytest.raises(RowError) as caught:
+        PLAN.encode(row, label)
+    assert caught.value.field == field
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    for name, value in (("epsilon", Decimal(9)), ("json", b""), ("id", "x"), ("questions", ())):
+        with pytest.raises(AttributeError):
+            setattr(PLAN, name, value)

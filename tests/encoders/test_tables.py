@@ -1,0 +1,167 @@
+"""Integer tables: directed rounding against an exact series, and laws that are laws."""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from encoders.errors import PrivacyError, SurveyError
+from encoders.mechanisms import MECHANISMS, design
+from encoders.tables import (
+    LOSS,
+    WORD,
+    bit_ratio,
+    bit_thresholds,
+    exp_bounds,
+    keep_threshold,
+    laplace_cells,
+    laplace_cumulative,
+    laplace_weights,
+    realised_epsilon,
+    require_private,
+    shifted_cells,
+)
+from tests.contracts.reference import e_to_the
+
+EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")
+
+
+@pytest.mark.parametrize("x", [*EPSILONS, "0", "0.25", "12.3456789"])
+def test_the_bounds_enclose_the_exponential(x: str) -> None:
+    low, high = exp_bounds(Decimal(x))
+    below, above = e_to_the(Fraction(x))
+    assert low < above
+    assert below < high
+    assert (high - low) / low < Fraction(1, 10**58)
+    lower, upper = exp_bounds(-Decimal(x))
+    assert lower < 1 / below
+    assert 1 / above < upper
+
+
+def test_the_bounds_do_not_depend_on_the_application_s_decimal_context() -> None:
+    expected = exp_bounds(Decimal("1.25"))
+    exp_bounds.cache_clear()
+    with decimal.localcontext() as context:
+        context.prec, context.rounding = 3, decimal.ROUND_UP
+        assert exp_bounds(Decimal("1.25")) == expected
+
+
+def ln_at_most(ratio: Fraction, x: Decimal) -> bool:
+    return ratio <= e_to_the(Fraction(x))[1]
+
+
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        Fraction(10**12 + 1, 10**12),
+        Fraction(11, 10),
+        Fraction(27182818284590452353602874713526625, 10**34),  # e, just below
+        Fraction(27182818284590452353602874713526625 + 1, 10**34),
+        Fraction(2),
+        Fraction(7**100, 3**150),
+        Fraction(10**13),
+    ],
+)
+def test_what_is_realised_is_never_understated(ratio: Fraction) -> None:
+    realised = realised_epsilon(ratio)
+    assert ln_at_most(ratio, realised)
+    step = Decimal((0, (1,), realised.adjusted() - 11))  # one unit of its last digit
+    assert not ln_at_most(ratio, realised - 2 * step)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_ratio_is_private_up_to_e_to_the_epsilon_and_not_beyond(epsilon: str) -> None:
+    below, above = e_to_the(Fraction(epsilon))
+    nudge = Fraction(1, 10**30)
+    require_private(below - nudge, Decimal(epsilon))
+    with pytest.raises(PrivacyError, match="more than epsilon"):
+        require_private(above + nudge, Decimal(epsilon))
+
+
+@pytest.mark.parametrize(
+    ("domain", "epsilon"), list(itertools.product((2, 3, 7, 64, 1024, 1 << 16), EPSILONS))
+)
+def test_the_threshold_of_direct_encoding_is_the_largest_allowed(domain: int, epsilon: str) -> None:
+    threshold, (below, above) = keep_threshold(domain, Decimal(epsilon)), e_to_the(Fraction(epsilon))
+    cell = WORD // (domain - 1)
+    assert threshold * WORD <= below * (WORD - threshold) * cell
+    assert (threshold + 1) * WORD > above * (WORD - threshold - 1) * cell
+
+
+PAIRS = [
+    (Fraction(a, 1000), Fraction(b, 1000))
+    for a, b in ((500, 1), (500, 499), (731, 269), (999, 1), (550, 450), (764, 440))
+]
+
+
+@pytest.mark.parametrize(("p", "q"), PAIRS)
+def test_bit_thresholds_round_toward_each_other_with_as_few_bits_as_the_loss_allows(
+    p: Fraction, q: Fraction
+) -> None:
+    bits, big, small = bit_thresholds(p, q)
+    whole = 1 << bits
+    assert Fraction(big, whole) <= p < Fraction(big + 1, whole)
+    assert Fraction(small - 1, whole) < q <= Fraction(small, whole)
+    ideal = math.log(p * (1 - q) / (q * (1 - p)))
+    assert bit_ratio(bits, big, small) <= p * (1 - q) / (q * (1 - p))
+    assert math.log(bit_ratio(bits, big, small)) >= ideal * (1 - LOSS)
+    half, fewer_p, fewer_q = whole // 2, math.floor(p * (whole // 2)), math.ceil(q * (whole // 2))
+    coarse = 0 < fewer_q < fewer_p < half
+    assert not coarse or math.log(bit_ratio(bits - 1, fewer_p, fewer_q)) < ideal * (1 - LOSS)
+
+
+def test_the_ratio_of_bits_is_that_of_the_two_bits_that_differ() -> None:
+    assert bit_ratio(4, 8, 2) == Fraction(8, 2) * Fraction(14, 8)
+
+
+@pytest.mark.parametrize("epsilon", ["0.02", "0.1", "0.5", "1", "2", "4", "8", "32"])
+def test_a_laplace_table_is_a_symmetric_law(epsilon: str) -> None:
+    weights = laplace_weights(2 / Decimal(epsilon))
+    cells, ends = laplace_cells(weights), laplace_cumulative(weights)
+    zero, one = shifted_cells(weights)
+    assert min(weights) > 0
+    assert cells == cells[::-1]
+    assert sum(cells) == sum(zero) == sum(one) == WORD
+    assert len(ends) == len(cells) - 1 == 2 * (len(weights) - 1)
+    assert len(zero) == len(one) == len(cells) - 1
+    assert ends == sorted(set(ends))
+    assert ends[-1] < WORD
+    assert all(end - start == cell for start, end, cell in zip([0, *ends], ends, cells, strict=False))
+    # the odds of one step are at most e^(eps/2), so that two components together keep e^eps
+    odds = [Fraction(a, b) for a, b in zip(one, zero, strict=True)]
+    assert max(max(odds), 1 / min(odds)) <= e_to_the(Fraction(epsilon) / 2)[0]
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
+def test_a_laplace_table_follows_the_exponential(epsilon: str) -> None:
+    weights = laplace_weights(2 / Decimal(epsilon))
+    step = math.exp(-float(epsilon) / 2)
+    ideal = [(1 - step) / (1 + step) * step**z for z in range(len(weights) - 1)]
+    assert [weight / WORD for weight in weights[:-1]] == pytest.approx(ideal, rel=2e-3)
+    assert step / WORD <= weights[-1] / WORD < 2 * 2.0**-32 / step  # the tail that clamping gathers
+
+
+@pytest.mark.parametrize("name", [*sorted(MECHANISMS), "THE(0.25)", "auto"])
+def test_every_epsilon_in_range_has_tables_that_prove_themselves(name: str) -> None:
+    for hundredths in (*range(2, 100, 7), *range(100, 3201, 290), 3200):
+        for domain in (2, 3, 5, 6, 257):
+            design(name, domain, Decimal(hundredths) / 100)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "1e-9", "32.0001", "1000", "Infinity", "-Infinity"])
+def test_an_epsilon_out_of_range_is_refused(epsilon: str) -> None:
+    with pytest.raises(SurveyError, match="epsilon must be between"):
+        design("DE", 3, Decimal(epsilon))
+
+
+def test_design_does_not_depend_on_the_application_s_decimal_context() -> None:
+    names = ("DE", "SUE", "OUE", "SHE", "THE", "THE(0.123456)", "auto")
+    expected = [design(name, 5, Decimal("1.2345")).tables for name in names]
+    with decimal.localcontext() as context:
+        context.prec, context.rounding = 2, decimal.ROUND_UP
+        assert [design(name, 5, Decimal("1.2345")).tables for name in names] == expected

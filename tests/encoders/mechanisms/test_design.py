@@ -1,0 +1,54 @@
+"""The probabilities are those of the literature, and "auto" chooses the best."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from functools import cache
+
+import pytest
+
+from encoders.mechanisms import MECHANISMS, Mechanism, design
+
+NAMES = sorted(MECHANISMS)
+EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
+every_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
+
+
+@cache
+def made(name: str, domain: int, epsilon: str) -> Mechanism:
+    return design(name, domain, Decimal(epsilon))
+
+
+def closed_form(name: str, d: int, eps: float) -> tuple[float, float]:
+    """Return the textbook p and q (METHODS 2; Wang et al. 2017)."""
+    if name == "DE":
+        return math.exp(eps) / (math.exp(eps) + d - 1), 1 / (math.exp(eps) + d - 1)
+    if name == "SUE":
+        p = math.exp(eps / 2) / (math.exp(eps / 2) + 1)
+        return p, 1 - p
+    if name == "OUE":
+        return 1 / 2, 1 / (math.exp(eps) + 1)
+    theta = float(name[4:-1])
+    return 1 - math.exp(-eps * (1 - theta) / 2) / 2, math.exp(-eps * theta / 2) / 2
+
+
+@pytest.mark.parametrize("name", ["DE", "SUE", "OUE", "THE(0.25)", "THE(0)", "THE(1)", "THE(0.671)"])
+@every_epsilon
+@pytest.mark.parametrize("domain", [2, 3, 64, 1024])
+def test_the_tables_are_the_textbook_probabilities(name: str, epsilon: str, domain: int) -> None:
+    mechanism = made(name, domain, epsilon)
+    p, q = closed_form(name, domain, float(epsilon))
+    assert (mechanism.on_mean, mechanism.off_mean) == pytest.approx((p, q), abs=1e-4)
+    variance = q * (1 - q) / (p - q) ** 2  # of a frequency near zero
+    assert mechanism.variance(0.0) == pytest.approx(variance, rel=2e-3)
+    at_half = (p + q) / 2 * (1 - (p + q) / 2) / (p - q) ** 2
+    assert mechanism.variance(0.5) == pytest.approx(at_half, rel=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", *EPSILONS, "16"])
+def test_auto_is_never_worse_than_any_oracle(epsilon: str) -> None:
+    for domain in (*range(2, 9), 10, 20, 40, 64, 1024):
+        best = made("auto", domain, epsilon).variance(1 / domain)
+        rivals = [name for name in NAMES if not (name == "SHE" and float(epsilon) < 0.1)]
+        assert all(best <= made(name, domain, epsilon).variance(1 / domain) for name in rivals)

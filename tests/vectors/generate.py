@@ -1,0 +1,202 @@
+"""Write the test vectors: ``python -m tests.vectors.generate``.
+
+good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the
+value and the report that must follow. bad.json holds reports that a collector of its plan must refuse,
+and the reason. Random bytes are SHA-256 in counter mode, so that a port can make more of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from encoders.mechanisms import MECHANISMS
+from encoders.randomness import GivenBytes
+from encoders.report import MAX_REPORT_BYTES, Report, pack, unpack
+from encoders.survey import Plan, read_survey
+from ldp_client import make_report
+
+HERE = Path(__file__).parent
+SURVEY = """
+[survey]
+id = "vectors"
+epsilon = {epsilon}
+[label]
+name = "rested"
+values = ["never", "sometimes", "often"]
+weight = 1
+[features.smokes]
+values = [true, false]
+[features.age]
+values = ["young", "middle", "old"]
+missing = "category"
+weight = 2
+[features.hours]
+edges = [0, 4.5, 7.5, 12]
+missing = "category"
+[features.district]
+values = [{districts}]
+weight = 5
+[mechanism]
+frequency = "{frequency}"
+"""
+ROWS: list[tuple[dict[str, Any], str]] = [
+    ({"smokes": True, "age": "young", "hours": 0, "district": 1000}, "never"),
+    ({"smokes": "false", "age": "old", "hours": 7.5, "district": "1089"}, "often"),
+    ({"smokes": False, "age": None, "hours": None, "district": 1042.0}, "sometimes"),
+    ({"smokes": "true", "age": "", "hours": 4.499999999999999, "district": 1001, "more": "ignored"}, "never"),
+    ({"smokes": False, "age": "middle", "hours": -3, "district": "1088"}, "sometimes"),
+    ({"smokes": True, "age": "middle", "hours": 1e300, "district": 1059}, "often"),
+]
+KINDS = {"DE": "1", "SUE": "0.5", "OUE": "1", "SHE": "2", "THE": "1", "THE(0.25)": "4", "auto": "1.25"}
+
+
+def plan_of(frequency: str, epsilon: str) -> Plan:
+    districts = ", ".join(str(1000 + i) for i in range(90))  # domain 270: indices of two bytes
+    return read_survey(SURVEY.format(frequency=frequency, epsilon=epsilon, districts=districts)).compile()
+
+
+def random_bytes(seed: str, count: int) -> bytes:
+    """SHA-256 of "seed/0", "seed/1", ..., cut to length."""
+    blocks = (hashlib.sha256(f"{seed}/{block}".encode()).digest() for block in range(-(-count // 32)))
+    return b"".join(blocks)[:count]
+
+
+def first_draws(plan: Plan) -> list[int]:
+    """Return, for each question, a draw well inside its share."""
+    total, reached, middles = sum(question.weight for question in plan.questions), 0, []
+    for question in plan.questions:
+        middles.append((2 * reached + question.weight) * (1 << 63) // total)
+        reached += question.weight
+    return middles
+
+
+def cases(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield every question with drawn noise for some rows, and with the extreme noise for one."""
+    for question, middle in zip(plan.questions, first_draws(plan), strict=True):
+        rows = ROWS[:2] if question.domain > 100 else ROWS
+        for number, (row, label) in enumerate(rows):
+            noise = random_bytes(f"{plan.id}/{question.index}/{number}", 16 + question.mechanism.random_bytes)
+            yield case(plan, row, label, middle.to_bytes(8, "little") + noise)
+    for byte in (b"\x00", b"\xff"):
+        wanted = plan.questions[0 if byte == b"\x00" else -1].mechanism.random_bytes
+        yield case(plan, *ROWS[2], byte * (24 + wanted))
+
+
+def case(plan: Plan, row: dict[str, Any], label: str, random: bytes) -> dict[str, Any]:
+    report = make_report(plan, row, label, GivenBytes(random))
+    question = plan.questions[unpack(report).question]
+    codes, label_code = plan.encode(row, label)
+    return {
+        "codes": list(codes),
+        "label": label,
+        "label_code": label_code,
+        "question": question.index,
+        "random": random.hex(),
+        "report": report.hex(),
+        "row": row,
+        "value": question.value(codes, label_code),
+    }
+
+
+def good(frequency: str) -> dict[str, Any]:
+    plan = plan_of(frequency, KINDS[frequency])
+    return {"cases": list(cases(plan)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def bad() -> dict[str, Any]:
+    """Return reports that a collector of one plan must refuse, one mistake each."""
+    plan, reports = plan_of("auto", "1"), []
+    digest, report_id = bytes.fromhex(plan.digest), random_bytes("id", 16)
+    payload = plan.questions[0].mechanism.perturb(0, GivenBytes(bytes(5000)))
+    fields = [1, digest, 0, report_id, payload]
+    honest = pack(Report(digest, 0, report_id, payload))
+
+    def wrong(name: str, reason: str, data: bytes) -> None:
+        reports.append({"name": name, "reason": reason, "report": data.hex()})
+
+    def with_field(index: int, value: object) -> bytes:
+        return bytes(msgpack.packb([*fields[:index], value, *fields[index + 1 :]]))
+
+    wrong("empty", "malformed", b"")
+    wrong("truncated", "malformed", honest[:-1])
+    wrong("header only", "malformed", honest[:1])
+    wrong("a trailing byte", "malformed", honest + b"\x00")
+    wrong("two reports read as one", "malformed", honest * 2)
+    wrong("nested in an array", "malformed", b"\x91" + honest)
+    wrong("deeply nested", "malformed", b"\x91" * 2000 + b"\x01")
+    wrong("a map", "malformed", bytes(msgpack.packb(dict(enumerate(fields)))))
+    wrong("a map with a key twice", "malformed", b"\x82\x01\x01\x01\x01")
+    wrong("four fields", "malformed", bytes(msgpack.packb(fields[:4])))
+    wrong("six fields", "malformed", bytes(msgpack.packb([*fields, None])))
+    wrong("array header of 16 bits", "malformed", b"\xdc\x00\x05" + honest[1:])
+    wrong("version as uint 8", "malformed", b"\x95\xcc\x01" + honest[2:])
+    wrong("digest as bin 16", "malformed", b"\x95\x01\xc5\x00\x20" + honest[4:])
+    wrong("digest as str 8", "malformed", b"\x95\x01\xd9\x20" + honest[4:])
+    wrong(
+        "a payload that declares 4 GiB",
+        "malformed",
+        honest[: -len(payload) - 2] + b"\xc6\xff\xff\xff\xff\x00",
+    )
+    wrong("version 2", "malformed", with_field(0, 2))
+    wrong("version true", "malformed", with_field(0, True))
+    wrong("version float", "malformed", with_field(0, 1.0))
+    wrong("digest short", "malformed", with_field(1, digest[:-1]))
+    wrong("question negative", "malformed", with_field(2, -1))
+    wrong("question float", "malformed", with_field(2, 0.0))
+    wrong("question false", "malformed", with_field(2, False))
+    wrong("id short", "malformed", with_field(3, report_id[:-1]))
+    wrong("id nil", "malformed", with_field(3, None))
+    wrong("payload text", "malformed", with_field(4, "a"))
+    wrong("payload list", "malformed", with_field(4, [0]))
+    wrong("payload extension", "malformed", with_field(4, msgpack.ExtType(1, payload)))
+    wrong("payload timestamp", "malformed", with_field(4, msgpack.Timestamp(1)))
+    wrong("longer than 4 KiB", "too-large", with_field(4, bytes(MAX_REPORT_BYTES)))
+    wrong("another plan", "wrong-plan", with_field(1, hashlib.sha256(b"another").digest()))
+    wrong("a question beyond the last", "unknown-question", with_field(2, len(plan.questions)))
+    wrong("question 2^64 - 1", "unknown-question", with_field(2, (1 << 64) - 1))
+    wrong("payload empty", "bad-payload", with_field(4, b""))
+    wrong("payload long", "bad-payload", with_field(4, payload + b"\x00"))
+    for frequency in MECHANISMS:
+        reports += impossible_payloads(frequency)
+    return {"digest": plan.digest, "plan": plan.json.decode(), "reports": reports}
+
+
+def impossible_payloads(frequency: str) -> list[dict[str, Any]]:
+    """Return payloads of the right length that no device sends, each under a plan of its own."""
+    plan = plan_of(frequency, "1")
+    payloads = {
+        "DE": (0, [b"\x03", b"\xff"]),
+        "SHE": (0, [(-200).to_bytes(2, "little", signed=True) + bytes(4), bytes(4) + b"\xff\x7f"]),
+    }
+    index, impossible = payloads.get(frequency, (0, [b"\x08", b"\xff"]))
+    report_id = random_bytes("id", 16)
+    return [
+        {
+            "name": f"{frequency} {payload.hex()}",
+            "plan": plan.json.decode(),
+            "reason": "bad-payload",
+            "report": pack(Report(bytes.fromhex(plan.digest), index, report_id, payload)).hex(),
+        }
+        for payload in impossible
+    ]
+
+
+def files() -> dict[str, str]:
+    """Return the text of every file of vectors by its name."""
+    names = {kind: f"good-{kind.lower().replace('(', '-').replace(')', '')}.json" for kind in KINDS}
+    documents = {names[kind]: good(kind) for kind in KINDS} | {"bad.json": bad()}
+    return {
+        name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        for name, document in documents.items()
+    }
+
+
+if __name__ == "__main__":
+    for name, text in files().items():
+        (HERE / name).write_text(text, encoding="utf-8")

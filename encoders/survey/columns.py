@@ -37,6 +37,8 @@ def encode_table(plan: Plan, columns: Mapping[str, Sequence[object]]) -> NDArray
         if feature.name not in columns:
             raise RowError(feature.name, "the table has no such column")
         coded.append(_encode(columns[feature.name], feature.code, feature.name))
+        if len(coded[-1]) != len(coded[0]):
+            raise RowError(feature.name, f"has {len(coded[-1])} rows, and the first column {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 
@@ -54,10 +56,19 @@ def _encode(values: Sequence[object], code: Callable[[object], int], name: str) 
     try:
         codes = dict.fromkeys(cells, 0)
     except TypeError:
-        raise RowError(name, "the column holds something that is no single value") from None
+        row = next(row for row, value in enumerate(plain, 1) if not _is_hashable(value))
+        raise RowError(name, f"row {row}: must be a single value") from None
     for cell in codes:
         try:
             codes[cell] = code(cell[1])
         except RowError as error:
             raise RowError(name, f"row {cells.index(cell) + 1}: {error.why}") from error
     return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

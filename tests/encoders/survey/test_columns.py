@@ -86,7 +86,7 @@ def test_an_absent_column_is_named(plan: Plan) -> None:
 
 @pytest.mark.parametrize("stranger", [["s3cret"], {"s3cret": 1}, {"s3cret"}])
 def test_a_cell_of_many_values_is_refused_by_its_column(plan: Plan, stranger: object) -> None:
-    with pytest.raises(RowError, match="no single value") as caught:
+    with pytest.raises(RowError, match="row 2: must be a single value") as caught:
         encode_table(plan, {"city": ["north"] * 2, "hours": [1, stranger]})
     assert caught.value.field == "hours"
     assert "s3cret" not in str(caught.value)

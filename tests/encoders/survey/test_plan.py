@@ -177,6 +177,19 @@ def test_a_draw_passes_from_question_to_question_exactly_at_its_limits(weights: 
     assert WORD * reached // total == WORD
 
 
+def test_the_keys_are_pinned() -> None:
+    # Collectors hold counters under them: rounds of one survey, years apart, pool by them.
+    assert [question.key for question in PLAN.questions] == ["5e373fe586855719", "1300163109f3f9d2"]
+
+
+def test_a_question_s_mechanism_is_of_its_domain() -> None:
+    plan = compiled(frequency="OUE", weights=(1, 1, 1))
+    label, age, hours = plan.questions
+    wrong = dataclasses.replace(age, mechanism=hours.mechanism)
+    with pytest.raises(SurveyError, match="domain"):
+        dataclasses.replace(plan, questions=(label, wrong, hours))
+
+
 def test_a_key_tells_what_is_asked_and_how_and_nothing_else() -> None:
     key = PLAN.questions[0].key
     assert len(key) == 16

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlsplit
@@ -51,7 +52,7 @@ def send(base: str, body: bytes) -> str:
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.read().decode()
-        except (URLError, OSError):
+        except (URLError, HTTPException, OSError):  # the worker died before or within its answer
             time.sleep(0.05)
     raise AssertionError("no answer")
 

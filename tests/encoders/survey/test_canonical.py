@@ -1,0 +1,67 @@
+"""Canonical JSON has one spelling per document, and reads no other."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.survey import canonical
+
+
+def test_a_document_has_one_spelling() -> None:
+    document = {"b": [1, "x", None, True], "a": {"ü": "\u2028", "Z": 0}}
+    assert canonical.dump(document) == '{"a":{"Z":0,"ü":"\u2028"},"b":[1,"x",null,true]}'.encode()
+    assert canonical.load(canonical.dump(document)) == document
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(
+            b"",
+            b"{",
+            b'{"a":1}\n',
+            b' {"a":1}',
+            b'{"a": 1}',
+            b'{"b":1,"a":1}',
+            b'{"a":1,"a":1}',
+            b'{"a":1.0}',
+        ),
+        *(
+            b"1e3",
+            b"-0",
+            b"NaN",
+            b"-Infinity",
+            b"01",
+            b'"\\u0061"',
+            b'"\\/"',
+            b'"\\ud800"',
+            b'"\xff"',
+            b"'a'",
+        ),
+        *("ü".encode("latin-1"), '"a"'.encode("utf-16"), b"\xef\xbb\xbf1", b"[" * 100_000, b"1" * 5000),
+    ],
+)
+def test_another_spelling_is_refused(data: bytes) -> None:
+    with pytest.raises(SurveyError):
+        canonical.load(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *(
+            ("1", "1"),
+            ("1.0", "1"),
+            ("-0.0", "0"),
+            ("1E+3", "1000"),
+            ("1e-7", "0.0000001"),
+            ("-2.50", "-2.5"),
+        ),
+        ("1.00000000000000000000000000000000000000001", "1.00000000000000000000000000000000000000001"),
+    ],
+)
+def test_a_decimal_has_one_spelling(value: str, text: str) -> None:
+    assert canonical.decimal_text(Decimal(value)) == text

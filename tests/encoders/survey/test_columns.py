@@ -84,8 +84,14 @@ def test_an_absent_column_is_named(plan: Plan) -> None:
     assert caught.value.field == "hours"
 
 
+def test_columns_of_different_lengths_are_no_table(plan: Plan) -> None:
+    for cities, hours in ((2, 1), (1, 2)):
+        with pytest.raises(RowError):
+            encode_table(plan, {"city": ["north"] * cities, "hours": [1] * hours})
+
+
 @pytest.mark.parametrize("stranger", [["s3cret"], {"s3cret": 1}, {"s3cret"}])
-def test_a_cell_of_many_values_is_refused_by_its_column(plan: Plan, stranger: object) -> None:
+def test_a_cell_of_many_values_is_refused_by_its_row(plan: Plan, stranger: object) -> None:
     with pytest.raises(RowError, match="row 2: must be a single value") as caught:
         encode_table(plan, {"city": ["north"] * 2, "hours": [1, stranger]})
     assert caught.value.field == "hours"

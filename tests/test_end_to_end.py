@@ -84,7 +84,8 @@ def test_what_devices_say_is_what_the_model_knows(store: str, tmp_path: Path) ->
                 return client.flush().state
 
         with ThreadPoolExecutor(4) as pool:
-            assert set(pool.map(device, range(DEVICES))) == {State.SENT}
+            # a duplicate is a retry of the same bytes whose first answer was lost: counted once all the same
+            assert set(pool.map(device, range(DEVICES))) <= {State.SENT, State.DUPLICATE}
         command("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     command("ldp-train", store, "-o", tmp_path / "again.json")

@@ -1,7 +1,7 @@
 """ldp-simulate on the command line."""
 
-import builtins
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -65,14 +65,8 @@ def test_a_picture_is_drawn(run, tmp_path):
 
 
 def test_without_matplotlib_the_extra_is_named(run, tmp_path, monkeypatch):
-    known = builtins.__import__
-
-    def refuse(name, *rest):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return known(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for module in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
     result = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.png")
     assert result.exit_code == 1
     assert 'pip install "ldp-bayes[plot]"' in result.stderr

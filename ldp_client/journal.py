@@ -56,15 +56,25 @@ class Journal:
     path : path, optional
         By default ``$LDP_JOURNAL``, else the platform's place for application data.
         ":memory:" forgets everything with the process: for simulations and tests only.
+
+    Raises
+    ------
+    JournalError
+        If the path is empty.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = os.fspath(path if path is not None else default_path())
+        self._path = os.fsdecode(path if path is not None else default_path())
+        if not self._path:
+            raise JournalError("the journal needs a path: an empty one would forget each report")
         self._memory: sqlite3.Connection | None = None
         if self._path == ":memory:":
             self._memory = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
             self._lock = threading.Lock()
             weakref.finalize(self, self._memory.close)
+        else:
+            # made absolute once: a process that changes its directory must find the same journal again
+            self._path = os.path.abspath(self._path)
 
     def commit(self, survey: str, digest: str, epsilon: str, make: Callable[[], bytes]) -> tuple[Entry, bool]:
         """Make and record this device's one report for a survey, unless there is one already.
@@ -147,7 +157,9 @@ def default_path() -> Path:
     elif sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
     else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+        chosen = os.environ.get("XDG_DATA_HOME", "")
+        # the XDG specification: a relative path is to be ignored
+        base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".local" / "share"
     return base / "ldp-client" / "journal.db"
 
 

@@ -6,12 +6,14 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from ldp_client import Journal, JournalError, State
+from ldp_client.journal import default_path
 
 
 def _commit(journal: Journal, report: bytes, survey: str = "sleep") -> tuple[bytes | None, bool]:
@@ -139,3 +141,27 @@ def test_the_default_place_can_be_chosen(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "deep" / "j.db"))
     _commit(Journal(), b"first")
     assert (tmp_path / "deep" / "j.db").exists()
+
+
+def test_a_process_that_changes_its_directory_finds_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    journal = Journal("j.db")
+    assert _commit(journal, b"first") == (b"first", True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert _commit(journal, b"second") == (b"first", False)
+
+
+def test_an_empty_path_is_refused() -> None:
+    with pytest.raises(JournalError, match="path"):
+        Journal("")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
+def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LDP_JOURNAL", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert default_path() == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"

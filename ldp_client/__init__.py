@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ldp_client.errors import (
         BudgetError,
         ClientError,
+        ClosedError,
         JournalError,
         LdpError,
         ReportError,
@@ -40,6 +41,7 @@ __all__ = [
     "BudgetError",
     "Client",
     "ClientError",
+    "ClosedError",
     "HttpTransport",
     "Journal",
     "JournalError",
@@ -97,9 +99,9 @@ def configure(survey: str | None = None, **options: object) -> Client:
     survey = survey or os.environ.get("LDP_SURVEY_URL")
     if not survey:
         raise TransportError("no survey: call configure(URL) or set LDP_SURVEY_URL")
-    if _client is not None:
-        _client.close()
-    _client = Client(survey, **options)  # type: ignore[arg-type]
+    former, _client = _client, Client(survey, **options)  # type: ignore[arg-type]
+    if former is not None:
+        former.close()
     return _client
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from encoders.errors import LdpError
 from encoders.survey.plan import Plan
 from ldp_client.delivery import deliver
-from ldp_client.errors import BudgetError, JournalError, TransportError
+from ldp_client.errors import BudgetError, ClosedError, JournalError, TransportError
 from ldp_client.journal import Entry, Journal
 from ldp_client.plans import is_url, load_plan
 from ldp_client.randomise import make_report
@@ -67,7 +67,7 @@ class Client:
         self._url = check_url(where)
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
         self._transport = transport or HttpTransport()
-        self._max_epsilon = Decimal(str(max_epsilon))
+        self._max_epsilon = _cap(max_epsilon)
         self._strict = strict
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -126,11 +126,9 @@ class Client:
         """
         try:
             entry = self._journal.find(self.plan.id)
-            if entry and entry.state is State.QUEUED:
-                self._start(entry)
+            if entry and self._start(entry):
                 self._wake.set()
-                if self._thread:
-                    self._thread.join(timeout)
+                self._join(timeout)
                 entry = self._journal.find(entry.survey)
             return Receipt(entry.state, entry.survey, reason=entry.reason) if entry else None
         except LdpError as error:
@@ -142,8 +140,7 @@ class Client:
         """Stop sending: an attempt under way gets `timeout` seconds; what is unsent stays in the journal."""
         self._closed = True
         self._wake.set()
-        if self._thread:
-            self._thread.join(timeout)
+        self._join(timeout)
 
     def __enter__(self) -> Client:
         return self
@@ -154,29 +151,42 @@ class Client:
     # -- one report's way ------------------------------------------------------------------
 
     def _report(self, row: Mapping[str, object], label: object) -> Receipt:
+        if self._closed:
+            raise ClosedError("this client was closed")
         plan = self.plan
         if plan.epsilon > self._max_epsilon:
             raise BudgetError(f"the plan's epsilon is {plan.epsilon}, this client grants {self._max_epsilon}")
         plan.encode(row, label)  # a row that does not fit is told so even where the survey is answered
         entry, created = self._journal.commit(
-            plan.id, plan.digest, str(plan.epsilon), lambda: make_report(plan, row, label)
+            plan.id, plan.digest, self._url, str(plan.epsilon), lambda: make_report(plan, row, label)
         )
-        if entry.state is State.QUEUED:
-            self._start(entry)
+        self._start(entry)
         if not created:
             return Receipt(State.ALREADY_REPORTED, plan.id, why="this device has answered the survey before")
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon))
 
     # -- the thread that sends -------------------------------------------------------------
 
-    def _start(self, entry: Entry) -> None:
+    def _start(self, entry: Entry) -> bool:
+        """Send a queued entry in the background; False if there is nothing that this client may send.
+
+        A report goes only to the collector, and under the plan, that it was made for.
+        """
+        mine = (entry.url, entry.digest) == (self._url, self.plan.digest)
+        if entry.state is not State.QUEUED or not mine or self._closed:
+            return False
         with self._starting:
-            sending = self._thread is not None and self._thread.is_alive()  # a forked child finds it dead
-            if not sending and not self._closed:
+            if self._thread is None or not self._thread.is_alive():  # a forked child finds it dead
                 self._thread = threading.Thread(
                     target=self._send, args=(entry,), name="ldp-client", daemon=True
                 )
-                self._thread.start()
+                with suppress(RuntimeError):  # no thread to be had, or at exit: the next run sends
+                    self._thread.start()
+        return True
+
+    def _join(self, timeout: float) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join(timeout)
 
     def _send(self, entry: Entry) -> None:
         """Deliver one entry and note the verdict."""
@@ -193,6 +203,16 @@ class Client:
             self._wake.wait(seconds)
             self._wake.clear()
         return not self._closed
+
+
+def _cap(max_epsilon: float) -> Decimal:
+    try:
+        cap = Decimal(str(max_epsilon))
+    except ArithmeticError:
+        cap = Decimal("NaN")
+    if cap.is_nan() or cap <= 0:
+        raise BudgetError("max_epsilon must be a number above 0")
+    return cap
 
 
 def _close_at_exit(client: Client) -> None:

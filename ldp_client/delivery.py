@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from encoders.errors import Reason
 from ldp_client.errors import TransportError
 from ldp_client.receipt import State
 from ldp_client.transport import Answer, Transport
@@ -12,6 +13,16 @@ from ldp_client.transport import Answer, Transport
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 300.0
 ATTEMPT_SECONDS = 10.0
+
+_FINAL = {
+    Reason.MALFORMED,
+    Reason.TOO_LARGE,
+    Reason.WRONG_PLAN,
+    Reason.UNKNOWN_QUESTION,
+    Reason.BAD_PAYLOAD,
+    Reason.ID_REUSED,
+}
+"""Reasons that judge a report's bytes; any other may be gone tomorrow."""
 
 
 def deliver(
@@ -54,15 +65,14 @@ def deliver(
 def judge(answer: Answer) -> tuple[State, str] | None:
     """Read a collector's verdict; None means try again.
 
-    Only an answer in the collector's own words ends a report's journey: a proxy's page or a captive
-    portal's "200 OK" does not.
+    Only an answer in the collector's own words, about these very bytes, ends a report's journey. A
+    proxy's page, a captive portal's "200 OK", or a collector that was restarted without this survey does not.
     """
-    status = answer.entry("status")
+    status, reason = answer.entry("status"), answer.entry("reason")
     if answer.status == 200 and status in ("recorded", "duplicate"):
         return (State.SENT if status == "recorded" else State.DUPLICATE), ""
-    reason = answer.entry("reason")
-    if 400 <= answer.status < 500 and isinstance(reason, str) and answer.entry("retryable") is False:
-        return State.REJECTED, reason
+    if 400 <= answer.status < 500 and isinstance(reason, str) and reason in _FINAL:
+        return State.REJECTED, str(reason)
     return None
 
 

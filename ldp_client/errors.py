@@ -6,6 +6,7 @@
     ├── RowError, SurveyError, ReportError    from the shared part: rows, plans, report bytes
     └── ClientError                           (.reason)
         ├── BudgetError        the plan asks for more epsilon than this client grants
+        ├── ClosedError        the client was closed; nothing was drawn
         ├── JournalError       the journal cannot be read or written; nothing was spent
         └── TransportError     the collector cannot be reached or answers nonsense
 """
@@ -19,6 +20,7 @@ from encoders.errors import LdpError, ReportError, RowError, SurveyError
 __all__ = [
     "BudgetError",
     "ClientError",
+    "ClosedError",
     "JournalError",
     "LdpError",
     "ReportError",
@@ -38,6 +40,12 @@ class BudgetError(ClientError):
     """The plan asks for more epsilon than this client grants; nothing was drawn."""
 
     reason = "epsilon-above-cap"
+
+
+class ClosedError(ClientError):
+    """The client was closed; nothing was drawn."""
+
+    reason = "client-closed"
 
 
 class JournalError(ClientError):

@@ -22,12 +22,12 @@ from pathlib import Path
 from ldp_client.errors import JournalError
 from ldp_client.receipt import State
 
-FORMAT = 1
 _BUSY_SECONDS = 10.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
     survey  TEXT PRIMARY KEY,
     digest  TEXT NOT NULL,
+    url     TEXT NOT NULL,
     epsilon TEXT NOT NULL,
     report  BLOB,
     state   TEXT NOT NULL,
@@ -42,6 +42,7 @@ class Entry:
 
     survey: str
     digest: str
+    url: str
     epsilon: str
     report: bytes | None
     state: State
@@ -76,11 +77,15 @@ class Journal:
             # made absolute once: a process that changes its directory must find the same journal again
             self._path = os.path.abspath(self._path)
 
-    def commit(self, survey: str, digest: str, epsilon: str, make: Callable[[], bytes]) -> tuple[Entry, bool]:
+    def commit(
+        self, survey: str, digest: str, url: str, epsilon: str, make: Callable[[], bytes]
+    ) -> tuple[Entry, bool]:
         """Make and record this device's one report for a survey, unless there is one already.
 
         Parameters
         ----------
+        survey, digest, url, epsilon : str
+            What is answered, by which plan, at which collector, and what it spends.
         make : callable
             Randomises; called at most once, while the journal is locked, and only if its result will
             be recorded in the same transaction.
@@ -100,10 +105,10 @@ class Journal:
             known = _find(connection, survey)
             if known:
                 return known, False
-            entry = Entry(survey, digest, epsilon, make(), State.QUEUED, "")
+            entry = Entry(survey, digest, url, epsilon, make(), State.QUEUED, "")
             connection.execute(
-                "INSERT INTO answers (survey, digest, epsilon, report, state) VALUES (?, ?, ?, ?, ?)",
-                (survey, digest, epsilon, entry.report, entry.state),
+                "INSERT INTO answers (survey, digest, url, epsilon, report, state) VALUES (?, ?, ?, ?, ?, ?)",
+                (survey, digest, url, epsilon, entry.report, entry.state),
             )
         return entry, True
 
@@ -113,10 +118,11 @@ class Journal:
             return _find(connection, survey)
 
     def settle(self, survey: str, state: State, reason: str = "") -> None:
-        """Note how a report ended, and forget its bytes."""
+        """Note how a queued report ended, and forget its bytes; a later verdict changes nothing."""
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE answers SET state = ?, reason = ?, report = NULL WHERE survey = ?",
+                "UPDATE answers SET state = ?, reason = ?, report = NULL "
+                "WHERE survey = ? AND state = 'queued'",
                 (state, reason, survey),
             )
 
@@ -150,8 +156,15 @@ class Journal:
 
 def default_path() -> Path:
     """Return ``$LDP_JOURNAL``, or where this platform keeps an application's data."""
-    if chosen := os.environ.get("LDP_JOURNAL"):
-        return Path(chosen)
+    try:
+        return _default_path()
+    except RuntimeError as error:
+        raise JournalError("there is no home directory for the journal: set LDP_JOURNAL") from error
+
+
+def _default_path() -> Path:
+    if named := os.environ.get("LDP_JOURNAL"):
+        return Path(named).expanduser()
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Application Support"
     elif sys.platform == "win32":
@@ -164,10 +177,11 @@ def default_path() -> Path:
 
 
 def _find(connection: sqlite3.Connection, survey: str) -> Entry | None:
-    row = connection.execute(
-        "SELECT survey, digest, epsilon, report, state, reason FROM answers WHERE survey = ?", (survey,)
-    ).fetchone()
+    query = "SELECT digest, url, epsilon, report, state, reason FROM answers WHERE survey = ?"
+    row = connection.execute(query, (survey,)).fetchone()
     if row is None:
         return None
-    _, digest, epsilon, report, state, reason = row
-    return Entry(survey, digest, epsilon, report, State(state), reason)
+    digest, url, epsilon, report, state, reason = row
+    if state not in list(State):
+        raise JournalError("the journal was written by a newer version, or edited")
+    return Entry(survey, digest, url, epsilon, report, State(state), reason)

@@ -35,10 +35,7 @@ def load_plan(source: str | os.PathLike[str], transport: Transport | None = None
     url = check_url(str(source))
     answer = (transport or HttpTransport()).request("GET", url, None, _TIMEOUT)
     if answer.status != 200:
-        reason = answer.entry("reason")
-        raise TransportError(
-            f"the collector answers {answer.status}" + (f": {reason}" if isinstance(reason, str) else "")
-        )
+        raise TransportError(f"the collector answers {answer.status} instead of the survey's plan")
     plan = Plan.from_json(answer.body)
     if plan.id != url.rsplit("/", 1)[-1]:
         raise SurveyError("the collector sent the plan of another survey", "id")

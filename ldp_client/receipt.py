@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ldp_client.errors import ClientError, JournalError, LdpError, RowError, TransportError
+from ldp_client.errors import ClientError, ClosedError, JournalError, LdpError, RowError, TransportError
 
 
 class State(StrEnum):
@@ -24,7 +24,7 @@ class State(StrEnum):
     INVALID = "invalid"
     """The row or label does not fit the survey; nothing was drawn or spent."""
     UNAVAILABLE = "unavailable"
-    """The plan or the journal is out of reach; nothing was drawn or spent: try again later."""
+    """Plan or journal are out of reach, or the client is closed; nothing was drawn or spent: try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,6 @@ def receipt_of(error: LdpError, survey: str) -> Receipt:
     """Say what an error means to the caller."""
     if isinstance(error, RowError):
         return Receipt(State.INVALID, survey, field=error.field, reason="invalid-row", why=error.why)
-    temporary = isinstance(error, JournalError | TransportError)
+    temporary = isinstance(error, ClosedError | JournalError | TransportError)
     reason = error.reason if isinstance(error, ClientError) else "invalid-plan"
     return Receipt(State.UNAVAILABLE if temporary else State.REJECTED, survey, reason=reason, why=str(error))

@@ -7,6 +7,10 @@ report's bytes alone.
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
 
 USER_AGENT = "ldp-client"
-MAX_ANSWER_BYTES = 16 << 20
+MAX_ANSWER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Answer:
         """Return one entry of a JSON object in the body, or None if it is no such thing."""
         try:
             document = json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return document.get(name) if isinstance(document, dict) else None
 
@@ -65,13 +69,14 @@ class HttpTransport:
         connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         try:
             connection = connect(parts.hostname or "", parts.port, timeout=timeout)
-            try:
-                connection.request(method, parts.path or "/", body, _headers(body))
-                response = connection.getresponse()
-                return Answer(response.status, _read(response), _seconds(response.getheader("Retry-After")))
-            finally:
-                connection.close()
-        except (OSError, http.client.HTTPException, ValueError) as error:
+            with closing(connection):
+                connection.connect()
+                with _within(timeout, connection.sock):
+                    connection.request(method, parts.path or "/", body, _headers(body))
+                    response = connection.getresponse()
+                    wait = _seconds(response.getheader("Retry-After"))
+                    return Answer(response.status, _read(response), wait)
+        except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
 
 
@@ -83,10 +88,34 @@ def check_url(url: str) -> str:
     TransportError
         Unless it is an http or https URL with a host.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment:
         raise TransportError("a survey's URL looks like https://host/v1/surveys/ID")
     return url.rstrip("/")
+
+
+@contextmanager
+def _within(seconds: float, connected: socket.socket) -> Iterator[None]:
+    """End an exchange that takes longer, whatever it waits for.
+
+    A socket's own timeout is for each read: a server that drips would hold the caller for hours.
+    """
+    alarm = threading.Timer(seconds, _cut, [connected])
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield
+    finally:
+        alarm.cancel()
+
+
+def _cut(connected: socket.socket) -> None:
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _headers(body: bytes | None) -> dict[str, str]:
@@ -98,6 +127,8 @@ def _read(response: HTTPResponse) -> bytes:
     data = response.read(MAX_ANSWER_BYTES + 1)
     if len(data) > MAX_ANSWER_BYTES:
         raise ValueError("the answer is too long")
+    if response.length:
+        raise ValueError("the answer breaks off")
     return data
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _DRAWS = struct.Struct("<QQ")
+_BYTES = tuple(bytes([index]) for index in range(256))
 
 
 class DE(Mechanism):
@@ -38,7 +39,7 @@ class DE(Mechanism):
         check_keys(tables, {"keep"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
         self.payload_bytes = width_of(domain)
-        self._spelled = tuple(index.to_bytes(self.payload_bytes, "little") for index in range(domain))
+        self._one_byte = self.payload_bytes == 1
         self._others = others = domain - 1
         small, large = WORD // others, -(-WORD // others)
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
@@ -56,7 +57,7 @@ class DE(Mechanism):
         keep_draw, other_draw = _DRAWS.unpack(rng.take(16))
         other = other_draw * self._others >> 64
         reported = (value, other + (other >= value))[keep_draw >= self._keep]
-        return self._spelled[reported]
+        return _BYTES[reported] if self._one_byte else reported.to_bytes(2, "little")
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 import ldp_client
 from encoders.report import unpack
 from encoders.survey import Plan
-from ldp_client import Answer, Client, RowError, State, TransportError
+from ldp_client import Answer, BudgetError, Client, RowError, State, TransportError
 from ldp_client.delivery import backoff, judge
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 
@@ -168,7 +170,18 @@ def test_configure_and_report_are_the_short_form(
     one.close()
 
 
-@pytest.mark.parametrize("url", ["ftp://x/v1", "collector.example/v1", "http://", "http://h/v1?x=1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://x/v1",
+        "collector.example/v1",
+        "http://",
+        "http://h/v1?x=1",
+        "http://[x/",
+        "http://h:99999/v1",
+        "http://h:x/v1",
+    ],
+)
 def test_a_url_that_is_none_is_refused_at_once(plan: Plan, url: str) -> None:
     with pytest.raises(TransportError):
         Client(plan, url)
@@ -184,3 +197,65 @@ def test_backoff_is_jittered_under_a_ceiling() -> None:
 def test_answers_that_are_no_verdict_are_tried_again(status: int) -> None:
     assert judge(Answer(status, b"whatever")) is None
     assert judge(Answer(status, b'{"status":"recorded"}')) is None
+
+
+def test_a_report_goes_only_where_and_under_the_plan_it_was_made_for(client: Build, plan: Plan) -> None:
+    down, elsewhere, up = Script(TransportError("refused")), Script(RECORDED), Script(RECORDED)
+    first = client(down)
+    first.report(ROW, "no")
+    first.close()
+    journal = first._journal
+    staging = Client(plan, "http://staging.test/v1/surveys/sleep", transport=elsewhere, journal=journal)
+    changed = replace(plan, epsilon=Decimal(2))
+    for other in (staging, Client(changed, URL, transport=elsewhere, journal=journal)):
+        assert other.report(ROW, "yes").state is State.ALREADY_REPORTED
+        assert other.flush(0.1).state is State.QUEUED
+        other.close()
+    assert elsewhere.requests == []
+    assert client(up).flush().state is State.SENT
+    assert set(up.bodies) == set(down.bodies)
+
+
+def test_a_closed_client_draws_nothing(client: Build) -> None:
+    script = Script(RECORDED)
+    one = client(script)
+    one.close()
+    receipt = one.report(ROW, "no")
+    assert (receipt.state, receipt.reason, receipt.epsilon) == (State.UNAVAILABLE, "client-closed", 0.0)
+    assert client(script).report(ROW, "no").state is State.QUEUED
+
+
+def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    one = ldp_client.configure(URL, transport=Script(Answer(200, plan.json), RECORDED), journal=":memory:")
+    with pytest.raises(TransportError):
+        ldp_client.configure("nonsense")
+    assert ldp_client.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    one.close()
+
+
+@pytest.mark.parametrize("cap", [0, -1, float("nan"), "much", None])
+def test_a_cap_that_is_no_number_is_refused_at_once(plan: Plan, cap: object) -> None:
+    with pytest.raises(BudgetError):
+        Client(plan, URL, max_epsilon=cap, journal=":memory:")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"reason":"unknown-survey","retryable":false}',
+        b'{"reason":"unsupported-media-type","retryable":false}',
+        b'{"reason":"\\ud800","retryable":false}',
+        b'{"reason":"' + b"x" * 100_000 + b'","retryable":false}',
+        b"[" * 100_000,
+    ],
+)
+def test_only_a_verdict_on_the_bytes_ends_their_journey(body: bytes) -> None:
+    assert judge(Answer(404, body)) is None
+
+
+def test_a_plan_that_is_nested_nonsense_does_not_reach_the_app(client: Build) -> None:
+    for status in (200, 500):
+        receipt = client(Script(Answer(status, b"[" * 100_000)), URL).report(ROW, "no")
+        assert receipt.state in (State.UNAVAILABLE, State.REJECTED)

@@ -17,7 +17,7 @@ from ldp_client.journal import default_path
 
 
 def _commit(journal: Journal, report: bytes, survey: str = "sleep") -> tuple[bytes | None, bool]:
-    entry, created = journal.commit(survey, "digest", "1", lambda: report)
+    entry, created = journal.commit(survey, "digest", "url", "1", lambda: report)
     return entry.report, created
 
 
@@ -43,7 +43,7 @@ def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> Non
 def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     with pytest.raises(ZeroDivisionError):
-        journal.commit("sleep", "digest", "1", lambda: bytes(1 // 0))
+        journal.commit("sleep", "digest", "url", "1", lambda: bytes(1 // 0))
     assert journal.find("sleep") is None
     assert _commit(journal, b"later") == (b"later", True)
 
@@ -116,7 +116,7 @@ def _die_inside(path: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         return b""
 
-    Journal(path).commit("sleep", "digest", "1", make)
+    Journal(path).commit("sleep", "digest", "url", "1", make)
 
 
 def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:
@@ -165,3 +165,32 @@ def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     assert default_path() == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"
+
+
+def test_a_later_verdict_changes_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    _commit(journal, b"first")
+    journal.settle("sleep", State.SENT)
+    journal.settle("sleep", State.REJECTED, "id-reused")
+    assert journal.find("sleep").state is State.SENT  # type: ignore[union-attr]
+
+
+def test_a_state_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    _commit(journal, b"first")
+    with sqlite3.connect(tmp_path / "j.db") as other:
+        other.execute("UPDATE answers SET state = 'teleported'")
+    other.close()
+    with pytest.raises(JournalError, match="newer"):
+        journal.find("sleep")
+
+
+def test_without_a_home_the_journal_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("LDP_JOURNAL", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    with pytest.raises(JournalError, match="LDP_JOURNAL"):
+        default_path()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -61,3 +64,24 @@ def test_requests_carry_the_body_and_nothing_about_the_device(server: tuple[str,
 def test_no_server_is_one_kind_of_error() -> None:
     with pytest.raises(TransportError):
         HttpTransport().request("GET", "http://127.0.0.1:9/", None, 1.0)
+
+
+def test_a_server_that_drips_is_cut_off_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        done = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                while not done.wait(0.05):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        start = time.monotonic()
+        with pytest.raises(TransportError):
+            HttpTransport().request("GET", f"http://127.0.0.1:{listener.getsockname()[1]}/", None, 0.5)
+        assert time.monotonic() - start < 5.0
+        done.set()
+        thread.join()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
 from encoders.survey.plan import Plan
 from ldp_client.delivery import deliver
 from ldp_client.errors import BudgetError, ClosedError, JournalError, TransportError
@@ -65,6 +65,7 @@ class Client:
         if where is None:
             raise TransportError("give the url of the survey at its collector: https://host/v1/surveys/ID")
         self._url = check_url(where)
+        self._survey = self._url.rpartition("/")[2]
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
         self._transport = transport or HttpTransport()
         self._max_epsilon = _cap(max_epsilon)
@@ -80,6 +81,8 @@ class Client:
         """The survey's plan, fetched and checked on first use."""
         if self._plan is None:
             self._plan = load_plan(self._source, self._transport)  # type: ignore[arg-type]
+        if self._plan.id != self._survey:
+            raise SurveyError("the URL names another survey than the plan", "id")
         return self._plan
 
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
@@ -108,7 +111,7 @@ class Client:
         except LdpError as error:
             if self._strict:
                 raise
-            return receipt_of(error, self._plan.id if self._plan else "")
+            return receipt_of(error, self._survey)
 
     def flush(self, timeout: float = 10.0) -> Receipt | None:
         """Try now to send what is queued, and wait for the verdict.
@@ -125,7 +128,7 @@ class Client:
             there is no report.
         """
         try:
-            entry = self._journal.find(self.plan.id)
+            entry = self._journal.find(self._survey)
             if entry and self._start(entry):
                 self._wake.set()
                 self._join(timeout)
@@ -134,7 +137,7 @@ class Client:
         except LdpError as error:
             if self._strict:
                 raise
-            return receipt_of(error, self._plan.id if self._plan else "")
+            return receipt_of(error, self._survey)
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Stop sending: an attempt under way gets `timeout` seconds; what is unsent stays in the journal."""
@@ -153,27 +156,34 @@ class Client:
     def _report(self, row: Mapping[str, object], label: object) -> Receipt:
         if self._closed:
             raise ClosedError("this client was closed")
+        answered = self._journal.find(self._survey)
+        if answered:
+            return self._already(answered)
         plan = self.plan
         if plan.epsilon > self._max_epsilon:
             raise BudgetError(f"the plan's epsilon is {plan.epsilon}, this client grants {self._max_epsilon}")
-        plan.encode(row, label)  # a row that does not fit is told so even where the survey is answered
         entry, created = self._journal.commit(
             plan.id, plan.digest, self._url, str(plan.epsilon), lambda: make_report(plan, row, label)
         )
+        if not created:  # another thread or process was faster
+            return self._already(entry)
         self._start(entry)
-        if not created:
-            return Receipt(State.ALREADY_REPORTED, plan.id, why="this device has answered the survey before")
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon))
+
+    def _already(self, entry: Entry) -> Receipt:
+        """Go on sending what an earlier call queued; draw nothing."""
+        self._start(entry)
+        why = "this device has answered the survey before"
+        return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
 
     # -- the thread that sends -------------------------------------------------------------
 
     def _start(self, entry: Entry) -> bool:
         """Send a queued entry in the background; False if there is nothing that this client may send.
 
-        A report goes only to the collector, and under the plan, that it was made for.
+        A report goes only to the collector that it was made for.
         """
-        mine = (entry.url, entry.digest) == (self._url, self.plan.digest)
-        if entry.state is not State.QUEUED or not mine or self._closed:
+        if entry.state is not State.QUEUED or entry.url != self._url or self._closed:
             return False
         with self._starting:
             if self._thread is None or not self._thread.is_alive():  # a forked child finds it dead

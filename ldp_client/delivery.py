@@ -17,12 +17,11 @@ ATTEMPT_SECONDS = 10.0
 _FINAL = {
     Reason.MALFORMED,
     Reason.TOO_LARGE,
-    Reason.WRONG_PLAN,
     Reason.UNKNOWN_QUESTION,
     Reason.BAD_PAYLOAD,
     Reason.ID_REUSED,
 }
-"""Reasons that judge a report's bytes; any other may be gone tomorrow."""
+"""Reasons that judge a report's bytes; any other, a collector's wrong plan too, may be gone tomorrow."""
 
 
 def deliver(

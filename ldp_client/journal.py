@@ -135,10 +135,10 @@ class Journal:
                 try:
                     connection.execute(_SCHEMA)
                     yield connection
-                except BaseException:
-                    connection.execute("ROLLBACK")
-                    raise
-                connection.execute("COMMIT")
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:  # a full disk has ended it already
+                        connection.execute("ROLLBACK")
         except (sqlite3.Error, OSError) as error:
             raise JournalError(f"the journal cannot be used: {error}") from error
 
@@ -149,8 +149,10 @@ class Journal:
                 yield self._memory
             return
         Path(self._path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # for this person's eyes only
         with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
             yield connection
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
 
 USER_AGENT = "ldp-client"
-MAX_ANSWER_BYTES = 1 << 20
+MAX_ANSWER_BYTES = 1 << 20  # a plan is never larger
 
 
 @dataclass(frozen=True, slots=True)

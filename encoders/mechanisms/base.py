@@ -7,7 +7,6 @@ the plan carries: device, collector and trainer all compute from the same intege
 
 from __future__ import annotations
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -206,8 +205,3 @@ def check_keys(tables: Tables, keys: set[str], name: str) -> None:
 def width_of(domain: int) -> int:
     """Return how many bytes hold an index of the domain: 1 or 2."""
     return 1 if domain <= 256 else 2
-
-
-def log_ratio(ratio: Fraction) -> float:
-    """Return ln(ratio) as a float, for display and for choosing; never for the privacy check."""
-    return math.log(ratio.numerator) - math.log(ratio.denominator)

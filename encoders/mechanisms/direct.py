@@ -57,7 +57,7 @@ class DE(Mechanism):
         keep_draw, other_draw = _DRAWS.unpack(rng.take(16))
         other = other_draw * self._others >> 64
         reported = (value, other + (other >= value))[keep_draw >= self._keep]
-        return _BYTES[reported] if self._one_byte else reported.to_bytes(2, "little")
+        return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""

@@ -11,11 +11,13 @@ from itertools import pairwise
 from encoders.errors import SurveyError
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
-from encoders.survey.features import BinnedFeature, Feature, Label
+from encoders.survey.features import MISSING_TEXT, BinnedFeature, CategoricalFeature, Feature, Label
 from encoders.survey.questions import Question
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 MAX_WEIGHT = 10**6
+MAX_TEXT = 200
+_TEXT = f"printable and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
@@ -43,8 +45,8 @@ def check_plan(
     if len(label.values) < 2:
         raise SurveyError("needs at least two values", "label")
     names = [label.name, *(feature.name for feature in features)]
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise SurveyError("label and features need names, each another one", "features")
+    if not all(is_text(name) for name in names) or len(set(names)) < len(names):
+        raise SurveyError(f"label and features need names, each another one, {_TEXT}", "features")
     _check_texts(label.values, label.name)
     for feature in features:
         _check_feature(feature)
@@ -61,7 +63,9 @@ def _check_feature(feature: Feature) -> None:
         edges = list(_edges(feature))
         if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
             raise SurveyError("edges must increase, as double-precision numbers too", feature.name)
-    elif feature.values or feature.missing == "error":
+    if MISSING_TEXT in feature.texts[:-1]:
+        raise SurveyError(f"{MISSING_TEXT!r} is the name of a missing value", feature.name)
+    if isinstance(feature, CategoricalFeature) and (feature.values or feature.missing == "error"):
         _check_texts(feature.values, feature.name)
 
 
@@ -77,9 +81,13 @@ def _edges(feature: BinnedFeature) -> Iterator[float]:
 
 
 def _check_texts(values: Sequence[object], name: str) -> None:
-    texts = [text for text in values if isinstance(text, str) and text]
-    if not texts or len(texts) < len(values) or len(set(texts)) < len(values):
-        raise SurveyError("values are texts that are not empty, each another one", name)
+    if not values or not all(is_text(text) for text in values) or len(set(values)) < len(values):
+        raise SurveyError(f"values are texts, each another one, {_TEXT}", name)
+
+
+def is_text(value: object) -> bool:
+    """Tell whether a value can be a name or a category: people read them, on screens and in logs."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and value.isprintable()
 
 
 def _check_questions(questions: Sequence[Question], features: int) -> None:

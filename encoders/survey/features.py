@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -147,10 +148,9 @@ class BinnedFeature:
         """Read a cell of a CSV file: empty is missing."""
         if not text.strip():
             return None
-        try:
+        with suppress(ValueError):
             return float(text)
-        except ValueError:
-            raise RowError(self.name, "must be a number") from None
+        raise RowError(self.name, "must be a number")  # out of reach of the error that quotes the text
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan's form."""

@@ -19,6 +19,7 @@ from encoders.survey.questions import Question, draw, thresholds
 from encoders.tables import realised_epsilon
 
 FORMAT = 1
+MAX_PLAN_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,8 @@ class Plan:
     def __post_init__(self) -> None:
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions)
         object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
+        if len(self.json) > MAX_PLAN_BYTES:
+            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.json == other.json
@@ -121,7 +124,7 @@ def _entry(row: Mapping[str, object], name: str) -> object:
 def _as_dict(plan: Plan) -> dict[str, Any]:
     keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
-    realised = {ratio: str(realised_epsilon(ratio)) for ratio in realised}
+    realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
     return {
         "epsilon": canonical.decimal_text(plan.epsilon),
         "features": [feature.as_dict() for feature in plan.features],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError
+from encoders.survey.checks import is_text
 from ldp_aggregator.authoring.guesses import MAX_VALUES, Guess, guess, spelling_hints
 from ldp_aggregator.authoring.toml_text import key, quote, values
 
@@ -78,13 +79,17 @@ def survey_id(source: str) -> str:
 
 
 def _guess(name: str, cells: Sequence[str]) -> Guess:
-    return guess(cells) if name else Guess(left_out="a column without a name, often a row number")
+    if not name:
+        return Guess(left_out="a column without a name, often a row number")
+    return guess(cells) if is_text(name) else Guess(left_out="a name that is not printable, or too long")
 
 
 def _label(name: str, cells: Sequence[str]) -> str:
     texts = sorted(set(cells) - {""})
     if not name or not cells:
         raise DraftError("the label's column has no name" if cells else "the sample has no rows")
+    if not all(map(is_text, [name, *texts])):
+        raise DraftError(f"the label {quote(name)} has a name or values that are not printable, or too long")
     if not 2 <= len(texts) <= MAX_VALUES:
         raise DraftError(
             f"the label {quote(name)} has {len(texts)} different values; classes are 2 to {MAX_VALUES}"

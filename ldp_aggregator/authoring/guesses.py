@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.survey.authoring import number as fits_survey
+from encoders.survey.checks import is_text
+from encoders.survey.features import MISSING_TEXT
 from ldp_aggregator.authoring.toml_text import array, is_whole_number, plain, quote, values
 
 MAX_VALUES = 50
@@ -74,6 +76,8 @@ def _guess_texts(cells: Sequence[str]) -> Guess:
         return Guess(left_out="empty in every row")
     if len(texts) == 1 and "" not in cells:
         return Guess(left_out="the same in every row")
+    if not all(map(is_text, texts)) or MISSING_TEXT in texts:
+        return Guess(left_out=f"texts that are not printable, too long, or {MISSING_TEXT}")
     if len(texts) > MAX_VALUES:
         return Guess(left_out=f"{len(texts)} different texts, more than {MAX_VALUES}{_blemish(texts)}")
     return _guess_values(texts, cells)

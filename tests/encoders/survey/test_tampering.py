@@ -16,6 +16,7 @@ import pytest
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import load
 from encoders.survey import Plan, canonical, read_survey
+from encoders.survey.canonical import decimal_text
 from encoders.tables import WORD, realised_epsilon
 from tests.contracts.reference import e_to_the
 from tests.encoders.survey.authored import GOOD
@@ -142,7 +143,7 @@ def forged(change: Callable[[dict[str, Any]], None], plan: Plan, **entries: Any)
         if question["tables"] == old:
             ratio = load(question["mechanism"], question["domain"], tables).ratio
             question["ratio"] = [str(ratio.numerator), str(ratio.denominator)]
-            question |= {"tables": key, "epsilon": str(realised_epsilon(ratio))}
+            question |= {"tables": key, "epsilon": decimal_text(realised_epsilon(ratio))}
     return canonical.dump(forgery | entries)
 
 

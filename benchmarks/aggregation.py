@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import Row, Timer, compare, each, gain
-from encoders.mechanisms import Mechanism, design
+from encoders.mechanisms import FrequencyOracle, design
 from encoders.randomness import FastStream
 
 with warnings.catch_warnings():
@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
     yield unary(values)
 
 
-def ours(mechanism: Mechanism, payloads: NDArray[np.uint8]) -> Timer:
+def ours(mechanism: FrequencyOracle, payloads: NDArray[np.uint8]) -> Timer:
     return each(lambda: mechanism.estimate(mechanism.tally(payloads), len(payloads)), len(payloads))
 
 

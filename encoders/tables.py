@@ -28,7 +28,11 @@ PRECISE = Context(prec=_DIGITS)
 """The arithmetic that tables are designed in."""
 _TAIL = Decimal(1) / (1 << 32)
 _SLACK = Decimal(1) / (1 << 14)
-_MAX_STEPS = 4096
+_LARGEST_SCALE = 512
+"""Steps of a Laplace table's scale at most: from there on the tail's weights, of 2^32/scale, round by more
+than the slack of 2^-14/scale pays for."""
+MAX_WEIGHTS = 1 << 14
+"""Weights of a Laplace table at most; with a tail of 2^-32, the largest scale needs 11,000."""
 
 
 @lru_cache(maxsize=256)
@@ -103,15 +107,15 @@ def laplace_weights(scale: Decimal) -> list[int]:
     Raises
     ------
     SurveyError
-        If the table would need more than 4,096 steps.
+        If the scale is above 512 steps.
     """
+    if scale > _LARGEST_SCALE:
+        raise SurveyError(f"a Laplace table of scale {scale:.6g} has too many steps: raise epsilon")
     with localcontext(PRECISE):
         step = (-(1 - _SLACK) / scale).exp()
         reach = [1 / (1 + step)]  # P[z >= 0], P[z >= 1], ...: a geometric tail, step^j / (1 + step)
         while len(reach) < 2 or reach[-1] * step >= _TAIL:
             reach.append(reach[-1] * step)
-            if len(reach) > _MAX_STEPS:
-                raise SurveyError(f"a Laplace table of scale {scale} has too many steps: raise epsilon")
         inner = [math.floor(WORD * (a - b)) for a, b in pairwise(reach[1:])]
         outer = [*inner, math.floor(WORD * reach[-1])]
     return [WORD - 2 * sum(outer), *outer]

@@ -63,7 +63,7 @@ def read_people(plan: Plan) -> list[Person]:
     with (HERE / "answers.csv").open(newline="", encoding="utf-8") as file:
         lines = [line for line in csv.DictReader(file) if line[plan.label.name]]
     return [
-        ({each.name: each.from_text(line[each.name]) for each in plan.features}, line[plan.label.name])
+        ({each.name: each.from_text(line[each.name]) for each in plan.entries}, line[plan.label.name])
         for line in lines
     ]
 

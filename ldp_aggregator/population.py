@@ -66,22 +66,15 @@ def collect(
     order = users[np.argsort(drawn, kind="stable")]
     ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
-    k = len(plan.label.values)
     totals = {
-        question.key: _tally(question, _values(question, codes, labels, asked, k), rng)
+        question.key: _tally(question, question.values(codes, labels, asked), rng)
         for question, asked in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})
 
 
-def _values(question: Question, codes: IntArray, labels: IntArray, users: IntArray, k: int) -> IntArray:
-    """Return each user's answer: the label, or value and label as one index a k + c (001, section 3.1.2)."""
-    own = labels[users]
-    return own if question.feature_index is None else codes[users, question.feature_index] * k + own
-
-
 def _tally(question: Question, values: IntArray, rng: RandomSource) -> Total:
     mechanism = question.mechanism
     if not len(values):
-        return Total(0, np.zeros(question.domain, dtype=np.int64))
+        return Total(0, np.zeros(question.cells, dtype=np.int64))
     return Total(len(values), mechanism.tally(mechanism.perturb_many(values, rng)))

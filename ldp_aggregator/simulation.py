@@ -9,20 +9,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from decimal import Decimal
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, RowError
 from encoders.randomness import FastStream
-from encoders.survey import Plan, Survey
+from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
+from encoders.survey.numbers import GRID
+from encoders.survey.values import number_of
 from ldp_aggregator.estimation import estimate_probabilities
-from ldp_aggregator.models.rows import columns_by_name, is_dicts
+from ldp_aggregator.models.counting import count_model
+from ldp_aggregator.models.rows import Columns, columns_by_name, is_dicts
 from ldp_aggregator.models.scoring import IntArray, Tables
 from ldp_aggregator.population import collect, read_epsilon
+from ldp_aggregator.variants import (
+    AS_WRITTEN,
+    NO_PROJECTION,
+    Variant,
+    asked_so,
+    check_numeric,
+    inputs_of,
+    read_projection,
+)
+from reduction.fit import Fit, fit
 
 TRAINING_SHARE = 0.8
 
@@ -33,24 +48,31 @@ class SimulationError(LdpError):
 
 @dataclass(frozen=True)
 class SimulationRow:
-    """Accuracy of one mechanism at one epsilon.
+    """Accuracy of one way to ask.
 
     Attributes
     ----------
     epsilon : float
-    mechanism, estimator : str
+    mechanism, numeric, projection : str
+        See :class:`~ldp_aggregator.variants.Variant`.
+    estimator : str
     accuracy : float
         Mean share of right predictions on held-out rows.
     stderr : float
         Standard error of that mean: from the spread of the repeats, or binomial if there is one.
+    non_private : float
+        Accuracy of the same classifier trained on the rows themselves.
     repeats : int
     """
 
     epsilon: float
     mechanism: str
+    numeric: str
+    projection: str
     estimator: str
     accuracy: float
     stderr: float
+    non_private: float
     repeats: int
 
 
@@ -61,27 +83,23 @@ class Simulation:
     Attributes
     ----------
     rows : tuple of SimulationRow
-        In the order epsilon by epsilon, mechanism by mechanism.
-    non_private, majority : float
-        Accuracy of Naive Bayes trained on the rows themselves, and of the most frequent label.
+        Numeric way by numeric way, projection by projection, epsilon by epsilon, mechanism by mechanism.
+    majority : float
+        Accuracy of always guessing the most frequent label.
     """
 
     rows: tuple[SimulationRow, ...]
-    non_private: float
     majority: float
+
+    @property
+    def non_private(self) -> float:
+        """Accuracy without privacy of the first way to ask; each row has its own."""
+        return self.rows[0].non_private
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         rows = [asdict(row) for row in self.rows]
         return {"rows": rows, "non_private": self.non_private, "majority": self.majority}
-
-
-@dataclass(frozen=True)
-class _Split:
-    """One repeat's rows."""
-
-    train: IntArray
-    test: IntArray
 
 
 def simulate(
@@ -90,6 +108,9 @@ def simulate(
     *,
     epsilons: Sequence[float | str | Decimal] = (1,),
     mechanisms: Sequence[str] = ("auto",),
+    numeric: Sequence[str] = (AS_WRITTEN,),
+    projections: Sequence[str] = (NO_PROJECTION,),
+    public_share: float = 0.0,
     estimator: str = "default",
     repeats: int = 10,
     seed: int = 0,
@@ -102,109 +123,181 @@ def simulate(
     survey : Survey
         What to ask, see :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced.
     rows : DataFrame, list of dicts, or dict of columns
-        Features and the label, which is called as in the survey, or else "class".
+        What a row must hold, and the label, which is called as in the survey, or else "class".
     epsilons : sequence of numbers
     mechanisms : sequence of str
-        "auto", or names as in the literature.
+        Of what is discrete: "auto", or names as in the literature.
+    numeric : sequence of str
+        How numbers are asked for: "survey", "bins:N", "auto" or a mechanism for numbers.
+    projections : sequence of str
+        "none", or a method and its components, as in "dca:1" and "pca:6". Fitted anew in each repeat.
+    public_share : float
+        Share of the training rows that a projection is fitted on; they are public and do not report.
+        At 0 it is fitted on the training rows that report, which epsilon does NOT cover, as 001 does.
     estimator : {"default", "paper"}
         "paper" follows 001 to the letter: a label question beside the coupled ones, all equally
         likely, negative counts set to 1, and THE at its threshold of .25.
     repeats : int
     seed : int
-        Equal seeds give equal results; splits do not depend on epsilon or mechanism.
+        Equal seeds give equal results; splits do not depend on the way to ask.
     progress : callable, optional
         Called with 1 after every repeat of every row.
 
     Raises
     ------
-    SurveyError, RowError, SimulationError
-        If the survey cannot be compiled, or a row does not fit it.
+    SurveyError, RowError, FitError, SimulationError, VariantError
+        If the survey cannot be compiled or projected, or a row does not fit it.
     """
-    codes, labels = encode_population(survey.compile(), rows)
-    if len(labels) < 2 or repeats < 1:
+    table = _read(survey, rows)
+    if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
-    splits = _splits(len(labels), repeats, seed)
-    results = []
-    for cell, (epsilon, mechanism) in enumerate((e, name) for e in epsilons for name in mechanisms):
-        plan = variant(survey, epsilon, mechanism, estimator).compile()
-        accuracies = []
-        for repeat, split in enumerate(splits):
-            rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, cell)))
-            accuracies.append(_trial(plan, codes, labels, split, estimator, rng))
-            if progress:
-                progress(1)
-        mean, error = _mean(accuracies, len(splits[0].test))
-        results.append(SimulationRow(float(epsilon), mechanism, estimator, mean, error, repeats))
-    return Simulation(tuple(results), *_yardsticks(survey, codes, labels, splits))
+    for name in numeric:
+        check_numeric(name)
+    splits = _splits(len(table.labels), repeats, seed, public_share)
+    results, cell = [], 0
+    for how, projection in product(numeric, projections):
+        views = _views(table, splits, how, projection)
+        non_private = math.fsum(view.non_private for view in views) / repeats
+        for epsilon, mechanism in product(epsilons, mechanisms):
+            variant = Variant(read_epsilon(epsilon), mechanism, how, projection)
+            accuracies, plan = [], None
+            for repeat, view in enumerate(views):
+                if plan is None or view.fit:  # a projection is fitted anew in each repeat
+                    plan = asked_so(survey, variant, view.fit, estimator == "paper").compile()
+                rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, cell)))
+                accuracies.append(view.trial(plan, estimator, rng))
+                if progress:
+                    progress(1)
+            cell += 1
+            mean, error = _mean(accuracies, len(splits[0].test))
+            results.append(
+                SimulationRow(
+                    float(epsilon), mechanism, how, projection, estimator, mean, error, non_private, repeats
+                )
+            )
+    return Simulation(tuple(results), _majority(table, splits))
 
 
-def variant(survey: Survey, epsilon: float | str | Decimal, mechanism: str, estimator: str) -> Survey:
-    """Return the survey with another epsilon and mechanism; for "paper", with 001's questions."""
-    changed = replace(survey, epsilon=read_epsilon(epsilon), frequency=mechanism)
-    if estimator != "paper":
-        return changed
-    paper_name = "THE(0.25)" if mechanism == "THE" else mechanism
-    return replace(changed, frequency=paper_name, weights=(1,) * len(changed.weights))
+# -- rows ---------------------------------------------------------------------------------------
 
 
-def encode_population(plan: Plan, rows: Any) -> tuple[IntArray, IntArray]:
-    """Return the coded rows (m, n), column by column in memory, and the coded labels (m,)."""
+@dataclass(frozen=True)
+class _Table:
+    """A labelled table: columns as people hold them, numbers as doubles, and coded labels (m,)."""
+
+    survey: Survey
+    columns: Columns
+    labels: IntArray
+
+
+def _read(survey: Survey, rows: Any) -> _Table:
     names = list(rows[0]) if is_dicts(rows) else list(rows)
     columns = columns_by_name(rows, names)
-    label = plan.label.name if plan.label.name in columns else "class"
+    label = survey.label.name if survey.label.name in columns else "class"
     if label not in columns:
-        raise SimulationError(f'there is no column {plan.label.name!r} to take the label from, nor a "class"')
-    for feature in plan.features:
+        why = f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
+        raise SimulationError(why)
+    for feature in survey.entries:
         if feature.name not in columns:
             raise SimulationError(f"there is no column {feature.name!r}")
-    codes = encode_table(plan, {feature.name: columns[feature.name] for feature in plan.features})
-    return np.asfortranarray(codes), encode_labels(plan, columns[label])
+        if not isinstance(feature, CategoricalFeature):
+            columns[feature.name] = _doubles(columns[feature.name], feature.name)
+    return _Table(survey, columns, encode_labels(survey.compile(), columns[label]))
 
 
-def _splits(count: int, repeats: int, seed: int) -> list[_Split]:
+def _doubles(column: Any, name: str) -> Any:
+    """Return numbers as one array of doubles, NaN where one is missing."""
+    numbers = []
+    for row, value in enumerate(column, 1):
+        try:
+            number = number_of(value, name)
+        except RowError as error:
+            raise RowError(name, f"row {row}: {error.why}") from error
+        numbers.append(math.nan if number is None else number)
+    return np.array(numbers)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """One repeat's rows, by number: those that report, those that test, those a projection is fitted on."""
+
+    train: IntArray
+    test: IntArray
+    public: IntArray
+
+
+def _splits(count: int, repeats: int, seed: int, public_share: float) -> list[_Split]:
+    if not 0 <= public_share < 1:
+        raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
     middle = min(max(round(TRAINING_SHARE * count), 1), count - 1)
+    known = round(public_share * middle)
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
-    return [_Split(order[:middle], order[middle:]) for order in shuffled]
+    return [_Split(order[known:middle], order[middle:], order[: known or middle]) for order in shuffled]
 
 
-def _trial(
-    plan: Plan, codes: IntArray, labels: IntArray, split: _Split, estimator: str, rng: FastStream
-) -> float:
-    snapshot = collect(plan, codes, labels, rng, users=split.train)
-    estimated = estimate_probabilities(snapshot, estimator)
-    tables = Tables.of(estimated.prior, estimated.conditionals)
-    return _accuracy(tables, codes, labels, split.test)
+# -- one repeat ---------------------------------------------------------------------------------
 
 
-def _accuracy(tables: Tables, codes: IntArray, labels: IntArray, test: IntArray) -> float:
-    return float(np.mean(tables.scores(codes, test).argmax(axis=1) == labels[test]))
+@dataclass(frozen=True)
+class _View:
+    """One repeat's rows as one numeric way and one projection code them, whatever the epsilon."""
+
+    table: _Table
+    split: _Split
+    fit: Fit | None
+    plan: Plan
+    codes: IntArray
+
+    def trial(self, plan: Plan, estimator: str, rng: FastStream) -> float:
+        """Return the accuracy of a model trained on everybody's one report."""
+        snapshot = collect(plan, self.codes, self.table.labels, rng, users=self.split.train)
+        estimated = estimate_probabilities(snapshot, estimator)
+        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals))
+
+    @cached_property
+    def non_private(self) -> float:
+        """Accuracy of Naive Bayes trained on the rows themselves."""
+        return self._accuracy(count_model(self.plan, self.codes, self.table.labels, self.split.train))
+
+    def _accuracy(self, model: Tables) -> float:
+        found = model.scores(self.codes, self.split.test).argmax(axis=1)
+        return float(np.mean(found == self.table.labels[self.split.test]))
 
 
-def _yardsticks(
-    survey: Survey, codes: IntArray, labels: IntArray, splits: Sequence[_Split]
-) -> tuple[float, float]:
-    """Return the mean accuracies of non-private Naive Bayes and of the majority class."""
-    k = len(survey.label.values)
-    sizes = [feature.size for feature in survey.features]
-    trained, most = [], []
+def _views(table: _Table, splits: Sequence[_Split], how: str, projection: str) -> list[_View]:
+    wanted = read_projection(projection)
+    views: list[_View] = []
     for split in splits:
-        counts = np.bincount(labels[split.train], minlength=k)
-        tables = _count_tables(codes, labels, split.train, sizes, k)
-        trained.append(_accuracy(tables, codes, labels, split.test))
-        most.append(float(np.mean(labels[split.test] == counts.argmax())))
-    return math.fsum(trained) / len(splits), math.fsum(most) / len(splits)
+        if views and not wanted:  # without a projection all repeats code alike
+            views.append(_View(table, split, None, views[0].plan, views[0].codes))
+            continue
+        found = _fit(table, split, *wanted) if wanted else None
+        variant = Variant(table.survey.epsilon, table.survey.frequency, how, projection)
+        plan = asked_so(table.survey, variant, found, paper=False).compile()
+        columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
+        views.append(_View(table, split, found, plan, np.asfortranarray(encode_table(plan, columns))))
+    return views
 
 
-def _count_tables(codes: IntArray, labels: IntArray, users: IntArray, sizes: Sequence[int], k: int) -> Tables:
-    """Count P(label) and P(value | label) without privacy, one added to every count (Laplace)."""
-    own = labels[users]
-    prior = np.bincount(own, minlength=k) + 1.0
-    joints = (
-        np.bincount(column[users] * k + own, minlength=size * k).reshape(size, k) + 1.0
-        for column, size in zip(codes.T, sizes, strict=True)
-    )
-    return Tables.of(prior / prior.sum(), [joint / joint.sum(axis=0) for joint in joints])
+def _fit(table: _Table, split: _Split, method: str, components: int) -> Fit:
+    inputs = inputs_of(table.survey)
+    if not inputs:
+        raise SimulationError("the survey asks for no number: there is nothing to project")
+    codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[split.public]
+    whole = (codes <= 2 * GRID).all(axis=1)
+    rows = (codes[whole] - GRID) / GRID
+    return fit(method, inputs, rows, table.labels[split.public][whole], components)
+
+
+def _majority(table: _Table, splits: Sequence[_Split]) -> float:
+    k = len(table.survey.label.values)
+    guesses = (np.bincount(table.labels[split.train], minlength=k).argmax() for split in splits)
+    right = [
+        float(np.mean(table.labels[split.test] == guess))
+        for split, guess in zip(splits, guesses, strict=True)
+    ]
+    return math.fsum(right) / len(right)
 
 
 def _mean(accuracies: Sequence[float], tested: int) -> tuple[float, float]:

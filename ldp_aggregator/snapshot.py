@@ -108,17 +108,17 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
     plan = Plan.from_json(
         json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     )
-    domains = {question.key: question.domain for question in plan.questions}
-    totals = {key: _total(entry, domains[key]) for key, entry in document["totals"].items()}
+    cells = {question.key: question.cells for question in plan.questions}
+    totals = {key: _total(entry, cells[key]) for key, entry in document["totals"].items()}
     rejections = {reason: _count(number) for reason, number in document["rejections"].items()}
     return Snapshot(plan, totals, rejections)
 
 
-def _total(entry: dict[str, Any], domain: int) -> Total:
+def _total(entry: dict[str, Any], count: int) -> Total:
     cells = entry["cells"]
     # numpy would quietly cut 1.5 down to 1 and read "5" as 5
-    if not isinstance(cells, list) or len(cells) != domain or {type(cell) for cell in cells} != {int}:
-        raise ValueError("a total is as many integers as its question has values")
+    if not isinstance(cells, list) or len(cells) != count or {type(cell) for cell in cells} != {int}:
+        raise ValueError("a total is as many integers as its question has counters")
     return Total(_count(entry["n"]), np.array(cells, dtype=np.int64))
 
 

@@ -162,13 +162,14 @@ class Client:
         plan = self.plan
         if plan.epsilon > self._max_epsilon:
             raise BudgetError(f"the plan's epsilon is {plan.epsilon}, this client grants {self._max_epsilon}")
+        clipped = plan.clipped(row)
         entry, created = self._journal.commit(
             plan.id, plan.digest, self._url, str(plan.epsilon), lambda: make_report(plan, row, label)
         )
         if not created:  # another thread or process was faster
             return self._already(entry)
         self._start(entry)
-        return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon))
+        return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
     def _already(self, entry: Entry) -> Receipt:
         """Go on sending what an earlier call queued; draw nothing."""

@@ -44,6 +44,8 @@ class Receipt:
         The feature or label that was invalid.
     why : str
         One sentence for people, without any value of the row.
+    clipped : tuple of str
+        Names of the numbers that were beyond the survey's public bounds, and were clipped to them.
     """
 
     state: State
@@ -52,6 +54,7 @@ class Receipt:
     reason: str = ""
     field: str = ""
     why: str = ""
+    clipped: tuple[str, ...] = ()
 
 
 def receipt_of(error: LdpError, survey: str) -> Receipt:

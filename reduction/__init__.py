@@ -1,5 +1,10 @@
-"""Dimensionality reduction applied on the device: projections whose matrices are public.
+"""Dimensionality reduction: how the weights of a public projection are found, at the operator's desk.
 
-Empty until numeric features arrive; the room exists so that the import law
-``encoders <- reduction <- {ldp_client | ldp_aggregator}`` is checked from the first day.
+`fit` takes public rows and finds them: by principal components (``pca``) or by discriminant components
+(``dca``). The result is an :class:`encoders.survey.projection.Projection`, which the survey publishes.
+
+The device's half, applying the weights to a row, is not here but in ``encoders.survey.projection``: it
+is part of coding a row, which both ends must agree on, and ``encoders`` imports no room above it.
+
+No numpy is loaded until one of the modules is.
 """

@@ -4,18 +4,59 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal, localcontext
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Tables
+from encoders.mechanisms.base import FrequencyOracle, Mechanism, Tables
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.histogram import SHE, THE
+from encoders.mechanisms.laplace import Laplace, SampledLaplace
+from encoders.mechanisms.numeric import Form, NumericMechanism
+from encoders.mechanisms.onebit import OneBit, SignVector
+from encoders.mechanisms.piecewise import Piecewise
+from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.unary import OUE, SUE
 from encoders.tables import MAX_EPSILON, MIN_EPSILON, PRECISE
 
-__all__ = ["DE", "MECHANISMS", "OUE", "SHE", "SUE", "THE", "Mechanism", "check_name", "design", "load"]
+__all__ = [
+    "DE",
+    "MECHANISMS",
+    "NUMERIC_MECHANISMS",
+    "OUE",
+    "SHE",
+    "SUE",
+    "THE",
+    "Form",
+    "FrequencyOracle",
+    "Laplace",
+    "Mechanism",
+    "NumericMechanism",
+    "OneBit",
+    "Piecewise",
+    "SampledLaplace",
+    "Sign",
+    "SignVector",
+    "check_name",
+    "check_numeric_name",
+    "design",
+    "design_numeric",
+    "load",
+    "load_numeric",
+    "numeric_rivals",
+]
 
-MECHANISMS: dict[str, type[Mechanism]] = {"DE": DE, "SUE": SUE, "OUE": OUE, "SHE": SHE, "THE": THE}
+MECHANISMS: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE, "SHE": SHE, "THE": THE}
+"""The frequency oracles."""
+
+NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
+    "laplace": Laplace,
+    "onebit": OneBit,
+    "sampled-laplace": SampledLaplace,
+    "sign": Sign,
+    "sign-vector": SignVector,
+    "piecewise": Piecewise,
+}
 
 _NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 
@@ -34,8 +75,8 @@ def check_name(name: str) -> str:
     return name
 
 
-def design(name: str, domain: int, epsilon: Decimal) -> Mechanism:
-    """Build a mechanism that spends at most `epsilon` on a domain of `domain` values, and prove it.
+def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
+    """Build a frequency oracle that spends at most `epsilon` on a domain of `domain` values, and prove it.
 
     Parameters
     ----------
@@ -52,8 +93,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> Mechanism:
     if check_name(name) == "auto":
         candidates = [design(each, domain, epsilon) for each in _RIVALS]
         return min(candidates, key=lambda mechanism: mechanism.variance(1 / domain))
-    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
-        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
+    _check_epsilon(epsilon)
     base, _, option = name.rstrip(")").partition("(")
     with localcontext(PRECISE):  # whatever precision the application works with
         mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(option) if option else None)
@@ -61,8 +101,8 @@ def design(name: str, domain: int, epsilon: Decimal) -> Mechanism:
     return mechanism
 
 
-def load(name: str, domain: int, tables: Tables) -> Mechanism:
-    """Rebuild a mechanism from the tables of a plan; the caller proves it against the plan's epsilon."""
+def load(name: str, domain: int, tables: Tables) -> FrequencyOracle:
+    """Rebuild a frequency oracle from a plan; the caller proves it against the plan's epsilon."""
     if not (isinstance(name, str) and name in MECHANISMS):
         raise SurveyError(f"mechanism {name!r} is not one of {', '.join(MECHANISMS)}")
     if not isinstance(tables, Mapping):
@@ -73,3 +113,77 @@ def load(name: str, domain: int, tables: Tables) -> Mechanism:
 _RIVALS = ("DE", "SUE", "OUE")
 """What "auto" compares: the oracles that some domain and epsilon make best. SHE never is, and THE's
 threshold on the noise loses to choosing the bits' probabilities directly."""
+
+
+def _check_epsilon(epsilon: Decimal) -> None:
+    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
+        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def check_numeric_name(name: str) -> str:
+    """Return `name` if `design_numeric` knows it: "auto", or a key of NUMERIC_MECHANISMS.
+
+    Raises
+    ------
+    SurveyError
+        Naming the choices.
+    """
+    if name != "auto" and name not in NUMERIC_MECHANISMS:
+        raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
+    return name
+
+
+def design_numeric(name: str, form: Form, epsilon: Decimal) -> NumericMechanism:
+    """Build a mechanism for numbers that spends at most `epsilon`, and prove it.
+
+    Parameters
+    ----------
+    name : str
+        A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_rivals`.
+    form : Form
+    epsilon : Decimal
+
+    Raises
+    ------
+    SurveyError, PrivacyError
+    """
+    _check_epsilon(epsilon)
+    if check_numeric_name(name) == "auto":
+        return numeric_rivals(form, epsilon)[0]
+    with localcontext(PRECISE):  # whatever precision the application works with
+        mechanism = NUMERIC_MECHANISMS[name].design(form, epsilon)
+    mechanism.prove(epsilon)
+    return mechanism
+
+
+def numeric_rivals(form: Form, epsilon: Decimal) -> list[NumericMechanism]:
+    """Return every mechanism that could ask for one number, the least closed-form variance first.
+
+    For squares only those whose reports tell of the class: so the prior is always fed, and needs no
+    question of its own. A mechanism that cannot ask for so many classes is left out.
+
+    Raises
+    ------
+    SurveyError
+        If none can.
+    """
+    found = []
+    for name, kind in NUMERIC_MECHANISMS.items():
+        if name != "laplace" and (form.low or kind.tells_label):
+            with suppress(SurveyError):
+                found.append(design_numeric(name, form, epsilon))
+    if not found:
+        raise SurveyError("no mechanism asks for a number with so many classes")
+    return sorted(found, key=lambda mechanism: mechanism.reference_variance)
+
+
+def load_numeric(name: str, form: Form, tables: Tables) -> NumericMechanism:
+    """Rebuild a mechanism for numbers from a plan; the caller proves it against the plan's epsilon."""
+    if not (isinstance(name, str) and name in NUMERIC_MECHANISMS):
+        raise SurveyError(f"mechanism {name!r} is not one of {', '.join(NUMERIC_MECHANISMS)}")
+    if not isinstance(tables, Mapping):
+        raise SurveyError(f"{name} tables must be an object")
+    return NUMERIC_MECHANISMS[name](form, tables)

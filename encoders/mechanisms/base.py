@@ -1,22 +1,24 @@
 """The one interface of every mechanism: the device's side, the collector's and the trainer's.
 
-A mechanism randomises one value of a finite domain {0, ..., d-1}. Its payload is a fixed number of
-bytes, its randomness a fixed number of bytes, and its probabilities are integers in `tables`, which
-the plan carries: device, collector and trainer all compute from the same integers.
+A mechanism randomises one answer. Its payload is a fixed number of bytes, its randomness a fixed number
+of bytes, and its probabilities are integers in `tables`, which the plan carries: device, collector and
+trainer all compute from the same integers. Frequency oracles ask which of d values holds; mechanisms
+for numbers are in numeric.py.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
 from encoders.randomness import RandomSource
-from encoders.tables import require_private
+from encoders.tables import MAX_WEIGHTS, WORD, require_private
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,54 +35,33 @@ _CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 class Mechanism(ABC):
-    """A frequency oracle over the domain {0, ..., domain-1}.
+    """One way to randomise an answer, both sides of it.
 
     Attributes
     ----------
     name : str
-        As in the literature: DE, SUE, OUE, SHE, THE.
-    domain : int
-        Number of values d, at least 2.
+        As in the literature: DE, SUE, OUE, SHE, THE for frequencies; laplace, onebit, ... for numbers.
+    several : bool
+        Whether a value is a tuple: one for each of several numbers asked at once.
     tables : Mapping[str, object]
         The integers it runs on, as the plan stores them (decimal strings).
+    cells : int
+        Number of counters that a report adds to.
     payload_bytes, random_bytes : int
         Exact length of a payload, and of the randomness that one `perturb` consumes.
     ratio : Fraction
         Exact worst likelihood ratio over all inputs and outputs: e^(realised epsilon).
-    on_mean, on_var, off_mean, off_var : float
-        Mean and variance of what one report adds to the cell of its owner's value, and to any other
-        cell. For pure protocols: p, p(1-p), q, q(1-q).
-    constant_sum : bool
-        Whether every report adds the same sum over all cells, which binds them; otherwise the cells
-        are independent given the value.
     """
 
     name: ClassVar[str]
-    constant_sum: ClassVar[bool] = False
-    domain: int
+    several: ClassVar[bool] = False
     tables: Tables
+    cells: int
     payload_bytes: int
     random_bytes: int
     ratio: Fraction
-    on_mean: float
-    on_var: float
-    off_mean: float
-    off_var: float
-
-    def __init__(self, domain: int, tables: Tables) -> None:
-        if type(domain) is not int or not 2 <= domain <= MAX_DOMAIN:
-            raise SurveyError(f"{self.name} needs a domain of 2 to {MAX_DOMAIN} values")
-        self.domain, self.tables = domain, dict(tables)
-
-    def __repr__(self) -> str:
-        return f"{self.name}(domain={self.domain})"
 
     # -- the survey's author ---------------------------------------------------------------
-
-    @classmethod
-    @abstractmethod
-    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Choose the tables that spend at most `epsilon`; `option` is THE's threshold."""
 
     def prove(self, epsilon: Decimal) -> None:
         """Raise :class:`~encoders.errors.PrivacyError` unless the exact ratio is <= e^epsilon."""
@@ -89,8 +70,12 @@ class Mechanism(ABC):
     # -- the device ------------------------------------------------------------------------
 
     @abstractmethod
-    def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise `value` (0 <= value < domain): `payload_bytes` long, no branch on the value."""
+    def perturb(self, value: Any, rng: RandomSource) -> bytes:
+        """Randomise an answer: `payload_bytes` long, no branch on the value.
+
+        What a value is: for a frequency oracle an int below its domain; for a number its code and
+        the label's, code * k + c (for several numbers at once, as many of them).
+        """
 
     # -- simulated populations -------------------------------------------------------------
 
@@ -100,7 +85,7 @@ class Mechanism(ABC):
 
         Parameters
         ----------
-        values : int array, shape (m,)
+        values : int array, shape (m,), or (m, numbers) for several numbers at once
         rng : RandomSource
             ``m * random_bytes`` bytes are taken.
 
@@ -125,7 +110,61 @@ class Mechanism(ABC):
 
     @abstractmethod
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Sum checked payloads, shape (m, payload_bytes), to the counters they add, shape (domain,)."""
+        """Sum checked payloads, shape (m, payload_bytes), to the counters they add, shape (cells,)."""
+
+    # -- the auditor -----------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def corners(self) -> Sequence[Any]:
+        """Values whose laws every other value's law is a mixture of: the worst ratio is among them."""
+
+    @abstractmethod
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        """Return P[payload | value] for every one of the `corners`, exactly."""
+
+    # -- helpers ---------------------------------------------------------------------------
+
+    def _integer(self, key: str, low: int, high: int) -> int:
+        """Read one integer of the tables, low <= it <= high, written as a decimal string."""
+        return read_integer(self.tables.get(key), f"{self.name} table {key!r}", low, high)
+
+
+class FrequencyOracle(Mechanism):
+    """A mechanism over the domain {0, ..., domain-1}, from whose reports frequencies are estimated.
+
+    Attributes
+    ----------
+    domain : int
+        Number of values d, at least 2; also the number of counters.
+    on_mean, on_var, off_mean, off_var : float
+        Mean and variance of what one report adds to the cell of its owner's value, and to any other
+        cell. For pure protocols: p, p(1-p), q, q(1-q).
+    constant_sum : bool
+        Whether every report adds the same sum over all cells, which binds them; otherwise the cells
+        are independent given the value.
+    """
+
+    constant_sum: ClassVar[bool] = False
+    domain: int
+    on_mean: float
+    on_var: float
+    off_mean: float
+    off_var: float
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        if type(domain) is not int or not 2 <= domain <= MAX_DOMAIN:
+            raise SurveyError(f"{self.name} needs a domain of 2 to {MAX_DOMAIN} values")
+        self.domain = self.cells = domain
+        self.tables = dict(tables)
+
+    def __repr__(self) -> str:
+        return f"{self.name}(domain={self.domain})"
+
+    @classmethod
+    @abstractmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Choose the tables that spend at most `epsilon`; `option` is THE's threshold."""
 
     # -- the trainer -----------------------------------------------------------------------
 
@@ -163,11 +202,31 @@ class Mechanism(ABC):
         within = frequency * self.on_var + (1 - frequency) * self.off_var
         return frequency * (1 - frequency) + within / (slope * slope)
 
+    def covariance(self, one: Number, other: Number) -> Number:
+        """Return the covariance that one report has as an estimate of two cells' true frequencies."""
+        shared, slope = self.pair_covariances
+        return shared + slope * (one + other) - one * other
+
+    @cached_property
+    def pair_covariances(self) -> tuple[float, float]:
+        """Covariance of two cells of neither's owner, and what owning one of them adds to it.
+
+        In units of a frequency, given the value. Independent cells have none. If every report adds
+        the same sum, the covariances with that sum vanish, which fixes both.
+        """
+        if not self.constant_sum:
+            return 0.0, 0.0
+        others, unit = self.domain - 1, (self.on_mean - self.off_mean) ** 2
+        on_off = -self.on_var / others
+        off_off = -(self.off_var + on_off) / (others - 1) if others > 1 else 0.0
+        return off_off / unit, (on_off - off_off) / unit
+
     # -- the auditor -----------------------------------------------------------------------
 
-    @abstractmethod
-    def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | value] for every value of the domain, exactly."""
+    @property
+    def corners(self) -> range:
+        """Every value of the domain."""
+        return range(self.domain)
 
     # -- helpers ---------------------------------------------------------------------------
 
@@ -182,10 +241,6 @@ class Mechanism(ABC):
         """Set the moments of a pure protocol."""
         self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))
 
-    def _integer(self, key: str, low: int, high: int) -> int:
-        """Read one integer of the tables, low <= it <= high, written as a decimal string."""
-        return read_integer(self.tables.get(key), f"{self.name} table {key!r}", low, high)
-
 
 def read_integer(text: object, what: str, low: int, high: int) -> int:
     """Read a canonical decimal string (no sign, no leading zero) within [low, high]."""
@@ -194,6 +249,16 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
     if not low <= int(text) <= high:
         raise SurveyError(f"{what} is out of range")
     return int(text)
+
+
+def read_weights(texts: object, what: str) -> list[int]:
+    """Read a table of the weights of 0, 1, ..., K, which add up to 2^64 with each sign of 1, ..., K."""
+    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_WEIGHTS):
+        raise SurveyError(f"{what} must be a list of at least two decimal strings")
+    weights = [read_integer(text, what, 1, WORD - 1) for text in texts]
+    if weights[0] + 2 * sum(weights[1:]) != WORD:
+        raise SurveyError(f"{what} does not add up to 2^64")
+    return weights
 
 
 def check_keys(tables: Tables, keys: set[str], name: str) -> None:

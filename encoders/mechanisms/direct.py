@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import Mechanism, Tables, check_keys, width_of
+from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, width_of
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, keep_threshold
 
@@ -20,7 +20,7 @@ _DRAWS = struct.Struct("<QQ")
 _BYTES = tuple(bytes([index]) for index in range(256))
 
 
-class DE(Mechanism):
+class DE(FrequencyOracle):
     """Report the true value with probability p, each other value with q (001, section 2.2.1).
 
     p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. Two 64-bit draws: the
@@ -65,7 +65,7 @@ class DE(Mechanism):
 
         values = np.asarray(values, dtype=np.int64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
-        other = _multiply_shift(draws[:, 1], self._others).astype(np.int64)
+        other = multiply_shift(draws[:, 1], self._others).astype(np.int64)
         other += other >= values
         reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
@@ -85,17 +85,17 @@ class DE(Mechanism):
         reported, others = int.from_bytes(payload, "little"), self._others
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         # the reported value is number `reported` among the others of a larger v, one less of a smaller
-        above = moved * Fraction(_cell(reported, others), WORD) if reported < others else kept
-        below = moved * Fraction(_cell(reported - 1, others), WORD) if reported else kept
+        above = moved * Fraction(cell_size(reported, others), WORD) if reported < others else kept
+        below = moved * Fraction(cell_size(reported - 1, others), WORD) if reported else kept
         return [below] * reported + [kept] + [above] * (others - reported)
 
 
-def _cell(index: int, cells: int) -> int:
+def cell_size(index: int, cells: int) -> int:
     """Return how many 64-bit draws r have (r * cells) >> 64 == index."""
     return -(-(index + 1) * WORD // cells) - -(-index * WORD // cells)
 
 
-def _multiply_shift(draws: NDArray[np.uint64], cells: int) -> NDArray[np.uint64]:
+def multiply_shift(draws: NDArray[np.uint64], cells: int) -> NDArray[np.uint64]:
     """Return (draw * cells) >> 64 exactly, in 32-bit halves (cells < 2^32)."""
     import numpy as np
 

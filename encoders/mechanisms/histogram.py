@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Tables, check_keys, read_integer
+from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, read_weights
 from encoders.mechanisms.unary import Unary
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
@@ -24,7 +24,7 @@ _ROWS = 2048
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
 
 
-class SHE(Mechanism):
+class SHE(FrequencyOracle):
     """Summation with histogram encoding: every component gets Laplace noise of scale 2/eps (001, 2.2.1).
 
     The noise is discrete Laplace on the integers, one 64-bit draw looked up in a cumulative table,
@@ -39,7 +39,7 @@ class SHE(Mechanism):
     def __init__(self, domain: int, tables: Tables) -> None:
         super().__init__(domain, tables)
         check_keys(tables, {"weights"}, self.name)
-        weights = _read_weights(tables["weights"])
+        weights = read_weights(tables["weights"], "SHE table 'weights'")
         self._steps = len(weights) - 1
         self._ends = laplace_cumulative(weights)
         self._zero, self._one = shifted_cells(weights)
@@ -134,16 +134,6 @@ def _best_threshold(epsilon: float) -> Decimal:
         return q * (1 - q) / (p - q) ** 2
 
     return Decimal(min(range(101), key=lambda hundredth: variance(hundredth / 100))) / 100
-
-
-def _read_weights(texts: object) -> list[int]:
-    """Read and check a table of magnitudes whose cells add up to 2^64."""
-    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= 1 << 14):
-        raise SurveyError("SHE table 'weights' must be a list of at least two decimal strings")
-    weights = [read_integer(text, "SHE table 'weights'", 1, WORD - 1) for text in texts]
-    if weights[0] + 2 * sum(weights[1:]) != WORD:
-        raise SurveyError("SHE table 'weights' does not add up to 2^64")
-    return weights
 
 
 def _moments(law: list[int], low: int) -> tuple[Fraction, Fraction]:

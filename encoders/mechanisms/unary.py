@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from encoders.mechanisms.base import Mechanism, Tables, check_keys
+from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys
 from encoders.randomness import RandomSource
 from encoders.tables import bit_ratio, bit_thresholds, exp_bounds
 
@@ -23,7 +23,7 @@ _ROWS = 4096
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
 
 
-class Unary(Mechanism):
+class Unary(FrequencyOracle):
     """A vector of d bits: the owner's is 1 with probability p, every other with probability q.
 
     Each bit compares its own `bits`-bit draw with a threshold. The draws are bit-sliced: slice j of
@@ -95,14 +95,8 @@ class Unary(Mechanism):
         return int.from_bytes(payload, "little") <= self._mask
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
-        import numpy as np
-
-        bits_of = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(
-            np.int64
-        )
-        columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
-        return np.concatenate(columns)[: self.domain].astype(np.int64, copy=False)
+        """Count the ones of every position."""
+        return count_bits(payloads, self.domain)
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the bits, with v's own swapped in."""
@@ -136,6 +130,16 @@ class OUE(Unary):
         """Make zeros as quiet as `epsilon` allows when the one is a fair coin."""
         q = 1 / (exp_bounds(epsilon)[0] + 1)
         return cls._from_probabilities(domain, Fraction(1, 2), q)
+
+
+def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
+    """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
+    import numpy as np
+
+    table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    bits_of = table.astype(np.int64)
+    columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
+    return np.concatenate(columns)[:length].astype(np.int64, copy=False)
 
 
 def _below(flipped: int, steps: Steps) -> int:

@@ -1,8 +1,10 @@
 """Surveys: authored TOML, and the immutable plan that it compiles to."""
 
 from encoders.survey.authoring import Survey, read_survey
-from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label
+from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.plan import Plan
+from encoders.survey.projection import Projection
 from encoders.survey.questions import Question
 
 __all__ = [
@@ -10,7 +12,9 @@ __all__ = [
     "CategoricalFeature",
     "Feature",
     "Label",
+    "NumericFeature",
     "Plan",
+    "Projection",
     "Question",
     "Survey",
     "read_survey",

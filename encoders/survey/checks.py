@@ -7,13 +7,21 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from encoders.errors import SurveyError
+from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
-from encoders.survey.features import MISSING_TEXT, BinnedFeature, CategoricalFeature, Feature, Label
-from encoders.survey.questions import Question
+from encoders.survey.features import CategoricalFeature, Feature
+from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.projection import Projection
+from encoders.survey.questions import MEAN, SQUARE, Question
+from encoders.survey.values import MISSING_TEXT
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
+
+if TYPE_CHECKING:
+    from encoders.survey.plan import Plan
 
 MAX_WEIGHT = 10**6
 MAX_TEXT = 200
@@ -26,9 +34,7 @@ def is_survey_id(value: object) -> bool:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
-def check_plan(
-    survey: object, epsilon: Decimal, label: Label, features: Sequence[Feature], questions: Sequence[Question]
-) -> None:
+def check_plan(plan: Plan) -> None:
     """Check every part of a plan.
 
     Raises
@@ -38,46 +44,70 @@ def check_plan(
     PrivacyError
         If a question's tables spend more than epsilon.
     """
-    if not is_survey_id(survey):
+    if not is_survey_id(plan.id):
         raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
-    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
+    if not (plan.epsilon.is_finite() and MIN_EPSILON <= plan.epsilon <= MAX_EPSILON):
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
-    if len(label.values) < 2:
+    if len(plan.label.values) < 2:
         raise SurveyError("needs at least two values", "label")
-    names = [label.name, *(feature.name for feature in features)]
+    inputs = plan.projection.inputs if plan.projection else ()
+    names = [plan.label.name, *(feature.name for feature in (*plan.features, *inputs))]
     if not all(is_text(name) for name in names) or len(set(names)) < len(names):
         raise SurveyError(f"label and features need names, each another one, {_TEXT}", "features")
-    _check_texts(label.values, label.name)
-    for feature in features:
+    _check_texts(plan.label.values, plan.label.name)
+    for feature in (*plan.features, *inputs):
         _check_feature(feature)
-    _check_questions(questions, len(features))
-    for question in questions:
+    if plan.projection:
+        _check_projection(plan.projection, plan.features)
+    _check_questions(plan.questions, plan.features)
+    for question in plan.questions:
         _check_size(question)
-        question.mechanism.prove(epsilon)
+        question.mechanism.prove(plan.epsilon)
+
+
+def _check_projection(projection: Projection, features: Sequence[Feature]) -> None:
+    projection.check()
+    takers = {feature.name: feature for feature in features}
+    for component in projection.components:
+        taker = takers.get(component.name)
+        if taker is None or isinstance(taker, CategoricalFeature):
+            raise SurveyError("a component needs a feature of its name, with a range", component.name)
+        if taker.missing == "error" and any(each.missing == "category" for each in projection.inputs):
+            raise SurveyError('an input may be missing, so missing = "category" is due here', component.name)
 
 
 def _check_feature(feature: Feature) -> None:
     if feature.missing not in ("category", "error"):
         raise SurveyError('missing is "category" or "error"', feature.name)
+    if isinstance(feature, NumericFeature):
+        _check_numbers((feature.low, feature.high), feature.name)
+        return
     if isinstance(feature, BinnedFeature):
-        edges = list(_edges(feature))
-        if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
-            raise SurveyError("edges must increase, as double-precision numbers too", feature.name)
+        _check_numbers(feature.edges, feature.name)
     if MISSING_TEXT in feature.texts[:-1]:
         raise SurveyError(f"{MISSING_TEXT!r} is the name of a missing value", feature.name)
     if isinstance(feature, CategoricalFeature) and (feature.values or feature.missing == "error"):
         _check_texts(feature.values, feature.name)
 
 
-def _edges(feature: BinnedFeature) -> Iterator[float]:
-    for text in feature.edges:
+def _check_numbers(texts: Sequence[object], name: str) -> None:
+    """Check edges or bounds: canonical decimals that increase, as double-precision numbers too."""
+    numbers = list(_doubles(texts, name))
+    if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
+        raise SurveyError("edges must increase, as double-precision numbers too", name)
+    if not math.isfinite(numbers[-1] - numbers[0]):
+        raise SurveyError("edges are too far apart for double-precision numbers", name)
+
+
+def _doubles(texts: Sequence[object], name: str) -> Iterator[float]:
+    for text in texts:
         try:
             canonical = isinstance(text, str) and decimal_text(Decimal(text)) == text
         except (InvalidOperation, ValueError):
             canonical = False
-        if not canonical or not math.isfinite(float(text)):
-            raise SurveyError("edges are finite decimal strings", feature.name)
-        yield float(text)
+        if not canonical or not math.isfinite(float(text)):  # type: ignore[arg-type]
+            raise SurveyError("edges are finite decimal strings", name)
+        yield float(text)  # type: ignore[arg-type]
 
 
 def _check_texts(values: Sequence[object], name: str) -> None:
@@ -90,25 +120,57 @@ def is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and value.isprintable()
 
 
-def _check_questions(questions: Sequence[Question], features: int) -> None:
+def _check_questions(questions: Sequence[Question], features: Sequence[Feature]) -> None:
     if not questions:
         raise SurveyError("no question has a positive weight", "questions")
     for index, question in enumerate(questions):
-        if type(question.weight) is not int or not 0 < question.weight <= MAX_WEIGHT:
-            raise SurveyError(f"weights are whole numbers up to {MAX_WEIGHT}", f"questions.{index}")
-    # the label's question first, then the features', in their order and each once
-    asked = [-1 if question.feature_index is None else question.feature_index for question in questions]
-    if asked != sorted(set(asked)) or not -1 <= asked[0] <= asked[-1] < features:
+        most = 2 * MAX_WEIGHT * max(1, len(question.asked))
+        if type(question.weight) is not int or not 0 < question.weight <= most:
+            raise SurveyError(f"weights are whole numbers up to {most}", f"questions.{index}")
+        _check_kind(question, f"questions.{index}")
+    # the label's question first, then the features', in their order; then all numbers at once
+    order = [_order(question, len(features)) for question in questions]
+    if order != sorted(set(order)):
         raise SurveyError("each feature is asked at most once, in the order of the features", "questions")
+    means, squares = (
+        [each.features for each in questions if each.moment == moment] for moment in (MEAN, SQUARE)
+    )
+    if means != squares or len({place for each in means for place in each}) < sum(map(len, means)):
+        raise SurveyError("each number is asked for by one mean and one square question", "questions")
+
+
+def _order(question: Question, features: int) -> tuple[int, int]:
+    if question.mechanism.several:
+        return features, question.moment or 0
+    return (-1 if question.feature_index is None else question.feature_index), question.moment or 0
+
+
+def _check_kind(question: Question, field: str) -> None:
+    """Check that moments are asked of numbers, and categories of what has them."""
+    if question.moment not in (None, MEAN, SQUARE) or isinstance(question.moment, bool):
+        raise SurveyError("a moment is 1 or 2", field)
+    numeric = [isinstance(feature, NumericFeature) for feature in question.asked]
+    if question.moment is None and (any(numeric) or len(numeric) > 1):
+        raise SurveyError("a number is asked for by its moments", field)
+    if question.moment is not None and not (numeric and all(numeric)):
+        raise SurveyError("moments are asked of numbers", field)
+    if list(question.features) != sorted(set(question.features)):
+        raise SurveyError("the features of a question are in the order of the plan", field)
 
 
 def _check_size(question: Question) -> None:
     mechanism = question.mechanism
-    if mechanism.domain != question.domain:
-        raise SurveyError("the mechanism's domain is not the question's", question.name)
+    field = (*question.asked, question.label)[0].name
+    if isinstance(mechanism, FrequencyOracle):
+        fits = question.moment is None and mechanism.domain == question.domain
+    else:
+        fits = isinstance(mechanism, NumericMechanism) and mechanism.form == question.form
+        fits = fits and question.moment is not None
+    if not fits:
+        raise SurveyError("the mechanism's domain is not the question's", field)
     if mechanism.payload_bytes + OVERHEAD_BYTES > MAX_REPORT_BYTES:
         raise SurveyError(
-            f"{question.domain} values make {mechanism.name} reports longer than {MAX_REPORT_BYTES} bytes; "
-            "use fewer values or DE",
-            question.name,
+            f"{mechanism.cells} counters make {mechanism.name} reports longer than {MAX_REPORT_BYTES} bytes; "
+            "use fewer values, or another mechanism",
+            field,
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from encoders.errors import RowError
+from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.plan import Plan
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def encode_table(plan: Plan, columns: Mapping[str, Sequence[object]]) -> NDArray[np.int64]:
+def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
     """Code the features of a table.
 
     Parameters
@@ -33,13 +34,25 @@ def encode_table(plan: Plan, columns: Mapping[str, Sequence[object]]) -> NDArray
     import numpy as np
 
     coded = []
+    if plan.projection:
+        columns = {**columns, **plan.projection.columns(columns)}
     for feature in plan.features:
         if feature.name not in columns:
             raise RowError(feature.name, "the table has no such column")
-        coded.append(_encode(columns[feature.name], feature.code, feature.name))
+        coded.append(_encode_feature(feature, columns[feature.name]))
         if len(coded[-1]) != len(coded[0]):
             raise RowError(feature.name, f"has {len(coded[-1])} rows, and the first column {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
+
+
+def _encode_feature(feature: Feature, values: Any) -> NDArray[np.int64]:
+    import numpy as np
+
+    # what else there is keeps its meaning only value by value: a mask, an object
+    plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
+    if plain and not isinstance(feature, CategoricalFeature):
+        return feature.codes(values.astype(np.float64, copy=False))
+    return _encode(values, feature.code, feature.name)
 
 
 def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:

@@ -42,5 +42,5 @@ def _compile(text: str) -> Plan:
     except SurveyError as error:
         name = error.field.removeprefix("features.")
         known = name in [feature.name for feature in survey.features]
-        line = line_of(text, ("features", name) if known else (error.field,))
+        line = line_of(text, ("features", name) if known else tuple(error.field.split(".")))
         raise type(error)(error.why, error.field, line) from error

@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any
 
 from encoders.errors import RowError, SurveyError
-from encoders.mechanisms import Mechanism, load
+from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
 from encoders.survey.checks import check_plan
-from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label
-from encoders.survey.questions import Question, draw, thresholds
+from encoders.survey.features import CategoricalFeature, Feature, Label, entries
+from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.projection import Projection
+from encoders.survey.questions import Question, draw, form_of, thresholds
 from encoders.tables import realised_epsilon
 
 FORMAT = 1
@@ -36,6 +38,8 @@ class Plan:
     features : tuple of Feature
     questions : tuple of Question
         Those with a positive weight.
+    projection : Projection or None
+        Gives some of the features their numbers, out of other numbers of the row.
     json : bytes
         Canonical form; its SHA-256 is the digest every report carries.
     """
@@ -45,10 +49,11 @@ class Plan:
     label: Label
     features: tuple[Feature, ...]
     questions: tuple[Question, ...]
+    projection: Projection | None = None
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_plan(self.id, self.epsilon, self.label, self.features, self.questions)
+        check_plan(self)
         object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
@@ -89,6 +94,11 @@ class Plan:
             raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
         return plan
 
+    @property
+    def entries(self) -> tuple[Feature, ...]:
+        """What a row must hold: the projection's inputs, and the features that are not projected."""
+        return entries(self.features, self.projection)
+
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
         """Code the features of a row.
 
@@ -97,9 +107,20 @@ class Plan:
         RowError
             For an absent feature, an unknown category, a wrong type; it never repeats the value.
         """
+        full = self._projected(row)
+        return tuple(feature.code(_entry(full, feature.name)) for feature in self.features)
+
+    def _projected(self, row: Mapping[str, object]) -> Mapping[str, object]:
         if not isinstance(row, Mapping):
             raise RowError("row", f"must map each feature's name to its value, not a {type(row).__name__}")
-        return tuple(feature.code(_entry(row, feature.name)) for feature in self.features)
+        return {**row, **self.projection.apply(row)} if self.projection else row
+
+    def clipped(self, row: Mapping[str, object]) -> tuple[str, ...]:
+        """Return the names of what is beyond its public bounds in a row that can be coded."""
+        full = self._projected(row)
+        numbers = [each for each in self.features if not isinstance(each, CategoricalFeature)]
+        inputs = self.projection.clips(row) if self.projection else ()
+        return (*inputs, *(each.name for each in numbers if each.clips(_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label; all of it is checked, whichever question is asked later."""
@@ -122,10 +143,11 @@ def _entry(row: Mapping[str, object], name: str) -> object:
 
 
 def _as_dict(plan: Plan) -> dict[str, Any]:
+    projection = {"projection": plan.projection.as_dict()} if plan.projection else {}
     keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
     realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
-    return {
+    return projection | {
         "epsilon": canonical.decimal_text(plan.epsilon),
         "features": [feature.as_dict() for feature in plan.features],
         "format": FORMAT,
@@ -143,18 +165,43 @@ def _tables_key(tables: object) -> str:
 def _from_dict(document: dict[str, Any]) -> Plan:
     label = Label(document["label"]["name"], tuple(document["label"]["values"]))
     features = tuple(_feature(entry) for entry in document["features"])
-    built: dict[tuple[str, int, str], Mechanism] = {}
-    questions = []
-    for index, entry in enumerate(document["questions"]):
-        place = entry["feature"]
-        if place is not None and not (type(place) is int and 0 <= place < len(features)):
-            raise SurveyError("there is no such feature", f"questions.{index}.feature")
-        which = (entry["mechanism"], entry["domain"], entry["tables"])
-        if which not in built:
-            built[which] = load(which[0], which[1], document["tables"][which[2]])
-        feature = None if place is None else features[place]
-        questions.append(Question(index, label, feature, place, entry["weight"], built[which]))
-    return Plan(document["id"], Decimal(document["epsilon"]), label, features, tuple(questions))
+    projection = Projection.from_dict(document["projection"]) if "projection" in document else None
+    built: dict[tuple[object, ...], Mechanism] = {}
+    questions = tuple(
+        _question(index, entry, label, features, projection, document["tables"], built)
+        for index, entry in enumerate(document["questions"])
+    )
+    return Plan(document["id"], Decimal(document["epsilon"]), label, features, questions, projection)
+
+
+def _question(
+    index: int,
+    entry: dict[str, Any],
+    label: Label,
+    features: tuple[Feature, ...],
+    projection: Projection | None,
+    tables: dict[str, Any],
+    built: dict[tuple[object, ...], Mechanism],
+) -> Question:
+    """Build a question; its mechanism is built once for all questions that share it."""
+    places = _places(entry["feature"], len(features), f"questions.{index}.feature")
+    asked, moment, name = tuple(features[place] for place in places), entry.get("moment"), entry["mechanism"]
+    if moment is None:
+        which = (name, entry["domain"], entry["tables"])
+        mechanism = built.get(which) or load(name, entry["domain"], tables[entry["tables"]])
+    else:
+        form = form_of(label, asked, moment)
+        which = (name, form, entry["tables"])
+        mechanism = built.get(which) or load_numeric(name, form, tables[entry["tables"]])
+    built[which] = mechanism
+    return Question(index, label, places, asked, entry["weight"], mechanism, moment, projection)
+
+
+def _places(entry: object, count: int, field: str) -> tuple[int, ...]:
+    listed = [] if entry is None else entry if isinstance(entry, list) else [entry]
+    if not all(type(place) is int and 0 <= place < count for place in listed):
+        raise SurveyError("there is no such feature", field)
+    return tuple(listed)
 
 
 def _feature(entry: dict[str, Any]) -> Feature:
@@ -162,4 +209,6 @@ def _feature(entry: dict[str, Any]) -> Feature:
         return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
     if entry["kind"] == BinnedFeature.kind:
         return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
+    if entry["kind"] == NumericFeature.kind:
+        return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
     raise SurveyError("a kind of feature that this version does not know", entry["name"])

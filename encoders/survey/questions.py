@@ -1,8 +1,10 @@
-"""The questions of a survey: the label alone, or one feature coupled with the label.
+"""The questions of a survey: the label alone, or a feature coupled with the label.
 
 Each user answers exactly one, drawn with public weights and without looking at her row. Coupling keeps
-the relation of feature and label that Naive Bayes needs: the value asked for is the joint index
-a*k + c of feature code a and label code c (001, section 3.1.2).
+the relation of feature and label that Naive Bayes needs. A discrete feature is one question: the joint
+index a*k + c of feature code a and label code c (001, section 3.1.2). A numeric feature is two, her
+number and its square, each with the label (001, section 3.2): who answers which is drawn like
+everything else. The mechanism `laplace` asks for all numbers of the row in one question.
 """
 
 from __future__ import annotations
@@ -13,13 +15,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from encoders.mechanisms import Mechanism
+from encoders.mechanisms import Form, Mechanism
+from encoders.mechanisms.numeric import GRID
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
 from encoders.survey.features import Feature, Label
+from encoders.survey.numbers import NumericFeature
+from encoders.survey.projection import Projection
+from encoders.survey.values import MISSING_TEXT
 from encoders.tables import WORD
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MEAN, SQUARE = 1, 2
 
 
 @dataclass(frozen=True)
@@ -31,76 +43,169 @@ class Question:
     index : int
         Its place in the plan, as reports name it.
     label : Label
-    feature : Feature or None
-        None for the label question.
-    feature_index : int or None
+    features : tuple of int
+        Places of the features asked about: none for the label question, several for `laplace`.
+    asked : tuple of Feature
+        Those features.
     weight : int
         Drawn with probability weight / (sum of all weights).
     mechanism : Mechanism
+    moment : int or None
+        MEAN or SQUARE: whether a number or its square is asked for; None for what is discrete.
+    projection : Projection or None
+        The plan's, from which some features take their numbers.
     """
 
     index: int
     label: Label
-    feature: Feature | None
-    feature_index: int | None
+    features: tuple[int, ...]
+    asked: tuple[Feature, ...]
     weight: int
     mechanism: Mechanism
+    moment: int | None = None
+    projection: Projection | None = None
+
+    @property
+    def feature(self) -> Feature | None:
+        """The one feature asked about, if it is one."""
+        return self.asked[0] if len(self.asked) == 1 else None
+
+    @property
+    def feature_index(self) -> int | None:
+        """Its place in the plan."""
+        return self.features[0] if len(self.features) == 1 else None
 
     @property
     def name(self) -> str:
-        """Name of the feature asked about, or of the label."""
-        return self.feature.name if self.feature else self.label.name
+        """Name of the feature asked about, or of the label; for people."""
+        about = ", ".join(feature.name for feature in self.asked) or self.label.name
+        return {None: about, MEAN: f"{about} (mean)", SQUARE: f"{about} (square)"}[self.moment]
 
     @property
     def kind(self) -> str:
-        """Either "label" or "coupled"."""
-        return "coupled" if self.feature else "label"
+        """One of "label", "coupled", "mean", "square"."""
+        return {None: "coupled" if self.features else "label", MEAN: "mean", SQUARE: "square"}[self.moment]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(A_i, k): a counter vector of a coupled question reshapes to it; (1, k) for the label."""
+        """(A_i, k): the counters of a coupled question reshape to it; (1, k) for the label."""
         return (self.feature.size if self.feature else 1, len(self.label.values))
 
     @property
     def domain(self) -> int:
-        """Number of values it can have, d = A_i k."""
+        """Number of values that a discrete question can have, d = A_i k."""
         return self.shape[0] * self.shape[1]
+
+    @property
+    def form(self) -> Form:
+        """What a question about numbers asks its mechanism."""
+        return form_of(self.label, self.asked, self.moment)
+
+    @property
+    def cells(self) -> int:
+        """Number of its counters."""
+        return self.mechanism.cells
 
     @cached_property
     def key(self) -> str:
         """Hash of what is asked and how it is randomised: equal keys mean counters that may be added."""
-        asked = {
-            "feature": self.feature.as_dict() if self.feature else None,
+        features = [feature.as_dict() for feature in self.asked]
+        asked: dict[str, Any] = {
+            "feature": (features[0] if features else None) if len(features) < 2 else features,
             "label": self.label.as_dict(),
             "mechanism": self.mechanism.name,
             "tables": self.mechanism.tables,
         }
+        if self.moment:
+            asked["moment"] = self.moment
+        if projected := self._projected():
+            asked["projection"] = projected
         return hashlib.sha256(canonical.dump(asked)).hexdigest()[:16]
 
-    def value(self, codes: Sequence[int], label_code: int) -> int:
-        """Return the true answer of a coded row: c, or a*k + c."""
-        if self.feature_index is None:
-            return label_code
-        return codes[self.feature_index] * len(self.label.values) + label_code
+    def _projected(self) -> dict[str, Any] | None:
+        """Return the part of the projection that this question's numbers come from, if they do."""
+        names = [feature.name for feature in self.asked]
+        known = self.projection.components if self.projection else ()
+        components = [each.as_dict() for each in known if each.name in names]
+        if not (self.projection and components):
+            return None
+        return {"components": components, "inputs": [each.as_dict() for each in self.projection.inputs]}
 
-    def meaning(self, value: int) -> dict[str, str]:
-        """Say in words what a value of the domain stands for."""
-        code, label_code = divmod(value, len(self.label.values))
-        words = {self.feature.name: self.feature.texts[code]} if self.feature else {}
+    def value(self, codes: Sequence[int], label_code: int) -> Any:
+        """Return the true answer of a coded row, as the mechanism takes it.
+
+        The label's code c; a k + c for a feature's code a; the same for a number, or for its square,
+        which is a code too; a tuple of those for several numbers.
+        """
+        if not self.features:
+            return label_code
+        found = [codes[place] for place in self.features]
+        if self.moment == SQUARE:
+            found = [square_code(code) for code in found]
+        values = tuple(code * len(self.label.values) + label_code for code in found)
+        return values if self.mechanism.several else values[0]
+
+    def values(
+        self, codes: NDArray[np.int64], label_codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
+        own = label_codes[rows]
+        if not self.features:
+            return own
+        if self.mechanism.several:
+            found, own = codes[rows[:, None], list(self.features)], own[:, None]
+        else:
+            found = codes[rows, self.features[0]]
+        if self.moment == SQUARE:
+            found = square_code(found)
+        return found * len(self.label.values) + own
+
+    def meaning(self, value: Any) -> dict[str, str]:
+        """Say in words what an answer stands for."""
+        parts = value if self.mechanism.several else (value,)
+        label_code = parts[0] % len(self.label.values)
+        codes = [part // len(self.label.values) for part in parts] if self.asked else []
+        words = {
+            feature.name: self._in_words(feature, code)
+            for feature, code in zip(self.asked, codes, strict=True)
+        }
         return words | {self.label.name: self.label.values[label_code]}
+
+    def _in_words(self, feature: Feature, code: int) -> str:
+        if not isinstance(feature, NumericFeature):
+            return feature.texts[code]
+        x = (code - GRID) / GRID
+        if code > 2 * GRID:
+            return MISSING_TEXT
+        return f"{feature.original(x):.6g}" if self.moment == MEAN else f"{x:.4f} (normalised and squared)"
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
         """Return the plan's form."""
         ratio = self.mechanism.ratio
-        return {
-            "domain": self.domain,
+        entry: dict[str, Any] = {
             "epsilon": realised,
-            "feature": self.feature_index,
+            "feature": list(self.features) if self.mechanism.several else self.feature_index,
             "mechanism": self.mechanism.name,
             "ratio": [str(ratio.numerator), str(ratio.denominator)],
             "tables": tables,
             "weight": self.weight,
         }
+        return entry | ({"moment": self.moment} if self.moment else {"domain": self.domain})
+
+
+def form_of(label: Label, asked: Sequence[Feature], moment: int | None) -> Form:
+    """Return what a mechanism is asked: these features' numbers or squares, with the label."""
+    missing = tuple(feature.missing == "category" for feature in asked)
+    return Form(len(label.values), missing, 0 if moment == SQUARE else -1)
+
+
+def square_code(code: Any) -> Any:
+    """Return the code of a number's square, floor(d^2 / GRID + 1/2) + GRID for d = code - GRID.
+
+    Takes an int or an int64 array; a missing number's square is missing.
+    """
+    steps = code - GRID
+    return (steps * steps + GRID // 2) // GRID + GRID - (code > 2 * GRID)
 
 
 def thresholds(weights: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
+from encoders.survey.questions import MEAN
 from encoders.tables import realised_epsilon
 from ldp_aggregator.authoring.layout import table
 
@@ -19,7 +20,7 @@ def overview(plan: Plan) -> str:
     """Return the table of questions, the warnings and the digest."""
     count = len(plan.questions)
     asked = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
-    head = ["question", "domain", "mechanism", "realised epsilon", "lost", "asked", "report"]
+    head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
     rows = [_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
     lines += table([head, *rows], "<>>>>>>")
@@ -46,12 +47,12 @@ def warnings(plan: Plan) -> list[str]:
             f"epsilon is above {CLIENT_EPSILON}, the most that clients grant by default: an application "
             "refuses, or must raise its max_epsilon"
         )
-    asked = {question.feature_index for question in plan.questions}
+    asked = {place for question in plan.questions for place in question.features}
     for index, feature in enumerate(plan.features):
         if index not in asked:
             found.append(f"{feature.name} is never asked (weight 0): the model learns nothing from it")
     for question in plan.questions:
-        if question.domain > LARGE_DOMAIN:
+        if not question.moment and question.domain > LARGE_DOMAIN:
             found.append(
                 f"{question.name} has {question.domain} possible answers: each is rare beside the noise; "
                 "merge values, or take fewer bins"
@@ -60,14 +61,21 @@ def warnings(plan: Plan) -> list[str]:
 
 
 def _row(plan: Plan, question: Question) -> list[str]:
-    mechanism, (size, classes) = question.mechanism, question.shape
+    mechanism = question.mechanism
     spent = realised_epsilon(mechanism.ratio)
     return [
         question.name,
-        f"{size} x {classes} = {question.domain}" if question.feature else str(classes),
+        _size(question),
         mechanism.name,
         f"{spent:.9f}",
         f"{1 - spent / plan.epsilon:.4%}",
         f"{chance(plan, question):.1%}",
         f"{report_bytes(plan, question)} bytes",
     ]
+
+
+def _size(question: Question) -> str:
+    size, classes = question.shape
+    if question.moment:
+        return f"{'number' if question.moment == MEAN else 'square'} x {classes}"
+    return f"{size} x {classes} = {question.domain}" if question.feature else str(classes)

@@ -10,14 +10,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from encoders.errors import LdpError
-from encoders.mechanisms import SHE
+from encoders.mechanisms import SHE, Form, NumericMechanism, numeric_rivals
+from encoders.mechanisms.numeric import GRID
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, Report, pack
-from encoders.survey import CategoricalFeature, Feature, Plan, Question
+from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
+from encoders.survey.questions import MEAN
 from ldp_aggregator.authoring.layout import in_words, table
 from ldp_aggregator.authoring.overview import chance
 
@@ -32,14 +35,14 @@ class Preview:
     Attributes
     ----------
     question : Question
-    truth : int
-        The true answer, a value of the question's domain; it stays on the device.
+    truth : int or tuple of int
+        The true answer, as the question's mechanism takes it; it stays on the device.
     payload, report : bytes
         The randomised answer alone, and as it would travel.
     """
 
     question: Question
-    truth: int
+    truth: Any
     payload: bytes
     report: bytes
 
@@ -76,13 +79,19 @@ def preview(
 
 def made_up_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     """Make up a row, its label with it, of the survey's own values, each equally likely."""
-    row = {feature.name: _made_up(feature, rng) for feature in plan.features}
+    row = {feature.name: _made_up(feature, rng) for feature in plan.entries}
     return row | {plan.label.name: plan.label.values[_below(len(plan.label.values), rng)]}
 
 
 def explain(plan: Plan, seen: Preview) -> str:
     """Return the preview in words."""
-    return "\n".join([*_asked(plan, seen.question), "", *_sent(seen), "", *_could_have_been(plan, seen)])
+    parts = [
+        _asked(plan, seen.question),
+        _sent(seen),
+        _could_have_been(plan, seen),
+        _why(plan, seen.question),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def _asked(plan: Plan, asked: Question) -> list[str]:
@@ -111,6 +120,9 @@ def _sent(seen: Preview) -> list[str]:
 
 def _said(seen: Preview) -> str:
     cells = _cells(seen)
+    if seen.question.moment:
+        listed = " ".join(map(str, cells)) if len(cells) <= SHOWN else "noise"
+        return f"adds to {len(cells)} counters: {listed}"
     if isinstance(seen.question.mechanism, SHE):
         return f"a noisy number for each of the {len(cells)} possible answers"
     if sum(cells) == 1:
@@ -119,20 +131,23 @@ def _said(seen: Preview) -> str:
 
 
 def _cells(seen: Preview) -> list[int]:
-    """Return what the collector would add for each possible answer."""
+    """Return what the collector would add to each of the question's counters."""
     payloads = np.frombuffer(seen.payload, np.uint8).reshape(1, -1)
     return [int(cell) for cell in seen.question.mechanism.tally(payloads)]
 
 
 def _could_have_been(plan: Plan, seen: Preview) -> list[str]:
-    chances = seen.question.mechanism.likelihood(seen.payload)
-    order = sorted(range(len(chances)), key=lambda value: -chances[value])
+    chances = _chances(seen)
+    order = sorted(chances, key=lambda value: -chances[value])
     shown = order[:SHOWN] + [value for value in order[SHOWN:] if value == seen.truth]
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
-    ratio, epsilon = float(max(chances) / min(chances)), f"{plan.epsilon.normalize():f}"
+    epsilon = f"{plan.epsilon.normalize():f}"
+    ratio = float(max(chances.values()) / min(chances.values()))
+    every = "each true answer" if not seen.question.moment else "some true answers, the extremes among them"
     return [
-        "What it could have been. For each true answer: what the report says of it, its chance to send just",
-        "this report, and what somebody would now believe who had thought all answers equally likely:",
+        f"What it could have been. For {every}: what the report says of it, its",
+        "chance to send just this report, and what somebody would now believe who had thought all of these",
+        "equally likely:",
         *_answers(seen, chances, shown),
         *rest,
         f"The highest chance is {ratio:.4f} times the lowest; no report of this survey exceeds",
@@ -140,14 +155,50 @@ def _could_have_been(plan: Plan, seen: Preview) -> list[str]:
     ]
 
 
-def _answers(seen: Preview, chances: Sequence[Fraction], shown: Sequence[int]) -> list[str]:
-    cells, total = _cells(seen), sum(chances, Fraction(0))
+def _chances(seen: Preview) -> dict[Any, Fraction]:
+    """Return P[payload | value] for every value, or for some numbers: lowest, middle, highest, the truth."""
+    mechanism = seen.question.mechanism
+    if isinstance(mechanism, NumericMechanism):
+        return {value: mechanism.chance(seen.payload, value) for value in _some_numbers(seen, mechanism.form)}
+    return dict(enumerate(mechanism.likelihood(seen.payload)))
+
+
+def _some_numbers(seen: Preview, form: Form) -> list[Any]:
+    lowest, k = GRID * (1 + form.low), form.labels
+    codes = [lowest, (lowest + 2 * GRID) // 2, 2 * GRID] + [2 * GRID + 1] * all(form.missing)
+    values: list[Any] = [code * k + label for label in range(k) for code in codes]
+    if seen.question.mechanism.several:
+        values = [(value,) * len(form.missing) for value in values]
+    return [*values, *([] if seen.truth in values else [seen.truth])]
+
+
+def _answers(seen: Preview, chances: Mapping[Any, Fraction], shown: Sequence[Any]) -> list[str]:
+    cells, total = _cells(seen), sum(chances.values(), Fraction(0))
     rows = [["  true answer", "says", "chance", "belief", ""]]
     for value in shown:
         odds = [f"{float(chances[value]):.4g}", f"{float(chances[value] / total):.1%}"]
         mark = "<- the truth" if value == seen.truth else ""
-        rows.append([f"  {in_words(seen.question.meaning(value))}", str(cells[value]), *odds, mark])
+        says = "" if seen.question.moment else str(cells[value])
+        rows.append([f"  {in_words(seen.question.meaning(value))}", says, *odds, mark])
     return table(rows, "<>>><")
+
+
+def _why(plan: Plan, question: Question) -> list[str]:
+    """Compare the mechanisms that could ask for a number: what "auto" goes by."""
+    if question.moment is None or question.mechanism.several:
+        return []
+    rivals = numeric_rivals(question.form, plan.epsilon)
+    rows = [["  mechanism", "standard error with 1,000 reports", ""]]
+    for rival in rivals:
+        off = math.sqrt(rival.reference_variance / 1000) * len(plan.label.values)
+        mark = "<- this one" if rival.name == question.mechanism.name else ""
+        rows.append([f"  {rival.name}", f"{off:.3g}", mark])
+    asked = "mean" if question.moment == MEAN else "mean square"
+    return [
+        f"Why {question.mechanism.name}: how far a class's {asked} is off in closed form, of numbers spread",
+        'evenly over [-1, 1] and equally frequent classes. numeric = "auto" takes the first:',
+        *table(rows, "<><"),
+    ]
 
 
 def _find(plan: Plan, name: str) -> Question:
@@ -159,6 +210,8 @@ def _find(plan: Plan, name: str) -> Question:
 
 
 def _made_up(feature: Feature, rng: RandomSource) -> object:
+    if isinstance(feature, NumericFeature):
+        return float(f"{feature.original(_below(2001, rng) / 1000 - 1):.4g}")
     code = _below(feature.size, rng)
     if isinstance(feature, CategoricalFeature):
         return feature.values[code] if code < len(feature.values) else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from encoders.survey.canonical import decimal_text
-from encoders.survey.features import text_of
+from encoders.survey.values import text_of
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")

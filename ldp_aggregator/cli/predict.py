@@ -30,7 +30,7 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
     """
     try:
         classifier = load_model(model)
-        columns = read_rows(rows, classifier.plan_.features)
+        columns = read_rows(rows, classifier.plan_.entries)
         probabilities = classifier.predict_proba(columns)
         labels = classifier.classes_[probabilities.argmax(axis=1)]
         with _open(output) as file:

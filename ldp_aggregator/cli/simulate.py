@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import click
 
 from encoders.errors import LdpError
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
+from ldp_aggregator.authoring.layout import table
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.plotting import plot_simulation
-from ldp_aggregator.simulation import Simulation, simulate
+from ldp_aggregator.simulation import Simulation, SimulationRow, simulate
+from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
 
 
 def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
@@ -25,70 +30,99 @@ def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -
         raise click.BadParameter("give numbers separated by commas, for example 0.5,1,2") from None
 
 
-def _mechanisms(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
-    names = [part.strip() for part in text.split(",")]
-    try:
-        return [check_name(name) for name in names]
-    except LdpError as error:
-        raise click.BadParameter(str(error)) from error
+def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return a callback that reads names separated by commas, each of which `check` knows."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
+        names = [part.strip() for part in text.split(",")]
+        try:
+            for name in names:
+                check(name)
+        except LdpError as error:
+            raise click.BadParameter(str(error)) from error
+        return names
+
+    return read
 
 
 @click.command()
 @click.argument("survey", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--epsilon", "epsilons", callback=_epsilons, required=True, help="As in 0.5,1,2")
-@click.option("--mechanism", "mechanisms", callback=_mechanisms, default="auto", help="As in auto,DE,OUE")
+@click.option(
+    "--mechanism", "mechanisms", callback=_names(check_name), default="auto", help="As in auto,DE,OUE"
+)
+@click.option(
+    "--numeric",
+    callback=_names(check_numeric),
+    default=AS_WRITTEN,
+    help="How numbers are asked for: as the survey does by default; auto,sign,onebit,laplace ...; bins:4",
+)
+@click.option(
+    "--project",
+    "projections",
+    callback=_names(read_projection),
+    default=NO_PROJECTION,
+    help="As in none,dca:1,pca:6. Fitted on the very rows that report, which epsilon does NOT cover, unless "
+    "--public-share gives it rows of its own.",
+)
+@click.option(
+    "--public-share",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Share of the training rows that are public: projections are fitted on them; they do not report.",
+)
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture.")
 def main(
-    survey: Path,
-    rows: Path,
-    epsilons: list[Decimal],
-    mechanisms: list[str],
-    estimator: str,
-    repeats: int,
-    seed: int,
-    as_json: bool,
-    plot: Path | None,
+    survey: Path, rows: Path, as_json: bool, plot: Path | None, epsilons: list[Decimal], **options: Any
 ) -> None:
     """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. Accuracies
-    stand beside those of non-private Naive Bayes and of always guessing the most frequent label.
+    stand beside those of the same model without privacy and of always guessing the most frequent label.
     """
     try:
         agreed = read_survey(survey.read_text("utf-8"))
-        table = read_rows(rows, agreed.features)
-        length = len(epsilons) * len(mechanisms) * repeats
+        columns = read_rows(rows, agreed.entries)
+        ways = (options[name] for name in ("mechanisms", "numeric", "projections"))
+        length = prod(map(len, ways)) * len(epsilons) * options["repeats"]
         with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
-            result = simulate(
-                agreed,
-                table,
-                epsilons=epsilons,
-                mechanisms=mechanisms,
-                estimator=estimator,
-                repeats=repeats,
-                seed=seed,
-                progress=bar.update,
-            )
+            result = simulate(agreed, columns, epsilons=epsilons, progress=bar.update, **options)
         if plot:
             plot_simulation(result, plot, title=agreed.id)
     except (LdpError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed))
+    click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed, options))
 
 
-def _table(result: Simulation, survey: Survey) -> str:
-    width = max(len("mechanism"), *(len(row.mechanism) for row in result.rows))
-    repeats, estimator = result.rows[0].repeats, result.rows[0].estimator
-    lines = [f"{survey.id}: accuracy over {repeats} repeats, estimator {estimator}", ""]
-    lines.append(f"{'epsilon':>8}  {'mechanism':<{width}}  accuracy  +- s.e.")
-    lines += [
-        f"{row.epsilon:>8g}  {row.mechanism:<{width}}  {row.accuracy:8.4f}  {row.stderr:.4f}"
-        for row in result.rows
-    ]
-    lines += ["", f"non-private Naive Bayes {result.non_private:.4f}, majority class {result.majority:.4f}"]
-    return "\n".join(lines)
+_COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
+    "epsilon": lambda row: f"{row.epsilon:g}",
+    "mechanism": lambda row: row.mechanism,
+    "numeric": lambda row: row.numeric,
+    "projection": lambda row: row.projection,
+    "accuracy": lambda row: f"{row.accuracy:.4f}",
+    "+- s.e.": lambda row: f"{row.stderr:.4f}",
+    "non-private": lambda row: f"{row.non_private:.4f}",
+}
+
+
+def _table(result: Simulation, survey: Survey, options: dict[str, Any]) -> str:
+    """Lay out the rows; how numbers are asked for only where that was varied."""
+    first = result.rows[0]
+    plain = (first.numeric, first.projection) == (AS_WRITTEN, NO_PROJECTION)
+    varied = not plain or len({(row.numeric, row.projection) for row in result.rows}) > 1
+    hidden = set() if varied else {"numeric", "projection"}
+    shown = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
+    cells = [list(shown), *([cell(row) for cell in shown.values()] for row in result.rows)]
+    lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}", ""]
+    lines += table(cells, "".join("<" if name in _WORDS else ">" for name in shown))
+    if any(row.projection != NO_PROJECTION for row in result.rows) and not options["public_share"]:
+        lines += ["", "The projections were fitted on the rows that report: epsilon does NOT cover that."]
+    return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])
+
+
+_WORDS = {"mechanism", "numeric", "projection"}

@@ -13,12 +13,15 @@ import click
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
-from encoders.survey.features import MISSING_TEXT
 from encoders.survey.files import load_plan_file
+from encoders.survey.values import MISSING_TEXT
 from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.preview import explain, made_up_row, preview
+from ldp_aggregator.authoring.project import project
 from ldp_aggregator.csv_rows import read_rows, read_table
+from reduction.dca import DEFAULT_RIDGE
+from reduction.fit import METHODS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
@@ -116,6 +119,50 @@ def preview_(
     click.echo(explain(plan, seen))
 
 
+@main.command("project")
+@click.argument("survey", type=_FILE)
+@click.option("--from", "sample", type=_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file.")
+@click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
+@click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numeric without.")
+@click.option(
+    "--ridge",
+    type=click.FloatRange(min=0),
+    help=f"DCA's, in units of the mean within-class variance of an input; {DEFAULT_RIDGE} by default.",
+)
+def project_(
+    survey: Path, sample: Path, method: str, components: int, bins: int | None, ridge: float | None
+) -> None:
+    """Project the numbers of SURVEY to a few components, and write that survey to standard output.
+
+    DCA finds what tells the classes apart, PCA what differs most. Weights and ranges are fitted on the rows
+    of --from and are public from then on. Epsilon does NOT cover the fit: never fit on private rows.
+    """
+    if method != "dca" and ridge is not None:
+        raise click.UsageError("--ridge goes with --method dca")
+    with _clear_errors():
+        text = project(
+            _read_toml(survey),
+            read_table(sample),
+            sample.name,
+            method,
+            components,
+            bins,
+            DEFAULT_RIDGE if ridge is None else ridge,
+        )
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+
+
+def _read_toml(path: Path) -> str:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
+    if text.lstrip().startswith("{"):
+        raise SurveyError(f"{path.name}: is a compiled plan; give the TOML survey that it was made from")
+    return text
+
+
 def _shown(cell: object) -> str:
     return MISSING_TEXT if cell is None else str(cell)
 
@@ -131,7 +178,7 @@ def _read_json(path: Path) -> Row:
 
 
 def _read_csv(path: Path, number: int, plan: Plan) -> Row:
-    columns = read_rows(path, plan.features)
+    columns = read_rows(path, plan.entries)
     length = len(next(iter(columns.values())))
     if number > length:
         raise RowError(path.name, f"has {length} rows, and no row {number}")

@@ -10,7 +10,13 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey.files import load_plan_file
-from ldp_aggregator.estimation import ESTIMATORS, Estimates, FeatureEstimate, estimate_snapshot
+from ldp_aggregator.estimation import (
+    ESTIMATORS,
+    Estimates,
+    FeatureEstimate,
+    NumberEstimate,
+    estimate_snapshot,
+)
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
@@ -61,10 +67,15 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     return "\n".join(lines)
 
 
-def _asked(feature: FeatureEstimate, width: int) -> str:
-    if feature.mechanism is None:
-        return f"  {feature.name:<{width}}  not asked"
-    return f"  {feature.name:<{width}}  {feature.n:>8} reports  {feature.mechanism}"
+def _asked(feature: FeatureEstimate | NumberEstimate, width: int) -> str:
+    if isinstance(feature, NumberEstimate):
+        mean, square = feature.mean_question, feature.square_question
+        counts, mechanisms = f"{mean.n:>8} + {square.n}", [mean.mechanism, square.mechanism]
+    else:
+        counts, mechanisms = f"{feature.n:>8}", [feature.mechanism]
+    names = [name for name in mechanisms if name]
+    asked = f"{counts} reports  {' + '.join(names)}" if names else "not asked"
+    return f"  {feature.name:<{width}}  {asked}"
 
 
 def _prior(estimates: Estimates) -> list[str]:

@@ -1,7 +1,8 @@
 """Totals to estimates: raw and consistent, each with its standard error.
 
-Discrete questions only so far: frequencies of (value, label) pairs. Means and variances of numeric
-questions join as another kind of question in :func:`estimate_snapshot`.
+One way in: :func:`estimate_snapshot` hears every question (:mod:`hearing`: frequencies of pairs of value
+and label, moments of numbers, and one prior pooled from all), lets a recipe make tables and normal
+distributions of it (:mod:`recipes`), and puts both together (:mod:`estimates`).
 """
 
 from ldp_aggregator.estimation.consistency import (
@@ -10,24 +11,25 @@ from ldp_aggregator.estimation.consistency import (
     norm_sub,
     project_simplex,
 )
-from ldp_aggregator.estimation.estimates import (
-    Estimates,
-    FeatureEstimate,
-    estimate_probabilities,
-    estimate_snapshot,
-)
+from ldp_aggregator.estimation.estimates import Estimates, estimate_probabilities, estimate_snapshot
+from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies, estimate_frequencies
-from ldp_aggregator.estimation.recipes import ESTIMATORS, EstimationError
+from ldp_aggregator.estimation.gaussians import Gaussian
+from ldp_aggregator.estimation.number_estimates import NumberEstimate
+from ldp_aggregator.estimation.recipes import ESTIMATORS, Conditional, EstimationError
 
 __all__ = [
     "CONSISTENCY",
     "ESTIMATORS",
+    "Conditional",
     "Estimates",
     "EstimationError",
     "FeatureEstimate",
     "Figure",
     "Frequencies",
+    "Gaussian",
+    "NumberEstimate",
     "clip_and_normalise",
     "estimate_frequencies",
     "estimate_probabilities",

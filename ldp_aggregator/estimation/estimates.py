@@ -7,66 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from encoders.survey import Plan, Question
+from encoders.survey.numbers import NumericFeature
 from ldp_aggregator.estimation.consistency import FloatArray
-from ldp_aggregator.estimation.figures import Figure, conditional_figure, frequency_figure, jsonable, unknown
-from ldp_aggregator.estimation.frequencies import Frequencies, estimate_frequencies
-from ldp_aggregator.estimation.recipes import ESTIMATORS, Answers, EstimationError, Probabilities, Recipe
-from ldp_aggregator.snapshot import Snapshot, Total
-
-
-@dataclass(frozen=True)
-class FeatureEstimate:
-    """What is known about one feature; arrays have shape (values, labels).
-
-    Attributes
-    ----------
-    name : str
-    values : tuple of str
-        Names of the feature's values, in the order of their codes.
-    mechanism : str or None
-        None if the survey does not ask about this feature.
-    n : int
-        Number of reports.
-    frequencies : Figure
-        P(value, label), raw.
-    conditionals : Figure
-        P(value | label), raw, for people.
-    smoothed : array
-        P(value | label), consistent, for the classifier.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    mechanism: str | None
-    n: int
-    frequencies: Figure
-    conditionals: Figure
-    smoothed: FloatArray
-
-    @property
-    def noise(self) -> float:
-        """Root mean square standard error of a frequency."""
-        return float(np.sqrt(np.mean(self.frequencies.stderr**2)))
-
-    @property
-    def drowned(self) -> bool:
-        """Whether a frequency's standard error exceeds the average frequency."""
-        return self.noise > 1.0 / self.smoothed.size
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the estimate for JSON."""
-        return {
-            "name": self.name,
-            "values": list(self.values),
-            "mechanism": self.mechanism,
-            "n": self.n,
-            "frequencies": self.frequencies.as_dict(),
-            "conditionals": self.conditionals.as_dict(),
-            "smoothed": jsonable(self.smoothed),
-        }
+from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
+from ldp_aggregator.estimation.figures import Figure, jsonable
+from ldp_aggregator.estimation.gaussians import Gaussian
+from ldp_aggregator.estimation.hearing import Answers, asked_about, hear, total_of
+from ldp_aggregator.estimation.number_estimates import Asked, NumberEstimate
+from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.recipes import ESTIMATORS, EstimationError, Probabilities, Recipe
+from ldp_aggregator.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -88,7 +38,7 @@ class Estimates:
         (k,) P(label), unbiased, for people.
     prior : (k,) array
         P(label), consistent, for the classifier.
-    features : tuple of FeatureEstimate
+    features : tuple of (FeatureEstimate or NumberEstimate)
     """
 
     survey: str
@@ -100,7 +50,7 @@ class Estimates:
     reports: int
     raw_prior: Figure
     prior: FloatArray
-    features: tuple[FeatureEstimate, ...]
+    features: tuple[FeatureEstimate | NumberEstimate, ...]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -127,7 +77,7 @@ class Estimates:
 
 
 def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimates:
-    """Estimate priors and conditionals, each with its standard error, from a survey's totals.
+    """Estimate priors, conditionals, means and variances, each with its standard error, from totals.
 
     Parameters
     ----------
@@ -144,7 +94,6 @@ def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimat
     """
     plan, answers = snapshot.plan, hear(snapshot)
     chosen = _recipe(estimator)(answers)
-    asked = [each for each in (*answers.coupled, answers.label) if each is not None]
     return Estimates(
         survey=plan.id,
         plan_digest=plan.digest,
@@ -152,13 +101,10 @@ def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimat
         label=plan.label.name,
         classes=tuple(plan.label.values),
         label_n=answers.label.n if answers.label else None,
-        reports=sum(each.n for each in asked),
+        reports=answers.reports,
         raw_prior=chosen.raw_prior,
         prior=chosen.prior,
-        features=tuple(
-            _feature(plan, index, heard, table, answers.k)
-            for index, (heard, table) in enumerate(zip(answers.coupled, chosen.conditionals, strict=True))
-        ),
+        features=tuple(_features(snapshot, answers, chosen)),
     )
 
 
@@ -173,38 +119,21 @@ def _recipe(estimator: str) -> Recipe:
     return ESTIMATORS[estimator]
 
 
-def hear(snapshot: Snapshot) -> Answers:
-    """Return the raw frequencies of every question of a survey."""
-    plan = snapshot.plan
-    label: Frequencies | None = None
-    coupled: list[Frequencies | None] = [None] * len(plan.features)
-    for question in plan.questions:
-        heard = estimate_frequencies(question, _total(snapshot, question))
-        if question.feature_index is None:
-            label = heard
+def _features(
+    snapshot: Snapshot, answers: Answers, chosen: Probabilities
+) -> Iterator[FeatureEstimate | NumberEstimate]:
+    asked = asked_about(snapshot.plan)
+    parts = zip(answers.features, answers.heard, chosen.conditionals, strict=True)
+    for place, (feature, heard, conditional) in enumerate(parts):
+        if isinstance(feature, NumericFeature):
+            assert isinstance(heard, Number)
+            assert isinstance(conditional, Gaussian)
+            counted = [Asked.of(each, total_of(snapshot, each).n if each else 0) for each in asked[place]]
+            yield NumberEstimate.of(feature, counted, heard, conditional, chosen.prior)
         else:
-            coupled[question.feature_index] = heard
-    sizes = [feature.size for feature in plan.features]
-    return Answers(len(plan.label.values), sizes, label, coupled)
-
-
-def _total(snapshot: Snapshot, question: Question) -> Total:
-    empty = Total(0, np.zeros(question.domain, dtype=np.int64))
-    return snapshot.totals.get(question.key, empty)
-
-
-def _feature(plan: Plan, index: int, heard: Frequencies | None, table: FloatArray, k: int) -> FeatureEstimate:
-    feature = plan.features[index]
-    nothing = unknown((feature.size, k))
-    return FeatureEstimate(
-        name=feature.name,
-        values=tuple(feature.texts),
-        mechanism=heard.question.mechanism.name if heard else None,
-        n=heard.n if heard else 0,
-        frequencies=frequency_figure(heard, k) if heard else nothing,
-        conditionals=conditional_figure(heard, k) if heard else nothing,
-        smoothed=table,
-    )
+            assert not isinstance(heard, Number)
+            assert not isinstance(conditional, Gaussian)
+            yield FeatureEstimate.of(feature, heard, conditional)
 
 
 def _warnings(estimates: Estimates) -> Iterator[str]:
@@ -212,15 +141,7 @@ def _warnings(estimates: Estimates) -> Iterator[str]:
         yield "there are no reports yet: every figure is a guess"
         return
     for feature in estimates.features:
-        if feature.mechanism is None:
-            yield f"{feature.name}: the survey does not ask about it, so it cannot inform a prediction"
-        elif feature.n == 0:
-            yield f"{feature.name}: no reports"
-        elif feature.drowned:
-            average = 1.0 / feature.smoothed.size
-            yield (
-                f"{feature.name}: mostly noise. With {feature.n} reports a frequency is off by "
-                f"{feature.noise:.2g}, and the average one is {average:.2g}"
-            )
+        if feature.warning:
+            yield f"{feature.name}: {feature.warning}"
     if not math.isfinite(float(estimates.raw_prior.stderr.max())):
         yield f"{estimates.label}: nothing is known about the prior"

@@ -15,18 +15,22 @@ Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
 
 
+Bounds = tuple[float, float]
+PROBABILITY: Bounds = (0.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Figure:
-    """Estimated probabilities, each with its standard error and 95% interval; arrays of one shape.
+    """Estimates, each with its standard error and 95% interval; arrays of one shape.
 
     Attributes
     ----------
     value : array
-        Nearly unbiased, so possibly outside [0, 1]; NaN where nothing is known.
+        Nearly unbiased, so possibly outside what is possible; NaN where nothing is known.
     stderr : array
         Infinite where nothing is known.
     low, high : array
-        The 95% interval, cut to [0, 1].
+        The 95% interval, cut to what is possible: [0, 1] for probabilities.
     """
 
     value: FloatArray
@@ -35,12 +39,12 @@ class Figure:
     high: FloatArray
 
     @classmethod
-    def around(cls, value: FloatArray, stderr: FloatArray) -> Figure:
-        """Return the figure whose interval is value +- 1.96 standard errors."""
+    def around(cls, value: FloatArray, stderr: FloatArray, bounds: Bounds = PROBABILITY) -> Figure:
+        """Return the figure whose interval is value +- 1.96 standard errors, cut to `bounds`."""
         known = np.isfinite(value) & np.isfinite(stderr)
-        reach = np.where(known, Z95 * stderr, 1.0)
-        middle = np.where(known, value, 0.5)
-        return cls(value, stderr, np.clip(middle - reach, 0.0, 1.0), np.clip(middle + reach, 0.0, 1.0))
+        reach = np.where(known, Z95 * stderr, bounds[1] - bounds[0])
+        middle = np.where(known, value, (bounds[0] + bounds[1]) / 2)
+        return cls(value, stderr, np.clip(middle - reach, *bounds), np.clip(middle + reach, *bounds))
 
     def as_dict(self) -> dict[str, Any]:
         """Return nested lists for JSON; what is unknown or infinite becomes None."""
@@ -56,9 +60,9 @@ def jsonable(array: FloatArray) -> list[Any]:
     return nested
 
 
-def unknown(shape: tuple[int, ...]) -> Figure:
+def unknown(shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> Figure:
     """Return the figure of something nobody was asked."""
-    return Figure.around(np.full(shape, math.nan), np.full(shape, math.inf))
+    return Figure.around(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
 
 def frequency_figure(estimated: Frequencies, k: int) -> Figure:
@@ -85,20 +89,28 @@ def conditional_figure(estimated: Frequencies, k: int) -> Figure:
     ratio = np.divide(joint, mass, out=np.full(joint.shape, math.nan), where=known)
     spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
     stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
-    low, high = _fieller(joint, mass, variance, with_class, np.broadcast_to(of_class, joint.shape))
+    low, high = fieller(joint, mass, variance, with_class, np.broadcast_to(of_class, joint.shape))
     return Figure(ratio, stderr, low, high)
 
 
-def _fieller(
-    top: FloatArray, bottom: FloatArray, top_var: FloatArray, covariance: FloatArray, bottom_var: FloatArray
+def fieller(
+    top: FloatArray,
+    bottom: FloatArray,
+    top_var: FloatArray,
+    covariance: FloatArray,
+    bottom_var: FloatArray,
+    bounds: Bounds = PROBABILITY,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the ends, cut to [0, 1], of {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}."""
+    """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}.
+
+    Where the bottom is not distinguishable from zero the set is unbounded, and the ends are the bounds.
+    """
     square = bottom**2 - Z95**2 * bottom_var
     middle = top * bottom - Z95**2 * covariance
     constant = top**2 - Z95**2 * top_var
     bounded = (square > 0) & (bottom > 0)
     root = np.sqrt(np.maximum(middle**2 - square * constant, 0.0))
     divisor = np.where(bounded, square, 1.0)
-    low = np.where(bounded, (middle - root) / divisor, 0.0)
-    high = np.where(bounded, (middle + root) / divisor, 1.0)
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    low = np.where(bounded, (middle - root) / divisor, bounds[0])
+    high = np.where(bounded, (middle + root) / divisor, bounds[1])
+    return np.clip(low, *bounds), np.clip(high, *bounds)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.mechanisms import Mechanism
+from encoders.mechanisms.base import FrequencyOracle
 from encoders.survey import Question
 from ldp_aggregator.estimation.consistency import FloatArray, project_simplex
 from ldp_aggregator.snapshot import Total
@@ -49,14 +49,12 @@ class Noise:
     slope: float
 
     @classmethod
-    def of(cls, mechanism: Mechanism, frequencies: FloatArray, n: int) -> Noise:
+    def of(cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int) -> Noise:
         """Return the noise of n reports when the truth is `frequencies`."""
         if n == 0:
             unknown = np.full(frequencies.shape, math.inf)
             return cls(frequencies, 0, unknown, unknown, 0.0, 0.0)
-        on_off, off_off = _pair_covariances(mechanism)
-        unit = n * (mechanism.on_mean - mechanism.off_mean) ** 2
-        shared, slope = off_off / unit, (on_off - off_off) / unit
+        shared, slope = (each / n for each in mechanism.pair_covariances)
         variance = np.asarray(mechanism.variance(frequencies), dtype=np.float64) / n
         own = variance - shared - 2 * slope * frequencies + frequencies**2 / n
         return cls(frequencies, n, own, variance, shared, slope)
@@ -71,19 +69,6 @@ class Noise:
         with_class = own + self.shared * size + self.slope * (size * cells + mass) - cells * mass / self.n
         of_class = own.sum(axis=0) + self.shared * size**2 + 2 * self.slope * size * mass - mass**2 / self.n
         return with_class, of_class
-
-
-def _pair_covariances(mechanism: Mechanism) -> tuple[float, float]:
-    """Return the covariances of two cells given the value: (its own and another, two others).
-
-    If every report adds the same sum, the covariances with that sum vanish, which fixes both.
-    """
-    if not mechanism.constant_sum:
-        return 0.0, 0.0
-    others = mechanism.domain - 1
-    on_off = -mechanism.on_var / others
-    off_off = -(mechanism.off_var + on_off) / (others - 1) if others > 1 else 0.0
-    return on_off, off_off
 
 
 @dataclass(frozen=True)
@@ -127,11 +112,20 @@ def estimate_frequencies(question: Question, total: Total) -> Frequencies:
     total : Total
         Number of reports and the (d,) sums of what they support.
     """
-    d, n = question.domain, total.n
+    oracle, n = oracle_of(question), total.n
+    d = oracle.domain
     uniform = np.full(d, 1.0 / d)
     if n == 0:
-        return Frequencies(question, 0, np.full(d, math.nan), Noise.of(question.mechanism, uniform, 0))
-    counts, _ = question.mechanism.estimate(total.cells, n)
+        return Frequencies(question, 0, np.full(d, math.nan), Noise.of(oracle, uniform, 0))
+    counts, _ = oracle.estimate(total.cells, n)
     raw = np.asarray(counts, dtype=np.float64) / n
     likely = (1 - UNIFORM_SHARE) * project_simplex(raw) + UNIFORM_SHARE * uniform
-    return Frequencies(question, n, raw, Noise.of(question.mechanism, likely, n))
+    return Frequencies(question, n, raw, Noise.of(oracle, likely, n))
+
+
+def oracle_of(question: Question) -> FrequencyOracle:
+    """Return the mechanism of a label or coupled question."""
+    mechanism = question.mechanism
+    if not isinstance(mechanism, FrequencyOracle):
+        raise TypeError(f"{question.name} is no question of the label or of a coupled value")
+    return mechanism

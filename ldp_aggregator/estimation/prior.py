@@ -1,36 +1,86 @@
-"""The class prior, pooled from every question that involves the label."""
+"""The class prior, pooled from every question that tells of the label."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import Figure, unknown
 from ldp_aggregator.estimation.frequencies import Frequencies
+from ldp_aggregator.estimation.moments import Moments
 
 
-def pool_prior(estimated: Sequence[Frequencies], k: int) -> Figure:
-    """Return the (k,) raw prior: the class totals of all questions, weighted by inverse variance.
+@dataclass(frozen=True)
+class LabelShares:
+    """What one question by itself says of P(label).
 
-    A coupled question with a = d/k values estimates P(c) by g(c) = sum over its values of F, with
-    variance about s = a mean(V) (1 - 1/k) d/(d - 1); its weight is 1/s. The label question is the
-    case a = 1. Questions without reports weigh nothing. METHODS of the project, section 5.
+    Attributes
+    ----------
+    question : int
+        Its index in the plan.
+    value, variance : (k,) arrays
+    spread : float
+        The variance to weigh it by, one for all labels.
     """
-    heard = [each for each in estimated if each.n > 0]
-    if not heard:
-        return unknown((k,))
-    weights = np.array([1.0 / _spread(each, k) for each in heard])
+
+    question: int
+    value: FloatArray
+    variance: FloatArray
+    spread: float
+
+    @classmethod
+    def of_frequencies(cls, heard: Frequencies, k: int) -> Self:
+        """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one.
+
+        With a = d/k values the variance is about s = a mean(V) (1 - 1/k) d/(d - 1).
+        """
+        d = len(heard.raw)
+        spread = (d // k) * heard.mean_variance * (1 - 1 / k) * d / (d - 1)
+        variance = np.maximum(heard.noise.against_classes(k)[1], 0.0)
+        return cls(heard.question.index, heard.raw.reshape(-1, k).sum(axis=0), variance, spread)
+
+    @classmethod
+    def of_moments(cls, heard: Moments) -> Self:
+        """Take G of a mean or square question that tells of the label."""
+        variance = heard.covariance[2, 2]
+        return cls(heard.question.index, heard.raw[2], variance, float(variance.mean()))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """P(label), pooled.
+
+    Attributes
+    ----------
+    figure : Figure
+        (k,) and unbiased.
+    weights : mapping of question index to weight
+        What each question contributed; they add up to one.
+    """
+
+    figure: Figure
+    weights: Mapping[int, float]
+
+    @property
+    def known(self) -> bool:
+        """Whether anything told of the label."""
+        return bool(self.weights)
+
+
+def pool_prior(told: Sequence[LabelShares], k: int) -> Prior:
+    """Return the prior that weighs each question by its inverse variance (METHODS, section 5)."""
+    if not told:
+        return Prior(unknown((k,)), {})
+    weights = np.array([1.0 / each.spread for each in told])
     weights /= weights.sum()
-    totals = np.stack([each.raw.reshape(-1, k).sum(axis=0) for each in heard])
-    variances = np.stack([each.noise.against_classes(k)[1] for each in heard])
-    return Figure.around(weights @ totals, np.sqrt(weights**2 @ np.maximum(variances, 0.0)))
-
-
-def _spread(estimated: Frequencies, k: int) -> float:
-    d = estimated.question.domain
-    return (d // k) * estimated.mean_variance * (1 - 1 / k) * d / (d - 1)
+    value = weights @ np.stack([each.value for each in told])
+    variance = weights**2 @ np.stack([each.variance for each in told])
+    shares = {each.question: float(weight) for each, weight in zip(told, weights, strict=True)}
+    return Prior(Figure.around(value, np.sqrt(variance)), shares)
 
 
 def label_prior(label: Frequencies) -> Figure:

@@ -1,13 +1,14 @@
-"""Two recipes from estimated frequencies to the probabilities a classifier uses.
+"""Two recipes from raw estimates to the probabilities a classifier uses.
 
 "paper" follows 001 to the letter; "default" is the project's own (METHODS, section 5). A recipe sees
-what every question said and returns the class prior and one table P(value | label) per feature.
+what every question said and returns the class prior and, per feature, a table P(value | label) or a
+normal distribution per label.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,33 +17,18 @@ from encoders.errors import LdpError
 from ldp_aggregator.estimation.consistency import FloatArray, clip_and_normalise
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies
-from ldp_aggregator.estimation.prior import label_prior, pool_prior, replace_negatives
+from ldp_aggregator.estimation.gaussians import Gaussian, paper_number, smooth_numbers
+from ldp_aggregator.estimation.hearing import Answers
+from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.prior import label_prior, replace_negatives
 
 
 class EstimationError(LdpError):
     """Totals that the chosen estimator cannot turn into probabilities."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What was heard of a survey, by question.
-
-    Attributes
-    ----------
-    k : int
-        Number of labels.
-    sizes : sequence of int
-        Number of values A_i of each feature.
-    label : Frequencies or None
-        The label question's, if the survey asks it.
-    coupled : sequence of (Frequencies or None)
-        Each feature's coupled question's, if the survey asks it.
-    """
-
-    k: int
-    sizes: Sequence[int]
-    label: Frequencies | None
-    coupled: Sequence[Frequencies | None]
+Conditional = FloatArray | Gaussian
+"""P(value | label) of one feature: a table (A_i, k), or for numbers a normal distribution per label."""
 
 
 @dataclass(frozen=True)
@@ -55,26 +41,29 @@ class Probabilities:
         (k,) unbiased prior with standard errors.
     prior : (k,) array
         The distribution for the classifier.
-    conditionals : tuple of (A_i, k) arrays
-        P(value | label), each column a distribution, for the classifier.
+    conditionals : tuple of (A_i, k) arrays and Gaussians
+        P(value | label) of each feature, for the classifier; each column of a table is a distribution.
     """
 
     raw_prior: Figure
     prior: FloatArray
-    conditionals: tuple[FloatArray, ...]
+    conditionals: tuple[Conditional, ...]
 
 
 def default_recipe(answers: Answers) -> Probabilities:
-    """Pool the prior from all reports and smooth each conditional by one standard deviation.
+    """Pool the prior from all reports, and tell classes apart no further than noise allows.
 
-    E(x, c) = max(F, 0) + sqrt(mean V); P(x | c) = E / sum over x of E. Where noise drowns the answer
-    the table is nearly uniform, so the feature cannot outvote the prior (METHODS, section 5).
+    Tables are smoothed by one standard deviation: E(x, c) = max(F, 0) + sqrt(mean V); P(x | c) = E / sum
+    over x of E. Where noise drowns the answer the table is nearly uniform, so the feature cannot outvote
+    the prior (METHODS, section 5). Numbers are shrunk, see :func:`gaussians.smooth_numbers`.
     """
-    asked = [each for each in (*answers.coupled, answers.label) if each is not None]
-    pooled = pool_prior(asked, answers.k)
-    prior = clip_and_normalise(np.nan_to_num(pooled.value))
-    coupled = zip(answers.coupled, answers.sizes, strict=True)
-    return Probabilities(pooled, prior, tuple(_smooth(each, size, answers.k) for each, size in coupled))
+    prior = clip_and_normalise(np.nan_to_num(answers.prior.figure.value))
+    gaussians = iter(smooth_numbers(answers.numbers, prior))
+    conditionals = tuple(
+        next(gaussians) if isinstance(each, Number) else _smooth(each, feature.size, answers.k)
+        for each, feature in zip(answers.heard, answers.features, strict=True)
+    )
+    return Probabilities(answers.prior.figure, prior, conditionals)
 
 
 def _smooth(estimated: Frequencies | None, size: int, k: int) -> FloatArray:
@@ -85,7 +74,7 @@ def _smooth(estimated: Frequencies | None, size: int, k: int) -> FloatArray:
 
 
 def paper_recipe(answers: Answers) -> Probabilities:
-    """Follow 001, section 3.1: the label question's prior, negative counts set to 1, plain ratios.
+    """Follow 001, section 3: the label question's prior, negative counts set to 1, plain ratios.
 
     Raises
     ------
@@ -97,10 +86,12 @@ def paper_recipe(answers: Answers) -> Probabilities:
             "the paper's estimator takes the class prior from a label question, which this survey does not "
             "ask: give [label] a weight of 1 in the survey, or use the default estimator"
         )
-    prior = _positive_counts(answers.label, answers.k)
-    coupled = zip(answers.coupled, answers.sizes, strict=True)
-    tables = tuple(_ratios(each, size, answers.k) for each, size in coupled)
-    return Probabilities(label_prior(answers.label), prior / prior.sum(), tables)
+    counts = _positive_counts(answers.label, answers.k)
+    conditionals = tuple(
+        paper_number(each, counts) if isinstance(each, Number) else _ratios(each, feature.size, answers.k)
+        for each, feature in zip(answers.heard, answers.features, strict=True)
+    )
+    return Probabilities(label_prior(answers.label), counts / counts.sum(), conditionals)
 
 
 def _ratios(estimated: Frequencies | None, size: int, k: int) -> FloatArray:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import RowError
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, Survey
-from encoders.survey.authoring import equal_width
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
 from encoders.survey.canonical import decimal_text
-from encoders.survey.features import is_missing, text_of
+from encoders.survey.decimals import equal_width
+from encoders.survey.values import is_missing, text_of
 from ldp_aggregator.population import read_epsilon
 
 
@@ -27,25 +27,28 @@ def infer_survey(
     labels: Sequence[str],
     *,
     epsilon: float | str | Decimal = 1,
-    bins: int = 8,
+    bins: int | None = 8,
     mechanism: str = "auto",
+    numeric: str = "auto",
     label_name: str = "class",
-    label_weight: int = 0,
+    label_weight: int | None = None,
 ) -> Survey:
     """Return a survey that fits the given columns.
 
-    Numbers become `bins` equal-width bins between the least and the greatest, anything else a category
-    per distinct value; where a value is missing, missing is one more category.
+    Numbers become `bins` equal-width bins between the least and the greatest, or without bins stay
+    numbers between these bounds; anything else becomes a category per distinct value. Where a value is
+    missing, missing is one more category.
 
     Parameters
     ----------
     columns : mapping from feature name to m values
     labels : sequence of str
-    epsilon, mechanism, label_name
-        Of the survey.
-    bins : int
-    label_weight : int
-        Weight of a label question beside the coupled ones, which weigh 1.
+    epsilon, mechanism, numeric, label_name
+        Of the survey: `mechanism` for what is discrete, `numeric` for numbers.
+    bins : int or None
+    label_weight : int, optional
+        Weight of a label question beside the features, which weigh 1; by default it is asked only if no
+        other question tells of the label.
     """
     return Survey(
         id="inferred",
@@ -54,26 +57,32 @@ def infer_survey(
         features=tuple(_feature(name, values, bins) for name, values in columns.items()),
         weights=(label_weight, *(1 for _ in columns)),
         frequency=mechanism,
+        numeric=numeric,
     )
 
 
-def _feature(name: str, column: Any, bins: int) -> Feature:
+def _feature(name: str, column: Any, bins: int | None) -> Feature:
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
     present = [value for value in values if not is_missing(value)]
     missing = "category" if len(present) < len(values) else "error"
     if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
-        return BinnedFeature(name, _edges([float(value) for value in present], bins), missing)
+        return _number(name, [float(value) for value in present], bins, missing)
     return CategoricalFeature(name, _texts(name, present), missing)
 
 
-def _edges(numbers: Sequence[float], bins: int) -> tuple[str, ...]:
+def _number(name: str, numbers: Sequence[float], bins: int | None, missing: str) -> Feature:
     low, high = min(numbers), max(numbers)
     if math.isfinite(low) and math.isfinite(high):
-        edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins)
-        if len({float(edge) for edge in edges}) == bins + 1:
-            return edges
+        edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
+        if len({float(edge) for edge in edges}) == (bins or 1) + 1:
+            return (
+                BinnedFeature(name, edges, missing)
+                if bins
+                else NumericFeature(name, edges[0], edges[-1], missing)
+            )
     # nothing to tell apart: one bin, which the coupled question turns into one more look at the label
-    return decimal_text(Decimal(repr(low))), decimal_text(Decimal(repr(math.nextafter(low, math.inf))))
+    above = decimal_text(Decimal(repr(math.nextafter(low, math.inf))))
+    return BinnedFeature(name, (decimal_text(Decimal(repr(low))), above), missing)
 
 
 def _texts(name: str, present: Sequence[Any]) -> tuple[str, ...]:

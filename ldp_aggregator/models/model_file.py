@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from encoders.errors import LdpError, SurveyError
-from encoders.survey import Plan
+from encoders.survey import Feature, NumericFeature, Plan
 from encoders.tables import realised_epsilon
-from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.snapshot import Snapshot
@@ -150,11 +150,35 @@ def _build(content: dict[str, Any]) -> NaiveBayes:
     prior = _distribution(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
         raise ValueError("the features are not those of the plan")
-    tables = [
-        _distribution(entry["smoothed"], (feature.size, k), feature.name)
+    conditionals = [
+        _conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     ]
-    return NaiveBayes.from_probabilities(plan, prior, tables, estimates)
+    return NaiveBayes.from_probabilities(plan, prior, conditionals, estimates)
+
+
+def _conditional(smoothed: Any, feature: Feature, k: int) -> Conditional:
+    """Read what the classifier needs of one feature."""
+    if not isinstance(feature, NumericFeature):
+        return _distribution(smoothed, (feature.size, k), feature.name)
+    mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))
+    if mean.shape != (k,) or variance.shape != (k,) or not np.isfinite(mean).all():
+        raise ValueError(f"the means or variances of {feature.name} are none")
+    if not (np.isfinite(variance) & (variance > 0)).all():
+        raise ValueError(f"the variances of {feature.name} are not above zero")
+    if (smoothed["missing"] is None) != (feature.missing == "error"):
+        raise ValueError(f"{feature.name} has shares of missing values where it should not, or the reverse")
+    return Gaussian(mean, variance, _shares(smoothed["missing"], k, feature.name))
+
+
+def _shares(nested: object, k: int, name: str) -> FloatArray | None:
+    """Read P(missing | label): above zero and below one, or every row would veto a label."""
+    if nested is None:
+        return None
+    array = np.asarray(nested, dtype=np.float64)
+    if array.shape != (k,) or not ((array > 0) & (array < 1)).all():
+        raise ValueError(f"the shares of missing values of {name} are none")
+    return array
 
 
 def _distribution(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:

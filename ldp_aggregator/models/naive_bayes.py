@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.models.inference import infer_survey
 from ldp_aggregator.models.rows import (
     Columns,
@@ -47,14 +47,19 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     epsilon : float, default=1.0
         Privacy budget of each user's one report.
     survey : Survey, optional
-        What to ask. `epsilon`, `bins` and `mechanism` then come from the survey. Without one it is
-        inferred from the rows given to `fit`: categories as they occur, numbers in equal-width bins
-        between the least and the greatest. Those categories and bounds are public in a real survey;
-        taking them from private rows, as inference does, is fine for an experiment only.
-    bins : int, default=8
-        Number of bins of each inferred numeric feature.
+        What to ask. `epsilon`, `bins`, `mechanism` and `numeric` then come from the survey. Without one
+        it is inferred from the rows given to `fit`: categories as they occur, numbers between the least
+        and the greatest. Those categories and bounds are public in a real survey; taking them from
+        private rows, as inference does, is fine for an experiment only.
+    bins : int or None, default=8
+        What becomes of an inferred number: a category, out of so many equal-width bins, or with None a
+        number as it is, whose mean and variance per label make a normal distribution.
     mechanism : str, default="auto"
-        A frequency oracle, or "auto" for the least variance per question.
+        How categories and bins are asked: a frequency oracle, or "auto" for the least variance per
+        question.
+    numeric : str, default="auto"
+        How numbers are asked if `bins` is None: one of "sign", "sign-vector", "piecewise", "onebit",
+        "sampled-laplace", "laplace", or "auto" for the least variance per question.
     estimator : {"default", "paper"}, default="default"
         See :func:`ldp_aggregator.estimation.estimate_snapshot`.
     random_state : int, RandomState or None
@@ -65,6 +70,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     classes_ : (k,) array
         The labels, sorted.
     n_features_in_ : int
+        Number of entries of a row: with a projection its inputs, not the features made of them.
     feature_names_in_ : (n,) array of str
         Where names are known.
     plan_ : Plan
@@ -78,8 +84,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         epsilon: float = 1.0,
         *,
         survey: Survey | None = None,
-        bins: int = 8,
+        bins: int | None = 8,
         mechanism: str = "auto",
+        numeric: str = "auto",
         estimator: str = "default",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -87,12 +94,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self.survey = survey
         self.bins = bins
         self.mechanism = mechanism
+        self.numeric = numeric
         self.estimator = estimator
         self.random_state = random_state
 
     @classmethod
     def from_probabilities(
-        cls, plan: Plan, prior: FloatArray, conditionals: Sequence[FloatArray], estimates: dict[str, Any]
+        cls, plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional], estimates: dict[str, Any]
     ) -> Self:
         """Return a fitted classifier from what a model file holds.
 
@@ -100,13 +108,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         ----------
         plan : Plan
         prior : (k,) array
-        conditionals : sequence of (A_i, k) arrays
+        conditionals : sequence of (A_i, k) arrays and Gaussians
             P(value | label), one per feature of the plan.
         estimates : dict
             Kept as `estimates_`.
         """
         model = cls(epsilon=float(plan.epsilon), estimator=estimates["estimator"])
-        names = [feature.name for feature in plan.features]
+        names = [entry.name for entry in plan.entries]
         model.n_features_in_ = len(names)
         model.feature_names_in_ = np.array(names, dtype=object)
         model._by_name = True
@@ -115,13 +123,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return model
 
     def _install(
-        self, plan: Plan, prior: FloatArray, conditionals: Sequence[FloatArray], labels: NDArray[Any]
+        self, plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional], labels: NDArray[Any]
     ) -> None:
         # scikit-learn's scorers take the columns of predict_proba to follow sorted labels
         order = np.argsort(labels)
         self.plan_ = plan
         self.classes_ = labels[order]
-        self._tables = Tables.of(prior[order], [table[:, order] for table in conditionals])
+        self._tables = Tables.of(prior[order], [_reordered(each, order) for each in conditionals])
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -157,18 +165,19 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def _infer(self, columns: Columns, labels: NDArray[Any]) -> Survey:
         # 001's estimator needs the label question, asked as often as each of the others
-        weight = 1 if self.estimator == "paper" else 0
+        weight = 1 if self.estimator == "paper" else None
         return infer_survey(
             columns,
             [str(label) for label in labels],
             epsilon=self.epsilon,
             bins=self.bins,
             mechanism=self.mechanism,
+            numeric=self.numeric,
             label_weight=weight,
         )
 
     def _training_columns(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
-        known = [feature.name for feature in self.survey.features] if self.survey else None
+        known = [entry.name for entry in self.survey.entries] if self.survey else None
         self._by_name = is_dicts(X) or (known is not None and is_named(X))
         if self._by_name:
             names = known or list(X[0])
@@ -185,7 +194,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     def _encode(self, X: Any) -> IntArray:
         """Code rows with the survey code that runs on the devices."""
         check_is_fitted(self)
-        names = [feature.name for feature in self.plan_.features]
+        names = [entry.name for entry in self.plan_.entries]
         if is_dicts(X) or (self._by_name and is_named(X)):
             return encode_table(self.plan_, columns_by_name(X, names))
         if self._by_name:
@@ -224,3 +233,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         # scikit-learn's checks train on a few hundred rows, which a small epsilon drowns in noise
         tags.classifier_tags.poor_score = self.epsilon < 4
         return tags
+
+
+def _reordered(conditional: Conditional, order: NDArray[np.intp]) -> Conditional:
+    """Put the labels of one feature's probabilities in another order."""
+    if isinstance(conditional, Gaussian):
+        missing = None if conditional.missing is None else conditional.missing[order]
+        return Gaussian(conditional.mean[order], conditional.variance[order], missing)
+    return conditional[:, order]

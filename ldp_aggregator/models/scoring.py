@@ -1,4 +1,4 @@
-"""Naive Bayes over coded rows: one gather and one addition per feature, in log space."""
+"""Naive Bayes over coded rows in log space: per feature a look-up in a table, or a normal density."""
 
 from __future__ import annotations
 
@@ -8,30 +8,91 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.survey.numbers import GRID
+from ldp_aggregator.estimation import Conditional, Gaussian
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class TableColumn:
+    """A discrete feature.
+
+    Attributes
+    ----------
+    logs : (A, k) array
+        log P(value | label).
+    """
+
+    logs: FloatArray
+
+    def add_to(self, scores: FloatArray, codes: IntArray) -> None:
+        """Add log P(value | label) to the scores (m, k) of rows with the given codes (m,)."""
+        scores += self.logs.take(codes, axis=0)
+
+
+@dataclass(frozen=True)
+class GaussianColumn:
+    """A numeric feature: the code u stands for x = (u - GRID) / GRID, and 2 GRID + 1 for missing.
+
+    Attributes
+    ----------
+    mean, precision : (k,) arrays
+        Of x; the precision is one over the variance.
+    height : (k,) array
+        log P(present | label) - log(2 pi variance)/2: the log-density at the mean.
+    missing : (k,) array or None
+        log P(missing | label); None if it cannot be missing.
+    """
+
+    mean: FloatArray
+    precision: FloatArray
+    height: FloatArray
+    missing: FloatArray | None
+
+    @classmethod
+    def of(cls, gaussian: Gaussian) -> GaussianColumn:
+        """Prepare a normal distribution per label."""
+        height = -0.5 * np.log(2 * np.pi * gaussian.variance)
+        if gaussian.missing is None:
+            return cls(gaussian.mean, 1 / gaussian.variance, height, None)
+        return cls(
+            gaussian.mean,
+            1 / gaussian.variance,
+            height + np.log1p(-gaussian.missing),
+            np.log(gaussian.missing),
+        )
+
+    def add_to(self, scores: FloatArray, codes: IntArray) -> None:
+        """Add the log-density of x, or log P(missing | label), to the scores (m, k) of m rows."""
+        off = ((codes - GRID) / GRID)[:, None] - self.mean
+        found = self.height - 0.5 * self.precision * off**2
+        if self.missing is not None:
+            found[codes > 2 * GRID] = self.missing
+        scores += found
+
+
+@dataclass(frozen=True)
 class Tables:
-    """Logarithms of the probabilities a classifier needs.
+    """Logarithms of the probabilities and densities a classifier needs.
 
     Attributes
     ----------
     prior : (k,) array
         log P(label).
-    conditionals : sequence of (A_i, k) arrays
-        log P(value | label) of each feature.
+    columns : tuple of (TableColumn or GaussianColumn)
+        One per feature.
     """
 
     prior: FloatArray
-    conditionals: tuple[FloatArray, ...]
+    columns: tuple[TableColumn | GaussianColumn, ...]
 
     @classmethod
-    def of(cls, prior: FloatArray, conditionals: Sequence[FloatArray]) -> Tables:
+    def of(cls, prior: FloatArray, conditionals: Sequence[Conditional]) -> Tables:
         """Take logarithms; a probability of zero becomes -inf and vetoes its label."""
         with np.errstate(divide="ignore"):
-            return cls(np.log(prior), tuple(np.log(table) for table in conditionals))
+            return cls(np.log(prior), tuple(_column(each) for each in conditionals))
 
     def scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return log P(label) + sum over i of log P(value_i | label) (001, section 2.1).
@@ -49,9 +110,15 @@ class Tables:
             Equal to log P(label | row) up to a constant of the row.
         """
         scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
-        for column, table in zip(codes.T, self.conditionals, strict=True):
-            scores += table.take(column if rows is None else column[rows], axis=0)
+        for codes_of_one, column in zip(codes.T, self.columns, strict=True):
+            column.add_to(scores, codes_of_one if rows is None else codes_of_one[rows])
         return scores
+
+
+def _column(conditional: Conditional) -> TableColumn | GaussianColumn:
+    if isinstance(conditional, Gaussian):
+        return GaussianColumn.of(conditional)
+    return TableColumn(np.log(conditional))
 
 
 def normalise_logs(scores: FloatArray) -> FloatArray:

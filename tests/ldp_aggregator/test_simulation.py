@@ -1,15 +1,17 @@
 """A simulation measures the real protocol, the same way twice, beside honest yardsticks."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.errors import RowError, SurveyError
+from encoders.errors import LdpError, RowError, SurveyError
 from encoders.survey import read_survey
 from ldp_aggregator import simulate
-from ldp_aggregator.simulation import SimulationError, variant
+from ldp_aggregator.simulation import SimulationError
+from ldp_aggregator.variants import Variant, asked_so
 
 SURVEY = """
 [survey]
@@ -71,7 +73,9 @@ def test_the_result_has_the_documented_shape(survey, people):
         (2.0, "auto"),
         (2.0, "OUE"),
     ]
-    assert set(said["rows"][0]) == {"epsilon", "mechanism", "estimator", "accuracy", "stderr", "repeats"}
+    ways = {"epsilon", "mechanism", "numeric", "projection", "estimator", "repeats"}
+    assert set(said["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
+    assert {(row["numeric"], row["projection"]) for row in said["rows"]} == {("survey", "none")}
     assert {(row["estimator"], row["repeats"]) for row in said["rows"]} == {("default", 3)}
 
 
@@ -117,11 +121,11 @@ def test_a_missing_column_and_a_bad_row_are_named(survey, people):
 
 
 def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
-    paper = variant(survey, 2, "THE", "paper")
+    paper = asked_so(survey, Variant(Decimal(2), "THE"), None, paper=True)
     assert paper.weights == (1, 1, 1, 1)
     assert paper.frequency == "THE(0.25)"
-    assert variant(survey, 2, "THE", "default").frequency == "THE"
-    assert variant(survey, 2, "OUE", "default").weights == survey.weights == (0, 1, 1, 2)
+    ours = asked_so(survey, Variant(Decimal(2), "THE"), None, paper=False)
+    assert (ours.frequency, ours.weights) == ("THE", (None, 1, 1, 2))
     assert paper.compile().questions[0].kind == "label"
 
 
@@ -148,3 +152,80 @@ def test_progress_is_told_after_every_repeat(survey, people):
     steps = []
     simulate(survey, people.head(50), epsilons=[1, 2], repeats=3, progress=steps.append)
     assert steps == [1] * 6
+
+
+# -- numbers, other ways ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def line():
+    """Two numbers whose difference tells the classes apart, and either alone hardly does."""
+    rng = np.random.default_rng(5)
+    kind, shared = rng.integers(0, 2, 900), rng.normal(0, 1, 900)
+    left = shared + 0.2 * rng.standard_normal(900)
+    right = shared + 0.6 * (kind - 0.5) + 0.2 * rng.standard_normal(900)
+    return pd.DataFrame({"left": left, "right": right, "class": np.array(["a", "b"])[kind]})
+
+
+NUMBERS = """
+[survey]
+id = "numbers"
+epsilon = 1
+[label]
+name = "class"
+values = ["a", "b"]
+[features.left]
+range = [-4, 4]
+[features.right]
+range = [-4, 4]
+"""
+
+
+def test_a_projection_finds_what_no_single_number_tells(line):
+    survey, ways = read_survey(NUMBERS), {"numeric": ["auto"], "projections": ["none", "pca:1", "dca:1"]}
+    raw, pca, dca = simulate(survey, line, epsilons=[8], repeats=4, **ways).rows
+    assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
+    assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
+
+
+def test_every_way_to_ask_for_numbers_is_simulated(line):
+    numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
+    survey = read_survey(NUMBERS)
+    rows = simulate(survey, line, epsilons=[4], numeric=numeric, estimator="paper", repeats=2).rows
+    assert [row.numeric for row in rows] == numeric
+    assert all(0 <= row.accuracy <= 1 and row.repeats == 2 for row in rows)
+
+
+def test_public_rows_fit_the_projection_and_do_not_report(line):
+    survey = read_survey(NUMBERS)
+    private, public = (
+        simulate(survey, line, epsilons=[8], projections=["dca:1"], public_share=share, repeats=3).rows[0]
+        for share in (0, 0.2)
+    )
+    assert private != public
+    assert public.accuracy > 0.75
+    with pytest.raises(SimulationError, match="public share"):
+        simulate(survey, line, projections=["dca:1"], public_share=1)
+
+
+def test_components_are_asked_in_as_many_bins_as_the_numbers_were(line):
+    binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
+    written, six, numbers = (
+        simulate(binned, line, epsilons=[8], projections=["dca:1"], numeric=[how], repeats=2).rows[0].accuracy
+        for how in ("survey", "bins:6", "auto")
+    )
+    assert written == six != numbers
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"numeric": ["bins:1"]}, "bins:N"),
+        ({"numeric": ["guess"]}, 'choose one of "auto", laplace'),
+        ({"projections": ["lda:1"]}, "choose none, or a method"),
+        ({"projections": ["dca:3"]}, "2 inputs make 1 to 2 components, not 3"),
+    ],
+)
+def test_a_way_to_ask_that_does_not_exist_is_named(line, options, words):
+    with pytest.raises(LdpError, match=words):
+        simulate(read_survey(NUMBERS), line, **options)

@@ -185,11 +185,11 @@ def test_check_names_every_mistake_by_line_and_field(files):
     [
         ("bins = 3", "bins 3", "survey.toml: line 11: not valid TOML"),
         ("[features.hours]", "[features.tea]", "survey.toml: line 9: two entries have one name"),
-        ("bins = 3", "bin = 3", "survey.toml: line 9: features.hours.bins: needs a whole number"),
+        ("bins = 3", "bin = 3", "survey.toml: line 11: features.hours.bin: is not an entry"),
         (
             '"mint"]',
             '"mint"]\n[mechanism]\nfrequency = "SHE"\n[features.big]\nvalues = ' + str([*range(2000)]),
-            "survey.toml: line 11: big: 4000 values make SHE reports longer",
+            "survey.toml: line 11: big: 4000 counters make SHE reports longer",
         ),
     ],
 )

@@ -1,5 +1,7 @@
 """ldp-train on the command line."""
 
+import re
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -9,6 +11,7 @@ from encoders.report import Report, pack
 from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
+from ldp_aggregator.population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 
 SURVEY = """
@@ -108,3 +111,34 @@ def test_mistakes_are_explained(run, survey, tmp_path):
         assert result.exit_code != 0
         assert why in result.stderr
         assert not (tmp_path / "model.json").exists()
+
+
+NUMBERS = """
+[survey]
+id = "sleep"
+epsilon = 2.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.hours]
+range = [0, 12]
+[features.tea]
+values = ["black", "green"]
+[mechanism]
+numeric = "sign"
+"""
+
+
+def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
+    plan = read_survey(NUMBERS).compile()
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 2, 5000)
+    hours = plan.features[0].codes(rng.normal(np.where(labels, 8.0, 5.0), 1.5))
+    snapshot = collect(plan, np.column_stack([hours, labels]), labels, FastStream(2))
+    (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
+    result = run(tmp_path / "snapshot.json")
+    assert result.exit_code == 0, result.stderr
+    assert "sleep: 5000 reports, epsilon 2" in result.stdout
+    mean, square, _ = (snapshot.totals[question.key].n for question in plan.questions)
+    assert re.search(rf"^  hours +{mean} \+ {square} reports  sign \+ sign$", result.stdout, re.MULTILINE)
+    assert list(load_model(tmp_path / "model.json").predict([{"tea": "green", "hours": 9}])) == ["no"]

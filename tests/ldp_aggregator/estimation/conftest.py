@@ -1,4 +1,4 @@
-"""A survey of two features and three labels, a population with known frequencies, many collections of it."""
+"""Two surveys of three labels, populations whose truth is known, and many collections of them."""
 
 from dataclasses import dataclass
 
@@ -62,3 +62,83 @@ def make_world(mechanism):
     plan = read_survey(SURVEY.format(mechanism=mechanism)).compile()
     prior = JOINT.sum(axis=0)
     return World(plan, JOINT, prior, np.stack([GIVEN_LABEL, 1 - GIVEN_LABEL]) * prior)
+
+
+NUMBERS = """
+[survey]
+id = "number-tests"
+epsilon = {epsilon}
+[label]
+name = "label"
+values = ["a", "b", "rare"]
+[features.income]
+range = [0, 200]
+missing = "category"
+[features.two]
+values = ["x", "y"]
+[features.degrees]
+range = [-30, 50]
+[mechanism]
+numeric = "{mechanism}"
+"""
+# values that occur, and how often in each label; the last row of the income is missing
+INCOMES = np.array([20.0, 50.0, 90.0, 160.0, np.nan])
+INCOME = np.array([[0.4, 0.0, 0.3], [0.3, 0.1, 0.0], [0.2, 0.4, 0.0], [0.0, 0.3, 0.6], [0.1, 0.2, 0.1]])
+DEGREES = np.array([-30.0, -5.0, 5.0, 20.0])
+DEGREE = np.array([[0.1, 0.0, 0.0], [0.6, 0.3, 0.0], [0.3, 0.3, 1.0], [0.0, 0.4, 0.0]])
+PRIOR = np.array([0.5, 0.4, 0.1])
+
+
+@dataclass(frozen=True)
+class NumberWorld:
+    """The same for numbers: arrays of the truth have one entry per label."""
+
+    plan: object
+
+    def codes(self, users, seed):
+        """Draw coded rows and labels."""
+        rng = np.random.default_rng([seed, 3])
+        label = rng.choice(3, size=users, p=PRIOR)
+        rows = {"income": draw(rng, INCOMES, INCOME, label), "degrees": draw(rng, DEGREES, DEGREE, label)}
+        two = (rng.random(users) >= GIVEN_LABEL[label]).astype(np.int64)
+        income, _, degrees = self.plan.features
+        codes = [income.codes(rows["income"]), two, degrees.codes(rows["degrees"])]
+        return np.column_stack(codes), label
+
+    def snapshot(self, users, seed):
+        """Draw users at random and let each send one report."""
+        codes, label = self.codes(users, seed)
+        return collect(self.plan, codes, label, FastStream([seed, 4]))
+
+    @property
+    def means(self):
+        return moment(INCOMES[:-1], INCOME[:-1], 1), moment(DEGREES, DEGREE, 1)
+
+    @property
+    def squares(self):
+        return moment(INCOMES[:-1], INCOME[:-1], 2), moment(DEGREES, DEGREE, 2)
+
+    @property
+    def variances(self):
+        return tuple(square - mean**2 for mean, square in zip(self.means, self.squares, strict=True))
+
+    @property
+    def missing(self):
+        return INCOME[-1]
+
+    @property
+    def prior(self):
+        return PRIOR
+
+
+def draw(rng, values, shares, label):
+    reached = np.cumsum(shares, axis=0)[:, label]
+    return values[np.minimum((rng.random(len(label)) >= reached).sum(axis=0), len(values) - 1)]
+
+
+def moment(values, shares, power):
+    return values**power @ shares / shares.sum(axis=0)
+
+
+def number_world(mechanism="auto", epsilon=2):
+    return NumberWorld(read_survey(NUMBERS.format(mechanism=mechanism, epsilon=epsilon)).compile())

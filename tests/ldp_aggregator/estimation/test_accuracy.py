@@ -1,18 +1,11 @@
-"""Estimates are unbiased, their standard errors are what they claim, and 95% intervals hold the truth.
-
-Every test looks at many figures; with fixed seeds it always gives the same answer, and over seeds it
-would raise a false alarm less than once in 10^7: each figure's bound is taken at ALARM / figures.
-"""
-
-import math
+"""Frequencies are unbiased, their standard errors are what they claim, and 95% intervals hold the truth."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from ldp_aggregator.estimation import estimate_snapshot
+from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
 
-ALARM = 1e-7
 COLLECTIONS = 500
 USERS = 3000
 
@@ -53,29 +46,3 @@ def test_a_ratio_has_the_delta_methods_error(de_world):
     frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in figures]
     assert_unbiased(frequent, (de_world.two / de_world.prior)[:, :2], slack=0.002)
     assert_honest_errors(frequent, slack=0.05)
-
-
-def assert_unbiased(figures, truth, slack=0.0):
-    values = np.stack([each.value for each in figures])
-    error = values.std(axis=0, ddof=1) / math.sqrt(len(figures))
-    bound = stats.t.isf(ALARM / 2 / truth.size, len(figures) - 1)
-    assert (np.abs(values.mean(axis=0) - truth) <= bound * error + slack).all()
-
-
-def assert_honest_errors(figures, slack=0.02):
-    values = np.stack([each.value for each in figures])
-    claimed = np.sqrt(np.mean([each.stderr**2 for each in figures], axis=0))
-    ratio = values.std(axis=0, ddof=1) / claimed
-    free = len(figures) - 1
-    low, high = (math.sqrt(stats.chi2.ppf(q, free) / free) for q in tails(ratio.size))
-    assert low - slack <= ratio.min() <= ratio.max() <= high + slack
-
-
-def assert_covered(figures, truth, slack=0.015):
-    held = np.mean([(each.low <= truth) & (truth <= each.high) for each in figures], axis=0)
-    low = stats.binom.ppf(tails(truth.size)[0], len(figures), 0.95) / len(figures)
-    assert (held >= low - slack).all()
-
-
-def tails(figures):
-    return ALARM / 2 / figures, 1 - ALARM / 2 / figures

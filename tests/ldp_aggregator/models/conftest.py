@@ -1,4 +1,4 @@
-"""A trained model of two features, one of them numeric with missing values."""
+"""Two trained models: of categories and a binned number, and of a category and numbers as they are."""
 
 import numpy as np
 import pytest
@@ -45,4 +45,47 @@ def estimates(snapshot):
 def model_path(tmp_path, snapshot, estimates):
     path = tmp_path / "model.json"
     save_model(path, snapshot, estimates)
+    return path
+
+
+NUMBERS = """
+[survey]
+id = "number-model-tests"
+epsilon = 8.0
+[label]
+name = "asleep"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+missing = "category"
+[features.age]
+range = [0, 100]
+"""
+
+
+@pytest.fixture(scope="session")
+def number_snapshot():
+    """Return 40,000 reports: green tea, few hours and old age go with "no"."""
+    rng = np.random.default_rng(7)
+    labels = (rng.random(40_000) < 0.4).astype(np.int64)
+    tea = (rng.random(40_000) < np.where(labels, 0.8, 0.3)).astype(np.int64)
+    hours = rng.normal(np.where(labels, 4, 8), 1.5)
+    hours[rng.random(40_000) < np.where(labels, 0.3, 0.1)] = np.nan
+    age = rng.normal(np.where(labels, 60, 40), 10)
+    plan = read_survey(NUMBERS).compile()
+    codes = [tea, plan.features[1].codes(hours), plan.features[2].codes(age)]
+    return collect(plan, np.column_stack(codes), labels, FastStream(8))
+
+
+@pytest.fixture(scope="session")
+def number_estimates(number_snapshot):
+    return estimate_snapshot(number_snapshot)
+
+
+@pytest.fixture
+def number_model_path(tmp_path, number_snapshot, number_estimates):
+    path = tmp_path / "numbers.json"
+    save_model(path, number_snapshot, number_estimates)
     return path

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ldp_aggregator import ModelError, load_model
 from ldp_aggregator.models.model_file import dump_model, parse_model, save_model
@@ -126,10 +127,97 @@ EDITS = [
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_a_forged_checksum_does_not_hide_nonsense(model_path, edit):
-    content = json.loads(model_path.read_bytes())
+    with pytest.raises(ModelError, match="does not fit together"):
+        parse_model(forge(model_path, edit))
+
+
+def forge(path, edit):
+    """Return the bytes of an edited model file, its checksum made to fit."""
+    content = json.loads(path.read_bytes())
     del content["checksum"]
     edit(content)
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     content["checksum"] = hashlib.sha256(canonical).hexdigest()
+    return json.dumps(content).encode()
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def test_numbers_come_back_as_they_were_trained(number_model_path, number_estimates):
+    model = load_model(number_model_path)
+    assert model.estimates_ == number_estimates.as_dict()
+    tea, hours, age = (feature.smoothed for feature in number_estimates.features)
+    rows = [{"tea": "green", "hours": 3, "age": 70}, {"tea": "green", "hours": None, "age": 70}]
+    joint = number_estimates.prior * tea[1] * density(age, 0.4)
+    joints = joint * np.stack([(1 - hours.missing) * density(hours, -0.5), hours.missing])
+    expected = joints[:, ::-1] / joints.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(rows), expected, rtol=1e-5)
+
+
+def density(smoothed, x):
+    return stats.norm.pdf(x, smoothed.mean, np.sqrt(smoothed.variance))
+
+
+def smoothed_hours(content):
+    return content["estimates"]["features"][1]["smoothed"]
+
+
+def forget_a_mean(content):
+    smoothed_hours(content)["mean"] = [0.1]
+
+
+def unknown_mean(content):
+    smoothed_hours(content)["mean"] = [0.1, None]
+
+
+def a_variance_of_zero(content):
+    smoothed_hours(content)["variance"] = [0.1, 0.0]
+
+
+def a_negative_variance(content):
+    smoothed_hours(content)["variance"][0] *= -1
+
+
+def lose_the_variance(content):
+    del smoothed_hours(content)["variance"]
+
+
+def never_missing(content):
+    smoothed_hours(content)["missing"] = None
+
+
+def always_missing(content):
+    smoothed_hours(content)["missing"] = [1.0, 0.5]
+
+
+def missing_where_it_cannot_be(content):
+    content["estimates"]["features"][2]["smoothed"]["missing"] = [0.1, 0.1]
+
+
+def a_table_for_a_number(content):
+    content["estimates"]["features"][1]["smoothed"] = [[0.5, 0.5], [0.5, 0.5]]
+
+
+def a_number_for_a_table(content):
+    content["estimates"]["features"][0]["smoothed"] = smoothed_hours(content)
+
+
+NUMBER_EDITS = [
+    forget_a_mean,
+    unknown_mean,
+    a_variance_of_zero,
+    a_negative_variance,
+    lose_the_variance,
+    never_missing,
+    always_missing,
+    missing_where_it_cannot_be,
+    a_table_for_a_number,
+    a_number_for_a_table,
+]
+
+
+@pytest.mark.parametrize("edit", NUMBER_EDITS, ids=lambda edit: edit.__name__)
+def test_impossible_numbers_are_refused(number_model_path, edit):
     with pytest.raises(ModelError, match="does not fit together"):
-        parse_model(json.dumps(content).encode())
+        parse_model(forge(number_model_path, edit))

@@ -6,9 +6,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from encoders.errors import RowError, SurveyError
+from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import read_survey
 from ldp_aggregator import NaiveBayes, load_model
 
@@ -24,7 +26,14 @@ def model(model_path):
     return load_model(model_path)
 
 
-@parametrize_with_checks([NaiveBayes(random_state=1), NaiveBayes(epsilon=16, random_state=1)])
+@parametrize_with_checks(
+    [
+        NaiveBayes(random_state=1),
+        NaiveBayes(epsilon=16, random_state=1),
+        NaiveBayes(bins=None, random_state=1),
+        NaiveBayes(epsilon=16, bins=None, random_state=1),
+    ]
+)
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
@@ -154,3 +163,75 @@ def test_equal_seeds_give_equal_models():
     rows, labels = people()
     one, other = (NaiveBayes(random_state=3).fit(rows, labels).predict_proba(rows) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+# -- numbers as they are ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
+def test_without_bins_numbers_stay_numbers(numeric):
+    rows, labels = people(20_000)
+    model = NaiveBayes(epsilon=4, bins=None, numeric=numeric, random_state=1).fit(rows, labels)
+    assert [feature.kind for feature in model.plan_.features] == ["categorical", "numeric"]
+    assert model.score(rows, labels) > 0.9
+    asked = {question.mechanism.name for question in model.plan_.questions if question.moment}
+    assert numeric == "auto" or asked == {numeric}
+
+
+def test_numbers_with_missing_values_and_with_one_value():
+    rows, labels = people()
+    rows.loc[::5, "hours"] = np.nan
+    rows["same"] = 7
+    model = NaiveBayes(epsilon=8, bins=None, random_state=1).fit(rows, labels)
+    assert [feature.kind for feature in model.plan_.features] == ["categorical", "numeric", "binned"]
+    assert model.score(rows, labels) > 0.8
+
+
+def test_with_much_to_spend_it_is_gaussian_naive_bayes():
+    rng = np.random.default_rng(2)
+    label = rng.integers(0, 3, 200_000)
+    X = rng.normal(np.array([[0, 0], [1, 2], [2, -1]])[label], [0.8, 1.2])
+    model = NaiveBayes(epsilon=16, bins=None, random_state=1).fit(X, label)
+    peer = GaussianNB().fit(X, label)
+    assert np.mean(model.predict(X[:5000]) == peer.predict(X[:5000])) > 0.98
+    np.testing.assert_allclose(model.predict_proba(X[:5000]), peer.predict_proba(X[:5000]), atol=0.05)
+
+
+def test_the_papers_numbers_need_the_label_question():
+    rows, labels = people(50_000)
+    model = NaiveBayes(epsilon=8, bins=None, estimator="paper", random_state=1).fit(rows, labels)
+    assert [question.kind for question in model.plan_.questions] == ["label", "coupled", "mean", "square"]
+    assert model.score(rows, labels) > 0.9
+
+
+PROJECTED = """
+[survey]
+id = "projected"
+epsilon = 8.0
+[label]
+name = "state"
+values = ["tired", "fresh"]
+[projection.inputs.hours]
+range = [0, 12]
+missing = "category"
+[projection.inputs.age]
+range = [0, 100]
+[features.tea]
+values = ["black", "green"]
+[features.mixture]
+weights = [1, 0.25]
+range = [-1.25, 1.25]
+missing = "category"
+"""
+
+
+def test_with_a_projection_rows_hold_its_inputs():
+    rows, labels = people(20_000)
+    rows["age"] = 40.0
+    rows.loc[::9, "hours"] = np.nan
+    model = NaiveBayes(survey=read_survey(PROJECTED), random_state=1).fit(rows, labels)
+    assert list(model.feature_names_in_) == ["hours", "age", "tea"]
+    assert model.n_features_in_ == 3
+    assert model.score(rows, labels) > 0.85
+    with pytest.raises(RowError, match=r"^age: there is no such column"):
+        model.predict(rows[["hours", "tea"]])

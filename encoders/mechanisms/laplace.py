@@ -1,0 +1,241 @@
+"""Laplace noise on every slot of the vector that hides the class: for all numbers at once, or for one."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, product
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import Number, Tables, check_keys, read_weights
+from encoders.mechanisms.numeric import (
+    GRID,
+    GRID_BITS,
+    ROUNDING,
+    Form,
+    NumericMechanism,
+    by_slot,
+    independent_slots,
+    slot_and_number,
+    slots_and_numbers,
+)
+from encoders.randomness import RandomSource
+from encoders.tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from encoders.mechanisms.numeric import Floats
+
+_FINEST, _ENOUGH = 64, 8
+"""Steps of the grid per unit: the fewest that make the noise's scale 8 steps, where rounding to the
+grid adds less than .2% to the noise, but at most 64."""
+_LEAST = Decimal(1) / 8
+"""Scale of the noise at least. The tables' tail ends 22 scales away: the less of that is left beyond the
+2 units from one end to the other, the more clamping bends the mean, by up to 2e-4 at this scale."""
+MAX_NUMBERS = 100
+"""Numbers asked for at once; the exact ratio, in the plan, grows by up to 39 digits with each."""
+_MAX_WORK = 1 << 15
+"""Steps times weights at most, a third more than any scale needs: what a foreign plan may cost to prove."""
+
+
+class Laplace(NumericMechanism):
+    """All n numbers of a row at once, each slot with noise of scale 2n/eps (001, approach 1).
+
+    Two rows differ by at most 2 per number in L1: from x to -x in one slot, or from x to 0 in one slot
+    and from 0 to x' in another. The noise is discrete Laplace on a grid of `steps` per unit; a number
+    is first rounded to the grid, up or down at random, so that its mean stays. Outputs are clamped to
+    what every input can reach.
+
+    The payload is one little-endian signed 16-bit integer per slot: number by number, its k classes,
+    then k slots more if it may be missing. Randomness: a 64-bit draw per number to round, then one per
+    slot.
+    """
+
+    name: ClassVar[str] = "laplace"
+    several: ClassVar[bool] = True
+
+    def __init__(self, form: Form, tables: Tables) -> None:
+        super().__init__(form, tables)
+        check_keys(tables, {"steps", "weights"}, self.name)
+        if not 1 <= len(form.missing) <= MAX_NUMBERS:
+            raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
+        self._grid = self._integer("steps", 1, _FINEST)
+        weights = read_weights(tables["weights"], f"{self.name} table 'weights'")
+        self._size = len(weights) - 1 - self._grid
+        if self._grid.bit_count() != 1 or not 0 < self._size < 1 << 15:
+            raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")
+        if self._grid * len(weights) > _MAX_WORK:
+            raise SurveyError(f"{self.name} tables of this scale need fewer steps")
+        self._weights, self._ends = weights, laplace_cumulative(weights)
+        self._bits = GRID_BITS - self._grid.bit_length()
+        self._starts = [0, *accumulate(form.labels * (1 + absent) for absent in form.missing)][:-1]
+        self.cells = form.slots
+        self.payload_bytes, self.random_bytes = 2 * form.slots, 8 * (len(form.missing) + form.slots)
+        self._draws = struct.Struct(f"<{len(form.missing) + form.slots}Q")
+        self._vector = struct.Struct(f"<{form.slots}h")
+        self.ratio = self._worst_ratio() ** len(form.missing)
+
+    @classmethod
+    def design(cls, form: Form, epsilon: Decimal) -> Self:
+        """Tabulate discrete Laplace noise of scale 2n/epsilon."""
+        scale, steps = 2 * len(form.missing) / epsilon, 1
+        if scale < _LEAST:
+            raise SurveyError(f"{cls.name} has tables up to epsilon = 16 for each number; use piecewise")
+        while steps < _FINEST and scale * steps < _ENOUGH:
+            steps *= 2
+        weights = laplace_weights(scale * steps)
+        return cls(form, {"steps": str(steps), "weights": [str(weight) for weight in weights]})
+
+    # -- the device ------------------------------------------------------------------------
+
+    def perturb(self, value: Any, rng: RandomSource) -> bytes:
+        """Randomise the numbers and their class; every slot is treated alike."""
+        draws = self._draws.unpack(rng.take(self.random_bytes))
+        numbers = len(self.form.missing)
+        vector = [0] * self.form.slots
+        for each, start, draw in zip(self._listed(value), self._starts, draws, strict=False):
+            slot, code = slot_and_number(each, self.form.labels)
+            up = draw >> 64 - self._bits < code & (1 << self._bits) - 1
+            vector[start + slot] = (code >> self._bits) + up - self._grid
+        far, size = len(self._weights) - 1, self._size
+        noise = [bisect_right(self._ends, draw) - far for draw in draws[numbers:]]
+        noisy = [min(max(x + z, -size), size) for x, z in zip(vector, noise, strict=True)]
+        return self._vector.pack(*noisy)
+
+    def _listed(self, value: Any) -> tuple[int, ...]:
+        return tuple(value)
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        numbers, slots = len(self.form.missing), self.form.slots
+        values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
+        draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
+        own, code = slots_and_numbers(values, self.form.labels)
+        rest = (draws[:, :numbers] >> np.uint64(64 - self._bits)).astype(np.int64)
+        up = rest < (code & (1 << self._bits) - 1)
+        vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
+        vectors -= len(self._weights) - 1
+        rows = np.arange(len(values))[:, None]
+        vectors[rows, own + np.array(self._starts)] += (code >> self._bits) + up - self._grid
+        clamped = np.clip(vectors, -self._size, self._size).astype("<i2")
+        return clamped.view(np.uint8).reshape(-1, self.payload_bytes)
+
+    # -- the collector and the trainer -----------------------------------------------------
+
+    def _possible(self, payload: bytes) -> bool:
+        vector: tuple[int, ...] = self._vector.unpack(payload)
+        return -self._size <= min(vector) and max(vector) <= self._size
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Sum the slots."""
+        import numpy as np
+
+        sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
+        return sums
+
+    @cached_property
+    def _unit(self) -> float:
+        """What a 1 in a slot adds on average: `steps`, were it not for the clamping."""
+        return float(self._moment(self._grid, 1))
+
+    @cached_property
+    def _noise(self) -> float:
+        """Variance of an empty slot's estimate."""
+        return float(self._moment(0, 2)) / self._unit**2
+
+    def _moment(self, x: int, power: int) -> Fraction:
+        law = enumerate(self._laws[x], -self._size)
+        return Fraction(sum(y**power * weight for y, weight in law), WORD)
+
+    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+        """Return the means of the slots; see :meth:`NumericMechanism.moments`."""
+        return by_slot(self.form, totals / (self._unit * n))
+
+    def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
+        """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
+        return self._noise + share * (ROUNDING / self._unit**2) + second - first**2
+
+    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+        """Add up noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
+        absent = self._noise + missing - missing**2
+        return independent_slots(self.slot_variance(share, first, second), absent, first, missing)
+
+    # -- the auditor -----------------------------------------------------------------------
+
+    @cached_property
+    def _laws(self) -> dict[int, list[int]]:
+        """The law of a slot, out of 2^64 on -size, ..., size, for each grid point it may hold."""
+        cells, size, far = laplace_cells(self._weights), self._size, len(self._weights) - 1
+        laws = {}
+        for x in range(-self._grid, self._grid + 1):
+            first, last = far - size - x, far + size - x  # of the noise that is not clamped
+            inner = cells[first + 1 : last]
+            laws[x] = [sum(cells[: first + 1]), *inner, sum(cells[last:])]
+        return laws
+
+    def _worst_ratio(self) -> Fraction:
+        """Return the worst ratio of one number: from x to x' in a slot, or x gone and x' come."""
+        laws = [self._laws[x] for x in range(self.form.low * self._grid, self._grid + 1)]
+        most, least = (
+            [max(each) for each in zip(*laws, strict=True)],
+            [min(each) for each in zip(*laws, strict=True)],
+        )
+        empty = self._laws[0]
+        stay, come, go = (
+            max(Fraction(top, bottom) for top, bottom in zip(*pair, strict=True))
+            for pair in ((most, least), (most, empty), (empty, least))
+        )
+        return max(stay, come * go)
+
+    @property
+    def corners(self) -> list[Any]:
+        """Return every grid point in every class (for several numbers: every combination, so few numbers)."""
+        step = GRID // self._grid
+        codes = [range(GRID * (1 + self.form.low), 2 * GRID + 1, step)] * len(self.form.missing)
+        listed = [
+            [*each, *([2 * GRID + 1] if absent else [])]
+            for each, absent in zip(codes, self.form.missing, strict=True)
+        ]
+        k = self.form.labels
+        return [self._packed([code * k + c for code in row]) for c in range(k) for row in product(*listed)]
+
+    def _packed(self, values: list[int]) -> Any:
+        return tuple(values)
+
+    def chance(self, payload: bytes, value: Any) -> Fraction:
+        """Return P[payload | value], exactly: the product over the slots."""
+        vector = self._vector.unpack(payload)
+        empty = prod(self._laws[0][y + self._size] for y in vector)
+        found = Fraction(empty, WORD ** len(vector))
+        for each, start in zip(self._listed(value), self._starts, strict=True):
+            slot, code = slot_and_number(each, self.form.labels)
+            cell = vector[start + slot] + self._size
+            x, rest = (
+                (code >> self._bits) - self._grid,
+                Fraction(code & (1 << self._bits) - 1, 1 << self._bits),
+            )
+            held = (1 - rest) * self._laws[x][cell] + (rest * self._laws[x + 1][cell] if rest else 0)
+            found *= held / self._laws[0][cell]
+        return found
+
+
+class SampledLaplace(Laplace):
+    """One number of the row, drawn without looking at it, with noise of scale 2/eps (001, approach 3)."""
+
+    name: ClassVar[str] = "sampled-laplace"
+    several: ClassVar[bool] = False
+
+    def _listed(self, value: Any) -> tuple[int, ...]:
+        return (value,)
+
+    def _packed(self, values: list[int]) -> Any:
+        return values[0]

@@ -1,0 +1,203 @@
+"""What mechanisms for numbers have in common: the question they answer, and what is estimated from it.
+
+The question: a number x in [-1, 1], or its square in [0, 1], together with the class. Every mechanism
+here hides both. The answer is a vector with one slot per class, zero but for x in the own class's slot
+(001, section 3.2); a number that may be missing has k slots more, with a 1 in one of them if it is
+missing. Numbers arrive as codes on a grid, see :mod:`encoders.survey.numbers`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import Mechanism, Number, Tables
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+GRID_BITS = 21
+GRID = 1 << GRID_BITS - 1
+"""Steps of the grid on either side of zero: the number x has the code (x + 1) GRID, a missing one the next
+after the last, 2 GRID + 1."""
+MAX_LABELS = 1 << 14
+ROUNDING = 1 / 6
+"""Variance that stochastic rounding adds for numbers spread evenly between grid points, in steps."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is asked: how many classes, how many numbers, and where those may lie.
+
+    Attributes
+    ----------
+    labels : int
+        Number of classes k.
+    missing : tuple of bool
+        For each number, whether it may be missing.
+    low : int
+        -1 for numbers, which lie in [-1, 1]; 0 for squares, which lie in [0, 1].
+    """
+
+    labels: int
+    missing: tuple[bool, ...] = (False,)
+    low: int = -1
+
+    @property
+    def slots(self) -> int:
+        """Length of the vector that hides the class: k per number, twice if it may be missing."""
+        return self.labels * (len(self.missing) + sum(self.missing))
+
+
+class NumericMechanism(Mechanism):
+    """A mechanism whose reports tell, per class, the mean of a number or of its square.
+
+    Attributes
+    ----------
+    form : Form
+    tells_label : bool
+        Whether a report tells of the class by itself; otherwise class means need a prior from elsewhere.
+    """
+
+    tells_label: ClassVar[bool] = False
+    form: Form
+
+    def __init__(self, form: Form, tables: Tables) -> None:
+        if not 2 <= form.labels <= MAX_LABELS:
+            raise SurveyError(f"{self.name} needs 2 to {MAX_LABELS} classes")
+        if len(form.missing) != 1 and not self.several:
+            raise SurveyError(f"{self.name} asks for one number at a time")
+        self.form, self.tables = form, dict(tables)
+
+    def __repr__(self) -> str:
+        return f"{self.name}(labels={self.form.labels}, numbers={len(self.form.missing)})"
+
+    @classmethod
+    @abstractmethod
+    def design(cls, form: Form, epsilon: Decimal) -> Self:
+        """Choose the tables that spend at most `epsilon`."""
+
+    # -- the trainer -----------------------------------------------------------------------
+
+    @abstractmethod
+    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+        """Estimate, without bias, what the mean report of `n` > 0 says.
+
+        Parameters
+        ----------
+        totals : int array, shape (cells,)
+        n : int
+
+        Returns
+        -------
+        float array, shape (numbers, 3, k)
+            For each number and class: E[x 1(class)], P(missing, class), which is 0 if it cannot be
+            missing, and P(class), which is NaN unless the mechanism tells of it.
+        """
+
+    @abstractmethod
+    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+        """Return the covariance that one report has as an estimate of one number's `moments`.
+
+        Parameters
+        ----------
+        share, first, second, missing : float arrays, shape (k,)
+            The population: P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
+            where x is what is asked: the number or the square.
+
+        Returns
+        -------
+        float array, shape (3, 3, k)
+            In closed form; sampling counts too.
+        """
+
+    @cached_property
+    def reference_variance(self) -> float:
+        """Variance of one report's E[x 1(class)] for numbers spread evenly over [-1, 1] in every class.
+
+        Classes are equally likely; it is what "auto" compares.
+        """
+        share = 1 / self.form.labels
+        first, second = (0.0, 1 / 3) if self.form.low else (1 / 3, 1 / 5)
+        return self.slot_variance(share, first * share, second * share)
+
+    @abstractmethod
+    def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
+        """Return the variance that one report has as an estimate of E[x 1(class)], in closed form.
+
+        Parameters
+        ----------
+        share, first, second : float or array
+            P(present, class), E[x 1(class)] and E[x^2 1(class)], see `covariance`.
+        """
+
+    # -- the auditor -----------------------------------------------------------------------
+
+    @property
+    def corners(self) -> Sequence[Any]:
+        """The least and the greatest number, and a missing one, in every class."""
+        return [code * self.form.labels + c for code in self._corner_codes() for c in range(self.form.labels)]
+
+    def _corner_codes(self) -> list[int]:
+        lowest = GRID * (1 + self.form.low)
+        return [lowest, 2 * GRID] + [2 * GRID + 1] * self.form.missing[0]
+
+    @abstractmethod
+    def chance(self, payload: bytes, value: Any) -> Fraction:
+        """Return P[payload | value], exactly."""
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        """Return P[payload | value] for every one of the `corners`, exactly."""
+        return [self.chance(payload, value) for value in self.corners]
+
+
+def slot_and_number(value: int, labels: int) -> tuple[int, int]:
+    """Return where the vector is not zero, and the code of what stands there: 1 for a missing number."""
+    code, label = divmod(int(value), labels)  # a numpy integer would overflow what follows
+    absent = code > 2 * GRID
+    return label + labels * absent, code - absent
+
+
+def slots_and_numbers(values: NDArray[np.int64], labels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Do the same for an array of values."""
+    code, label = values // labels, values % labels
+    absent = (code > 2 * GRID).astype(values.dtype)
+    return label + labels * absent, code - absent
+
+
+def by_slot(form: Form, estimates: Floats, label_share: Floats | None = None) -> Floats:
+    """Lay out estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
+    import numpy as np
+
+    k, place = form.labels, 0
+    laid = np.full((len(form.missing), 3, k), np.nan)
+    for number, absent in enumerate(form.missing):
+        laid[number, 0] = estimates[place : place + k]
+        laid[number, 1] = estimates[place + k : place + 2 * k] if absent else 0.0
+        place += k * (1 + absent)
+    if label_share is not None:
+        laid[0, 2] = label_share
+    return laid
+
+
+def independent_slots(number: Floats, absent: Floats, first: Floats, missing: Floats) -> Floats:
+    """Return the (3, 3, k) covariance where every slot's noise is its own, and nothing tells of the class.
+
+    `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most
+    one slot is not zero, so the truth itself correlates two by minus the product of their means.
+    """
+    import numpy as np
+
+    laid = np.full((3, 3, len(first)), np.nan)
+    laid[0, 0], laid[1, 1] = number, absent
+    laid[0, 1] = laid[1, 0] = -first * missing
+    return laid

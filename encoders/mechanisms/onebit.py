@@ -1,0 +1,205 @@
+"""A number as the bias of one coin: a single coin of Nguyen et al. (onebit), or one per class (sign-vector).
+
+The coin of a slot that holds x shows 1 with probability 1/2 + x/2 (e^eps - 1)/(e^eps + 1). In integers:
+a 64-bit draw below q + floor((2^64 - 2q)(x + 1)/2), which always lies in [q, 2^64 - q]; for a slot that
+holds nothing, x = 0, the coin is fair to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from encoders.mechanisms.base import Number, Tables, check_keys, width_of
+from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.numeric import (
+    GRID,
+    GRID_BITS,
+    Form,
+    NumericMechanism,
+    by_slot,
+    independent_slots,
+    slot_and_number,
+    slots_and_numbers,
+)
+from encoders.mechanisms.unary import count_bits
+from encoders.randomness import RandomSource
+from encoders.tables import WORD, exp_bounds
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from encoders.mechanisms.numeric import Floats
+
+
+class _Coin(NumericMechanism):
+    """What both have in common: the coin of one slot."""
+
+    def __init__(self, form: Form, tables: Tables) -> None:
+        super().__init__(form, tables)
+        check_keys(tables, {"q"}, self.name)
+        self._q = self._integer("q", 1, WORD // 2 - 1)
+        self._span = WORD - 2 * self._q
+        self.ratio = Fraction(WORD - self._q, self._q)
+        self._bias = self._span / WORD
+        self.cells = form.slots
+
+    @classmethod
+    def design(cls, form: Form, epsilon: Decimal) -> Self:
+        """Bias the coin as far as `epsilon` allows."""
+        return cls(form, {"q": str(math.ceil(WORD / (exp_bounds(epsilon)[0] + 1)))})
+
+    def _threshold(self, code: int) -> int:
+        return self._q + (self._span * code >> GRID_BITS)
+
+    def _thresholds(self, codes: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the same for an array: the product in two halves of 32 bits."""
+        import numpy as np
+
+        high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
+        code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
+        scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
+        return np.uint64(self._q) + scaled
+
+    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+        """Return a coin's variance for every slot; see :meth:`NumericMechanism.covariance`."""
+        number = self.slot_variance(share, first, second)
+        absent = self.slot_variance(missing, missing, missing)
+        return independent_slots(number, absent, first, missing)
+
+    def _coin_chance(self, bit: int, code: int) -> Fraction:
+        ones = self._threshold(code)
+        return Fraction(ones if bit else WORD - ones, WORD)
+
+
+class OneBit(_Coin):
+    """One coin, for one slot of the vector, drawn without looking at the answer (001, approach 2).
+
+    Nguyen et al. (2016). The slot must not depend on the class: reporting one's own would reveal it.
+    Two 64-bit draws: the slot by multiply-shift, and its coin.
+
+    The payload is 2 slot + bit, little-endian, in 1 or 2 bytes. The estimate of a slot's mean is
+    slots (e^eps + 1)/(e^eps - 1) times the mean of +1 or -1.
+    """
+
+    name: ClassVar[str] = "onebit"
+    random_bytes = 16
+
+    def __init__(self, form: Form, tables: Tables) -> None:
+        super().__init__(form, tables)
+        self.payload_bytes = width_of(2 * form.slots)
+        if form.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
+            self.ratio = Fraction(WORD // 2, self._q)
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Randomise one number and its class."""
+        own, code = slot_and_number(value, self.form.labels)
+        draws = rng.take(16)
+        slot = int.from_bytes(draws[:8], "little") * self.form.slots >> 64
+        asked = (GRID, code)[slot == own]
+        bit = int.from_bytes(draws[8:], "little") < self._threshold(asked)
+        return (2 * slot + bit).to_bytes(self.payload_bytes, "little")
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.form.labels)
+        draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
+        slots = multiply_shift(draws[:, 0], self.form.slots).astype(np.int64)
+        bits = draws[:, 1] < self._thresholds(np.where(slots == own, codes, GRID))
+        reported = (2 * slots + bits).astype(f"<u{self.payload_bytes}")
+        return reported.view(np.uint8).reshape(-1, self.payload_bytes)
+
+    def _possible(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") < 2 * self.form.slots
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Add +1 or -1 to the slot asked for."""
+        import numpy as np
+
+        reported = np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
+        counts = np.bincount(reported, minlength=2 * self.form.slots).astype(np.int64, copy=False)
+        return counts[1::2] - counts[::2]
+
+    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+        """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
+        return by_slot(self.form, totals / (self._bias * n / self.form.slots))
+
+    def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
+        """Return slots / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
+        return self.form.slots / self._bias**2 - first**2
+
+    def chance(self, payload: bytes, value: int) -> Fraction:
+        """Return P[payload | value], exactly."""
+        slot, bit = divmod(int.from_bytes(payload, "little"), 2)
+        own, code = slot_and_number(value, self.form.labels)
+        drawn = Fraction(cell_size(slot, self.form.slots), WORD)
+        return drawn * self._coin_chance(bit, code if slot == own else GRID)
+
+
+class SignVector(_Coin):
+    """A coin for every slot: biased by x in the own class's, fair in all others.
+
+    The fair coins hide the class and cost no epsilon: as the L-infinity mechanism of Duchi, Jordan and
+    Wainwright (2018) does on a vector with one entry that is not zero. A slot's variance is
+    ((e^eps + 1)/(e^eps - 1))^2, however many classes there are: onebit's divided by the slots.
+
+    The payload is one bit per slot, slot i at bit i % 8 of byte i // 8; unused bits are 0. Randomness:
+    the fair coins in as many bytes, then a 64-bit draw for the own coin.
+    """
+
+    name: ClassVar[str] = "sign-vector"
+
+    def __init__(self, form: Form, tables: Tables) -> None:
+        super().__init__(form, tables)
+        self.payload_bytes = (form.slots + 7) // 8
+        self.random_bytes = self.payload_bytes + 8
+        self._mask = (1 << form.slots) - 1
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Randomise one number and its class."""
+        own, code = slot_and_number(value, self.form.labels)
+        draws = rng.take(self.random_bytes)
+        coins = int.from_bytes(draws[:-8], "little") & self._mask
+        bit = int.from_bytes(draws[-8:], "little") < self._threshold(code)
+        vector = (coins & ~(1 << own)) | bit << own
+        return vector.to_bytes(self.payload_bytes, "little")
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.form.labels)
+        draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
+        bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._thresholds(codes)
+        vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
+        vectors[:, -1] &= self._mask >> 8 * (self.payload_bytes - 1)
+        byte, place = own >> 3, (own & 7).astype(np.uint8)
+        kept = vectors[rows, byte] & ~(np.uint8(1) << place)
+        vectors[rows, byte] = kept | bits.astype(np.uint8) << place
+        return vectors
+
+    def _possible(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") <= self._mask
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Add +1 or -1 to every slot."""
+        return 2 * count_bits(payloads, self.form.slots) - len(payloads)
+
+    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+        """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
+        return by_slot(self.form, totals / (self._bias * n))
+
+    def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
+        """Return 1 / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
+        return 1 / self._bias**2 - first**2
+
+    def chance(self, payload: bytes, value: int) -> Fraction:
+        """Return P[payload | value], exactly."""
+        own, code = slot_and_number(value, self.form.labels)
+        bit = int.from_bytes(payload, "little") >> own & 1
+        return self._coin_chance(bit, code) / (1 << self.form.slots - 1)

@@ -1,0 +1,134 @@
+"""A number rounded stochastically to a sign, then asked together with the class by a frequency oracle."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import FrequencyOracle, Number, Tables
+from encoders.mechanisms.direct import DE
+from encoders.mechanisms.numeric import GRID, GRID_BITS, Form, NumericMechanism
+from encoders.mechanisms.unary import OUE, SUE
+from encoders.randomness import GivenBytes, RandomSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from encoders.mechanisms.numeric import Floats
+
+_ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
+
+
+class Sign(NumericMechanism):
+    """A sign that is + with probability (x - low)/(1 - low), coupled with the class.
+
+    E[sign] = x, so the mean is the difference of two frequencies, and their sum is the class's; of a
+    square in [0, 1], + alone has the mean. A missing number is a third answer beside the signs.
+    The oracle's value is b k + c, with b = 0 for -, 1 for +, 2 for missing.
+
+    One 64-bit draw r rounds: + if the highest 21 bits of r are below the code (of a square: the highest
+    20 below code - GRID). The oracle's randomness follows; the payload is the oracle's. Rounding only
+    mixes the laws of the two signs, so the oracle's ratio is the mechanism's.
+    """
+
+    name: ClassVar[str] = "sign"
+    tells_label: ClassVar[bool] = True
+
+    def __init__(self, form: Form, tables: Tables) -> None:
+        super().__init__(form, tables)
+        rest = dict(tables)
+        name = rest.pop("oracle", None)
+        if not (isinstance(name, str) and name in _ORACLES):
+            raise SurveyError(f"sign table 'oracle' must be one of {', '.join(_ORACLES)}")
+        self.oracle = _ORACLES[name]((2 + form.missing[0]) * form.labels, rest)
+        self.cells, self.ratio = self.oracle.cells, self.oracle.ratio
+        self.payload_bytes = self.oracle.payload_bytes
+        self.random_bytes = 8 + self.oracle.random_bytes
+        self._zero = GRID * (1 + form.low)
+        self._shift = 64 - GRID_BITS + (form.low == 0)
+
+    @classmethod
+    def design(cls, form: Form, epsilon: Decimal) -> Self:
+        """Take the oracle with the least variance of a slot's mean, for evenly spread numbers."""
+        domain = (2 + form.missing[0]) * form.labels
+        oracles = [each.design(domain, epsilon) for each in _ORACLES.values()]
+        candidates = [cls(form, {"oracle": each.name, **each.tables}) for each in oracles]
+        return min(candidates, key=lambda each: each.reference_variance)
+
+    def _to_oracle(self, code: int, label: int, draw: int) -> int:
+        sign = (draw >> self._shift < code - self._zero) + (code > 2 * GRID)
+        return sign * self.form.labels + label
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Round one number to a sign, and randomise it together with the class."""
+        code, label = divmod(int(value), self.form.labels)
+        draw = int.from_bytes(rng.take(8), "little")
+        return self.oracle.perturb(self._to_oracle(code, label, draw), rng)
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.form.labels)
+        draws = np.frombuffer(rng.take(self.random_bytes * len(code)), np.uint8).reshape(
+            -1, self.random_bytes
+        )
+        rounding = np.ascontiguousarray(draws[:, :8]).view("<u8").ravel() >> np.uint64(self._shift)
+        sign = (rounding.astype(np.int64) < code - self._zero).astype(np.int64) + (code > 2 * GRID)
+        rest = GivenBytes(np.ascontiguousarray(draws[:, 8:]).tobytes())
+        return self.oracle.perturb_many(sign * self.form.labels + label, rest)
+
+    def _possible(self, payload: bytes) -> bool:
+        return self.oracle._possible(payload)
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Count as the oracle does."""
+        return self.oracle.tally(payloads)
+
+    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+        """Combine the frequencies; see :meth:`NumericMechanism.moments`."""
+        counts, _ = self.oracle.estimate(totals, n)
+        frequencies = (counts / n).reshape(-1, self.form.labels)
+        found: Floats = (self._mix() @ frequencies)[None]
+        return found
+
+    def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
+        """Return the variance of F(+) + low F(-); see :meth:`NumericMechanism.slot_variance`."""
+        low = self.form.low
+        plus = (first - low * share) / (1 - low)
+        minus = share - plus
+        spread = self.oracle.variance(plus) + low**2 * self.oracle.variance(minus)
+        return spread + 2 * low * self.oracle.covariance(plus, minus)
+
+    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+        """Combine the frequencies' covariances; see :meth:`NumericMechanism.covariance`."""
+        import numpy as np
+
+        low = self.form.low
+        plus = (first - low * share) / (1 - low)
+        cells = np.stack([share - plus, plus, missing][: 2 + self.form.missing[0]])
+        between = self.oracle.covariance(cells[:, None], cells[None, :])
+        own = np.arange(len(cells))
+        between[own, own] = self.oracle.variance(cells)
+        found: Floats = np.einsum("ai,ijk,bj->abk", self._mix(), between, self._mix())
+        return found
+
+    def _mix(self) -> Floats:
+        """Return what -, + and missing contribute to E[x 1(class)], P(missing, class) and P(class)."""
+        import numpy as np
+
+        mix = np.array([[self.form.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
+        return mix[:, : 2 + self.form.missing[0]]
+
+    def chance(self, payload: bytes, value: int) -> Fraction:
+        """Return P[payload | value], exactly."""
+        k = self.form.labels
+        code, label = divmod(value, k)
+        chances = self.oracle.likelihood(payload)
+        if code > 2 * GRID:
+            return chances[2 * k + label]
+        plus = Fraction(code - self._zero, 2 * GRID - self._zero)
+        return plus * chances[k + label] + (1 - plus) * chances[label]

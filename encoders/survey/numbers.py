@@ -1,0 +1,190 @@
+"""Numbers in a row: in bins, or as they are, clipped to public bounds and put on a fine grid.
+
+What leaves this module is an integer. Binned, a number is the index of its bin. Numeric, it is the
+nearest point of a grid over [-1, 1], so that all that follows on a device is integer arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from encoders.errors import RowError
+from encoders.mechanisms.numeric import GRID as GRID
+from encoders.survey.values import MISSING_TEXT, missing_code, number_from_text, number_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Real = TypeVar("Real", float, "NDArray[np.float64]")
+
+
+@dataclass(frozen=True)
+class BinnedFeature:
+    """A number, coded as the bin of public edges that holds it.
+
+    Attributes
+    ----------
+    name : str
+    edges : tuple of str
+        bins + 1 increasing decimal strings. A bin includes its lower edge; numbers outside the first
+        and last edge are clipped into the first and last bin.
+    missing : str
+        As for categories; NaN and infinity count as missing.
+    """
+
+    name: str
+    edges: tuple[str, ...]
+    missing: str = "error"
+    kind: ClassVar[str] = "binned"
+    _inner: tuple[float, ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_inner", tuple(float(edge) for edge in self.edges[1:-1]))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of the codes, for people: "below 25000", "25000 to 50000", ..., "75000 and more"."""
+        spans = [f"{low} to {high}" for low, high in zip(self.edges[:-1], self.edges[1:], strict=True)]
+        if len(spans) > 1:
+            spans[0], spans[-1] = f"below {self.edges[1]}", f"{self.edges[-2]} and more"
+        return (*spans, MISSING_TEXT) if self.missing == "category" else tuple(spans)
+
+    @property
+    def size(self) -> int:
+        """Number of codes, A_i."""
+        return len(self.edges) - 1 + (self.missing == "category")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The first and the last edge."""
+        return float(self.edges[0]), float(self.edges[-1])
+
+    def code(self, value: object) -> int:
+        """Return the index of the bin that holds a number; raises RowError without repeating it."""
+        number = number_of(value, self.name)
+        if number is None:
+            return missing_code(self.name, self.missing, self.size)
+        return bisect_right(self._inner, number)
+
+    def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Code m doubles at once, as `code` does one."""
+        import numpy as np
+
+        found = np.searchsorted(np.array(self._inner), numbers, side="right").astype(np.int64, copy=False)
+        return _with_missing(self, found, numbers)
+
+    def clips(self, value: object) -> bool:
+        """Tell whether a number is beyond the first or last edge."""
+        return _is_outside(number_of(value, self.name), self.bounds)
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file: empty is missing."""
+        return number_from_text(text, self.name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan's form."""
+        return {"edges": list(self.edges), "kind": self.kind, "missing": self.missing, "name": self.name}
+
+
+@dataclass(frozen=True)
+class NumericFeature:
+    """A number, clipped to public bounds and normalised to [-1, 1] (001, section 3.2).
+
+    Its code u stands for x = (u - GRID) / GRID; a missing number is one more code, the last.
+
+    Attributes
+    ----------
+    name : str
+    low, high : str
+        The public bounds, as decimal strings; numbers beyond them are clipped.
+    missing : str
+        As for categories; NaN and infinity count as missing.
+    """
+
+    name: str
+    low: str
+    high: str
+    missing: str = "error"
+    kind: ClassVar[str] = "numeric"
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return 2 * GRID + 1 + (self.missing == "category")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The public bounds as doubles."""
+        return float(self.low), float(self.high)
+
+    @property
+    def width(self) -> float:
+        """What one unit of x is in the feature's own unit: half the range."""
+        low, high = self.bounds
+        return (high - low) / 2
+
+    def original(self, x: Real) -> Real:
+        """Return normalised numbers in the feature's own unit."""
+        return self.bounds[0] + (x + 1) * self.width
+
+    def code(self, value: object) -> int:
+        """Return the code of a number; raises RowError without repeating it.
+
+        In IEEE doubles: floor((x - low) / (high - low) * 2 GRID + .5), with x clipped first.
+        """
+        number = number_of(value, self.name)
+        if number is None:
+            return missing_code(self.name, self.missing, self.size)
+        low, high = self.bounds
+        clipped = min(max(number, low), high)
+        return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
+
+    def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Code m doubles at once, as `code` does one."""
+        import numpy as np
+
+        low, high = self.bounds
+        clipped = np.clip(np.where(np.isfinite(numbers), numbers, low), low, high)
+        found = np.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5).astype(np.int64)
+        return _with_missing(self, found, numbers)
+
+    def clips(self, value: object) -> bool:
+        """Tell whether a number is beyond its bounds."""
+        return _is_outside(number_of(value, self.name), self.bounds)
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file: empty is missing."""
+        return number_from_text(text, self.name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan's form."""
+        return {
+            "high": self.high,
+            "kind": self.kind,
+            "low": self.low,
+            "missing": self.missing,
+            "name": self.name,
+        }
+
+
+def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
+    return number is not None and not bounds[0] <= number <= bounds[1]
+
+
+def _with_missing(
+    feature: BinnedFeature | NumericFeature, codes: NDArray[np.int64], numbers: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Give whatever is not finite the code of a missing value."""
+    import numpy as np
+
+    gaps = np.flatnonzero(~np.isfinite(numbers))
+    if len(gaps):
+        try:
+            codes[gaps] = missing_code(feature.name, feature.missing, feature.size)
+        except RowError as error:
+            raise RowError(feature.name, f"row {gaps[0] + 1}: {error.why}") from error
+    return codes

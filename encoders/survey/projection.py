@@ -1,0 +1,239 @@
+"""A public projection: several numbers of a row become a few, in fixed point, before anything is asked.
+
+Each input is clipped to its public bounds and normalised to [-1, 1]; each component is a weighted sum of
+the inputs plus an offset. How the weights are found is the room ``reduction``'s business; how they are
+applied is part of coding a row, which device, simulation and prediction must agree on to the last bit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from encoders.errors import RowError, SurveyError
+from encoders.survey.numbers import GRID, NumericFeature
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+UNIT = 10**6
+"""Weights and offsets are whole numbers of millionths."""
+
+MAX_SUM = 8000
+"""Most that the weights and the offset of a component may add up to, without their signs.
+
+MAX_SUM UNIT GRID is below 2^53: every sum is exact, as an int64 and as a double.
+"""
+
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{0,5}[1-9])?")
+
+
+@dataclass(frozen=True)
+class Component:
+    """One weighted sum.
+
+    Attributes
+    ----------
+    name : str
+        The feature that takes its value from here.
+    weights : tuple of str
+        One for each input, as canonical decimal strings of at most 6 decimals.
+    offset : str
+        Added to the sum; a decimal string as the weights are.
+    """
+
+    name: str
+    weights: tuple[str, ...]
+    offset: str = "0"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan's form."""
+        return {"name": self.name, "offset": self.offset, "weights": list(self.weights)}
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Weighted sums of numbers, in exact fixed point.
+
+    With the weights W_j and the offset B in millionths, and the inputs' codes c_j + GRID, a component is
+    (sum_j W_j c_j + B GRID) / (10^6 GRID): a sum of integers below 2^53, divided once in IEEE doubles.
+
+    Attributes
+    ----------
+    inputs : tuple of NumericFeature
+    components : tuple of Component
+    """
+
+    inputs: tuple[NumericFeature, ...]
+    components: tuple[Component, ...]
+
+    def apply(self, row: Mapping[str, object]) -> dict[str, float | None]:
+        """Project a row.
+
+        Returns
+        -------
+        dict from component name to number
+            None for each if an input is missing, and the survey has a category for that.
+
+        Raises
+        ------
+        RowError
+            For an input that is absent, of a wrong type, or missing without a category.
+        """
+        codes = [feature.code(_entry(row, feature)) for feature in self.inputs]
+        if any(code > 2 * GRID for code in codes):
+            return dict.fromkeys([component.name for component in self.components])
+        sums = (
+            sum(weight * (code - GRID) for weight, code in zip(weights, codes, strict=True)) + offset * GRID
+            for weights, offset in self._millionths
+        )
+        return {each.name: total / (UNIT * GRID) for each, total in zip(self.components, sums, strict=True)}
+
+    def columns(self, columns: Mapping[str, Sequence[object]]) -> dict[str, NDArray[np.float64]]:
+        """Project a table, as `apply` does each row.
+
+        Parameters
+        ----------
+        columns : mapping from input name to m values
+
+        Returns
+        -------
+        dict from component name to float64 array, shape (m,)
+            NaN where `apply` gives None.
+
+        Raises
+        ------
+        RowError
+            Naming the input and the first offending row, counted from 1.
+        """
+        import numpy as np
+
+        codes = _stack([_codes(feature, columns) for feature in self.inputs], self.inputs)
+        weights = np.array([weights for weights, _ in self._millionths], dtype=np.int64)
+        offsets = np.array([offset for _, offset in self._millionths], dtype=np.int64)
+        projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
+        projected[(codes > 2 * GRID).any(axis=1)] = np.nan
+        return {each.name: projected[:, place] for place, each in enumerate(self.components)}
+
+    def clips(self, row: Mapping[str, object]) -> tuple[str, ...]:
+        """Return the names of the inputs that are beyond their bounds in a row."""
+        return tuple(feature.name for feature in self.inputs if feature.clips(_entry(row, feature)))
+
+    def check(self) -> None:
+        """Check what the fixed point relies on; each input's own bounds are checked as any feature's.
+
+        Raises
+        ------
+        SurveyError
+            Naming the entry of the authored survey.
+        """
+        if not self.inputs:
+            raise SurveyError("add at least one table [projection.inputs.NAME]", "projection.inputs")
+        if not 1 <= len(self.components) <= len(self.inputs):
+            why = f"{len(self.inputs)} inputs make 1 to {len(self.inputs)} components, each with weights"
+            raise SurveyError(f"{why}; there are {len(self.components)}", "projection")
+        names = [each.name for each in self.inputs] + [each.name for each in self.components]
+        twice = sorted(str(name) for name, count in Counter(names).items() if count > 1)
+        if twice:
+            why = f"inputs and components need names, each another one; twice: {', '.join(twice)}"
+            raise SurveyError(why, "projection.inputs")
+        for component in self.components:
+            _check_component(component, len(self.inputs))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan's form."""
+        return {
+            "components": [component.as_dict() for component in self.components],
+            "inputs": [feature.as_dict() for feature in self.inputs],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Projection:
+        """Read the plan's form; `check` tells whether it can be used."""
+        inputs = tuple(_input(entry) for entry in document["inputs"])
+        components = (
+            Component(entry["name"], tuple(entry["weights"]), entry["offset"])
+            for entry in document["components"]
+        )
+        return cls(inputs, tuple(components))
+
+    @cached_property
+    def _millionths(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        return tuple((tuple(map(_scaled, each.weights)), _scaled(each.offset)) for each in self.components)
+
+
+def _check_component(component: Component, inputs: int) -> None:
+    field = f"features.{component.name}"
+    if len(component.weights) != inputs:
+        why = f"needs a weight for each of the {inputs} inputs, in their order; it has"
+        raise SurveyError(f"{why} {len(component.weights)}", f"{field}.weights")
+    if not all(map(_is_decimal, component.weights)):
+        raise SurveyError("weights are finite decimals of at most 6 decimals", f"{field}.weights")
+    if not _is_decimal(component.offset):
+        raise SurveyError("the offset is a finite decimal of at most 6 decimals", f"{field}.offset")
+    if sum(abs(_scaled(text)) for text in (*component.weights, component.offset)) > MAX_SUM * UNIT:
+        why = f"weights and offset add up to more than {MAX_SUM} without their signs; scale them down"
+        raise SurveyError(why, f"{field}.weights")
+
+
+def _is_decimal(text: object) -> bool:
+    return isinstance(text, str) and _DECIMAL.fullmatch(text) is not None and text != "-0"
+
+
+def _scaled(text: str) -> int:
+    return int(Fraction(text) * UNIT)
+
+
+def _input(entry: Mapping[str, Any]) -> NumericFeature:
+    if entry["kind"] != NumericFeature.kind:
+        raise SurveyError("inputs of a projection are numeric", "projection.inputs")
+    return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
+
+
+# -- rows and columns ---------------------------------------------------------------------------
+
+
+def _entry(row: Mapping[str, object], feature: NumericFeature) -> object:
+    try:
+        return row[feature.name]
+    except KeyError:
+        why = "the row has no such entry; pass None for a missing value"
+        raise RowError(feature.name, why) from None
+
+
+def _codes(feature: NumericFeature, columns: Mapping[str, Sequence[object]]) -> NDArray[np.int64]:
+    import numpy as np
+
+    if feature.name not in columns:
+        raise RowError(feature.name, "the table has no such column")
+    values = columns[feature.name]
+    if hasattr(values, "dtype"):
+        array: NDArray[Any] = np.asanyarray(values)
+        # what else there is keeps its meaning only value by value: a mask, an object
+        if type(array) is np.ndarray and array.ndim == 1 and array.dtype.kind in "fiu":
+            return feature.codes(array.astype(np.float64))
+    return np.fromiter(_each(feature, values), np.int64, len(values))
+
+
+def _each(feature: NumericFeature, values: Sequence[object]) -> Iterator[int]:
+    for row, value in enumerate(values, 1):
+        try:
+            yield feature.code(value)
+        except RowError as error:
+            raise RowError(feature.name, f"row {row}: {error.why}") from error
+
+
+def _stack(coded: Sequence[NDArray[np.int64]], inputs: Sequence[NumericFeature]) -> NDArray[np.int64]:
+    import numpy as np
+
+    for feature, codes in zip(inputs, coded, strict=True):
+        if len(codes) != len(coded[0]):
+            why = f"has {len(codes)} rows, and the first column {len(coded[0])}"
+            raise RowError(feature.name, why)
+    return np.stack(coded, axis=1)

@@ -1,0 +1,96 @@
+"""What an application may pass as a value of a row, and what it means: one reading for every feature.
+
+A value is an answer, or says that there is none. Numpy's scalars and pandas' words for missing count as
+the plain values they stand for. No error repeats a value.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import suppress
+from decimal import Decimal
+
+from encoders.errors import RowError
+
+MISSING_TEXT = "(missing)"
+_LONGEST_INTEGER = 10**100
+_LARGEST = int(sys.float_info.max)
+
+Scalar = None | bool | int | float | Decimal | str
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a value means "no answer": None, NaN, pandas' NA or an empty text."""
+    bare = plain(value)
+    if isinstance(bare, Decimal):
+        return bare.is_nan()
+    if isinstance(bare, float):
+        return math.isnan(bare)
+    return bare is None or (isinstance(bare, str) and bare == "")
+
+
+def missing_code(name: str, missing: str, size: int) -> int:
+    """Return the code of a missing value, the last of `size`, where the survey has one."""
+    if missing != "category":
+        raise RowError(name, 'is missing, and the survey has no category for that (missing = "category")')
+    return size - 1
+
+
+def text_of(value: object) -> str | None:
+    """Spell a category as the survey does: text as it is, 3 and 3.0 as "3", True as "true"; else None."""
+    value = plain(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int):
+        return str(value) if abs(value) < _LONGEST_INTEGER else None
+    return value if isinstance(value, str) else None
+
+
+def number_of(value: object, name: str) -> float | None:
+    """Read a number as a double; None if it is missing, not a number or infinite.
+
+    A finite number stays finite, however large.
+
+    Raises
+    ------
+    RowError
+        If the value is of another type.
+    """
+    if is_missing(value):
+        return None
+    bare = plain(value)
+    if isinstance(bare, bool) or not isinstance(bare, int | float | Decimal):
+        raise RowError(name, f"must be a number, not {type(value).__name__}")
+    number = _to_double(bare)
+    return number if math.isfinite(number) else None
+
+
+def number_from_text(text: str, name: str) -> object:
+    """Read a cell of a CSV file: empty is missing."""
+    if not text.strip():
+        return None
+    with suppress(ValueError):
+        return float(text)
+    raise RowError(name, "must be a number")  # out of reach of the error that quotes the text
+
+
+def plain(value: object) -> Scalar | object:
+    """Unwrap numpy's scalars, read its and pandas' words for missing; leave what is no single value."""
+    if isinstance(value, Scalar):
+        return value
+    if type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        return None
+    if getattr(value, "shape", None) == () and getattr(getattr(value, "dtype", None), "kind", "") in "biuf":
+        number: object = value.item()  # type: ignore[attr-defined]
+        return number if isinstance(number, Scalar) else float(number)  # type: ignore[arg-type]
+    return value
+
+
+def _to_double(value: int | float | Decimal) -> float:
+    """Return a number as a double; a finite one stays finite, however large."""
+    if isinstance(value, float) or (isinstance(value, Decimal) and value.is_infinite()):
+        return float(value)
+    return float(min(max(value, -_LARGEST), _LARGEST))

@@ -1,0 +1,149 @@
+"""One survey, asked in other ways: another epsilon, other mechanisms, numbers in bins, numbers projected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from encoders.errors import LdpError, SurveyError
+from encoders.mechanisms import check_numeric_name
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
+from encoders.survey.decimals import equal_width
+from ldp_aggregator.population import read_epsilon
+from reduction.fit import METHODS, Fit
+
+AS_WRITTEN = "survey"
+"""How numbers are asked for, unless said otherwise: as the survey does."""
+NO_PROJECTION = "none"
+
+_BINS = re.compile(r"bins:([0-9]{1,4})")
+_PROJECTION = re.compile(rf"({'|'.join(METHODS)}):([0-9]{{1,4}})")
+
+
+class VariantError(LdpError):
+    """A way to ask that does not exist."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to ask a survey.
+
+    Attributes
+    ----------
+    epsilon : Decimal
+    mechanism : str
+        Of what is discrete, see :func:`encoders.mechanisms.design`.
+    numeric : str
+        How numbers are asked for: "survey", as written; "bins:N", in N bins of equal width; or as numbers
+        by a mechanism, "auto" or "onebit" for example.
+    projection : str
+        "none", or "dca:1", "pca:6": the numbers' so many components.
+    """
+
+    epsilon: Decimal
+    mechanism: str = "auto"
+    numeric: str = AS_WRITTEN
+    projection: str = NO_PROJECTION
+
+
+def check_numeric(text: str) -> str:
+    """Return a name for :attr:`Variant.numeric` if there is such a way; else raise VariantError."""
+    match = _BINS.fullmatch(text)
+    if text == AS_WRITTEN or (match and 2 <= int(match[1]) <= 1000):
+        return text
+    try:
+        return check_numeric_name(text)
+    except SurveyError as error:
+        raise VariantError(
+            f'{error.why}, "survey" for as written, or "bins:N" with 2 to 1000 bins'
+        ) from error
+
+
+def read_projection(text: str) -> tuple[str, int] | None:
+    """Return (method, components) of "dca:1", None of "none"; else raise VariantError."""
+    match = _PROJECTION.fullmatch(text)
+    if match:
+        return match[1], int(match[2])
+    if text == NO_PROJECTION:
+        return None
+    raise VariantError(f"choose none, or a method and its components: {', '.join(f'{m}:1' for m in METHODS)}")
+
+
+def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> Survey:
+    """Return the survey asked in another way.
+
+    Parameters
+    ----------
+    survey : Survey
+    variant : Variant
+    fit : Fit, optional
+        The projection, if the variant has one.
+    paper : bool
+        Ask as 001 does: the label too, everything equally often, THE at its threshold.
+    """
+    changed = replace(survey, epsilon=read_epsilon(variant.epsilon), frequency=variant.mechanism)
+    how = variant.numeric
+    if fit:
+        changed = _projected(changed, fit)
+        how = _as_written(survey) if how == AS_WRITTEN else how
+    changed = _numbers(changed, how)
+    if not paper:
+        return changed
+    paper_name = "THE(0.25)" if variant.mechanism == "THE" else variant.mechanism
+    return replace(changed, frequency=paper_name, weights=(1,) * len(changed.weights))
+
+
+def inputs_of(survey: Survey) -> tuple[NumericFeature, ...]:
+    """Return the numbers of a survey as inputs of a projection."""
+    return tuple(_as_number(each) for each in survey.features if not isinstance(each, CategoricalFeature))
+
+
+def _projected(survey: Survey, fit: Fit) -> Survey:
+    """Replace all numbers by the components of a projection, each asked as often as a number was."""
+    pairs = list(zip(survey.features, survey.weights[1:], strict=True))
+    kept: list[tuple[Feature, int | None]] = [
+        (each, weight) for each, weight in pairs if isinstance(each, CategoricalFeature)
+    ]
+    absent = any(each.missing == "category" for each in fit.projection.inputs)
+    for component, bounds in zip(fit.projection.components, fit.bounds, strict=True):
+        kept.append((NumericFeature(component.name, *bounds, "category" if absent else "error"), 1))
+    features, weights = zip(*kept, strict=True)
+    return replace(
+        survey, features=features, weights=(survey.weights[0], *weights), projection=fit.projection
+    )
+
+
+def _as_written(survey: Survey) -> str:
+    """Return how components are asked for where nothing is said: in as many bins as every number was."""
+    numbers = [each for each in survey.features if not isinstance(each, CategoricalFeature)]
+    bins = {len(each.edges) - 1 if isinstance(each, BinnedFeature) else 0 for each in numbers}
+    return f"bins:{bins.pop()}" if len(bins) == 1 and min(bins) > 1 else survey.numeric
+
+
+def _numbers(survey: Survey, how: str) -> Survey:
+    if how == AS_WRITTEN:
+        return survey
+    match = _BINS.fullmatch(how)
+    if match:
+        return replace(survey, features=tuple(_in_bins(each, int(match[1])) for each in survey.features))
+    return replace(survey, numeric=how, features=_as_numbers(survey.features))
+
+
+def _as_numbers(features: Sequence[Feature]) -> tuple[Feature, ...]:
+    return tuple(each if isinstance(each, CategoricalFeature) else _as_number(each) for each in features)
+
+
+def _as_number(feature: BinnedFeature | NumericFeature) -> NumericFeature:
+    if isinstance(feature, NumericFeature):
+        return feature
+    return NumericFeature(feature.name, feature.edges[0], feature.edges[-1], feature.missing)
+
+
+def _in_bins(feature: Feature, bins: int) -> Feature:
+    if isinstance(feature, CategoricalFeature):
+        return feature
+    whole = _as_number(feature)
+    edges = equal_width(Decimal(whole.low), Decimal(whole.high), bins)
+    return BinnedFeature(whole.name, edges, whole.missing)

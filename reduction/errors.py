@@ -1,0 +1,15 @@
+"""What a fit cannot do.
+
+::
+
+    LdpError
+    └── FitError    rows from which no projection can be fitted
+"""
+
+from __future__ import annotations
+
+from encoders.errors import LdpError
+
+
+class FitError(LdpError):
+    """Rows from which no projection can be fitted; names the column, never a value."""

@@ -1,0 +1,56 @@
+"""Class means and variances are unbiased, and their standard errors and intervals are honest."""
+
+import pytest
+
+from encoders.mechanisms import NUMERIC_MECHANISMS
+from ldp_aggregator.estimation import Figure, estimate_snapshot
+from tests.ldp_aggregator.estimation.conftest import number_world
+from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
+
+COLLECTIONS = 250
+USERS = 20_000
+
+
+@pytest.fixture(scope="module", params=["auto", *NUMERIC_MECHANISMS])
+def many(request):
+    """Return (world, the estimates of many collections)."""
+    world = number_world(request.param)
+    return world, [estimate_snapshot(world.snapshot(USERS, seed)) for seed in range(COLLECTIONS)]
+
+
+def figures(estimates, feature, name):
+    return [getattr(each.features[feature], name) for each in estimates]
+
+
+def scaled(figures, width, labels=slice(None)):
+    """Return figures in units of half the range, of some labels."""
+    return [Figure(*(array[labels] / width for array in vars(each).values())) for each in figures]
+
+
+@pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])
+@pytest.mark.parametrize("name", ["means", "squares"])
+def test_means_and_second_moments(many, place, feature, width, name):
+    world, estimates = many
+    unit = width if name == "means" else width**2
+    found, truth = figures(estimates, feature, name), getattr(world, name)[place] / unit
+    assert_covered(scaled(found, unit), truth)
+    # a ratio is biased by about the square of its relative error, which only the rare label feels
+    assert_unbiased(scaled(found, unit, slice(2)), truth[:2], slack=0.01)
+    assert_honest_errors(scaled(found, unit, slice(2)), slack=0.07)
+
+
+@pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])
+def test_variances(many, place, feature, width):
+    world, estimates = many
+    found, truth = figures(estimates, feature, "variances"), world.variances[place] / width**2
+    assert_covered(scaled(found, width**2), truth, slack=0.03)
+    assert_unbiased(scaled(found, width**2, slice(2)), truth[:2], slack=0.015)
+
+
+def test_shares_of_missing_and_the_prior(many):
+    world, estimates = many
+    assert_covered(figures(estimates, 0, "missing"), world.missing)
+    priors = [each.raw_prior for each in estimates]
+    assert_unbiased(priors, world.prior)
+    assert_honest_errors(priors, slack=0.05)
+    assert_covered(priors, world.prior)

@@ -46,7 +46,7 @@ def main() -> None:
         for figure, result in figures(name, rows, common):
             print(f"### {figure}\n\n{markdown(result)}\n", flush=True)
             if chosen.plots:
-                plot_simulation(result, chosen.plots / f"{figure.replace(' ', '-')}.png", title=figure)
+                plot_simulation(result, chosen.plots / f"{figure.replace(',', '').replace(' ', '-')}.png", title=figure)
 
 
 def numbers(rows: dict[str, list[str]]) -> dict[str, list[object]]:

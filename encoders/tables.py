@@ -9,6 +9,7 @@ spends more than epsilon is refused (METHODS of the project: "exact privacy on r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -121,17 +122,17 @@ def laplace_weights(scale: Decimal) -> list[int]:
     return [WORD - 2 * sum(outer), *outer]
 
 
-def laplace_cells(weights: list[int]) -> list[int]:
+def laplace_cells(weights: Sequence[int]) -> list[int]:
     """Spread magnitudes to the signed line: the cells of z = -K, ..., K, adding up to 2^64."""
     return [*reversed(weights[1:]), *weights]
 
 
-def laplace_cumulative(weights: list[int]) -> list[int]:
+def laplace_cumulative(weights: Sequence[int]) -> list[int]:
     """Return the upper ends of all cells but the last: z + K is the number of ends <= a 64-bit draw."""
     return list(accumulate(laplace_cells(weights)))[:-1]
 
 
-def shifted_cells(weights: list[int]) -> tuple[list[int], list[int]]:
+def shifted_cells(weights: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the exact laws, out of 2^64, of clamp(0 + z) and clamp(1 + z) on -(K-1), ..., K."""
     cells = laplace_cells(weights)
     zero = [cells[0] + cells[1], *cells[2:]]

@@ -46,7 +46,8 @@ def main() -> None:
         for figure, result in figures(name, rows, common):
             print(f"### {figure}\n\n{markdown(result)}\n", flush=True)
             if chosen.plots:
-                plot_simulation(result, chosen.plots / f"{figure.replace(',', '').replace(' ', '-')}.png", title=figure)
+                file = figure.replace(",", "").replace(" ", "-") + ".png"
+                plot_simulation(result, chosen.plots / file, title=figure)
 
 
 def numbers(rows: dict[str, list[str]]) -> dict[str, list[object]]:

@@ -1,4 +1,4 @@
-"""Numbers, the whole way: a mixed survey with a projection, real devices' reports over HTTP, a mixed model."""
+"""Numbers, the whole way: a mixed survey with a projection, reports over HTTP, a mixed model."""
 
 from __future__ import annotations
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from decimal import Decimal, localcontext
 
-from encoders.errors import SurveyError
+from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms.base import FrequencyOracle, Mechanism, Tables
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.histogram import SHE, THE
@@ -173,8 +172,12 @@ def numeric_rivals(form: Form, epsilon: Decimal) -> list[NumericMechanism]:
     found = []
     for name, kind in NUMERIC_MECHANISMS.items():
         if name != "laplace" and (form.low or kind.tells_label):
-            with suppress(SurveyError):
+            try:
                 found.append(design_numeric(name, form, epsilon))
+            except PrivacyError:
+                raise
+            except SurveyError:
+                continue
     if not found:
         raise SurveyError("no mechanism asks for a number with so many classes")
     return sorted(found, key=lambda mechanism: mechanism.reference_variance)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
@@ -251,11 +251,19 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
     return int(text)
 
 
-def read_weights(texts: object, what: str) -> list[int]:
+def read_weights(texts: object, what: str) -> tuple[int, ...]:
     """Read a table of the weights of 0, 1, ..., K, which add up to 2^64 with each sign of 1, ..., K."""
     if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_WEIGHTS):
         raise SurveyError(f"{what} must be a list of at least two decimal strings")
-    weights = [read_integer(text, what, 1, WORD - 1) for text in texts]
+    if set(map(type, texts)) != {str}:
+        raise SurveyError(f"{what} must be a decimal string")
+    return _parse_weights(tuple(texts), what)
+
+
+@lru_cache(maxsize=8)
+def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
+    """Parse once what many questions of a plan share: a plan may come from a stranger."""
+    weights = tuple(read_integer(text, what, 1, WORD - 1) for text in texts)
     if weights[0] + 2 * sum(weights[1:]) != WORD:
         raise SurveyError(f"{what} does not add up to 2^64")
     return weights

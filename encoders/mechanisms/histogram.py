@@ -6,8 +6,10 @@ import math
 import re
 import struct
 from bisect import bisect_right
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
@@ -41,16 +43,12 @@ class SHE(FrequencyOracle):
         check_keys(tables, {"weights"}, self.name)
         weights = read_weights(tables["weights"], "SHE table 'weights'")
         self._steps = len(weights) - 1
-        self._ends = laplace_cumulative(weights)
-        self._zero, self._one = shifted_cells(weights)
-        low, high = 1 - self._steps, self._steps
-        # index: z + K for a zero, one more for a one
-        self._clamped = [min(max(y, low), high) for y in range(-self._steps, self._steps + 2)]
+        noise = _Noise.of(weights)
+        self._ends, self._clamped = noise.ends, noise.clamped
+        self._zero, self._one, self.ratio = noise.zero, noise.one, noise.ratio
         self.payload_bytes, self.random_bytes = 2 * domain, 8 * domain
         self._draws, self._vector = struct.Struct(f"<{domain}Q"), struct.Struct(f"<{domain}h")
-        odds = [Fraction(a, b) for a, b in zip(self._one, self._zero, strict=True)]
-        self.ratio = max(odds) / min(odds)
-        self._set_moments(_moments(self._one, low), _moments(self._zero, low))
+        self._set_moments(noise.on, noise.off)
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
@@ -136,8 +134,33 @@ def _best_threshold(epsilon: float) -> Decimal:
     return Decimal(min(range(101), key=lambda hundredth: variance(hundredth / 100))) / 100
 
 
-def _moments(law: list[int], low: int) -> tuple[Fraction, Fraction]:
-    """Return mean and variance of a law out of 2^64 on low, low+1, ..., exactly."""
+@dataclass(frozen=True)
+class _Noise:
+    """What the weights alone decide, whatever the domain."""
+
+    ends: list[int]
+    clamped: list[int]
+    zero: list[int]
+    one: list[int]
+    ratio: Fraction
+    on: tuple[Fraction, Fraction]
+    off: tuple[Fraction, Fraction]
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(cls, weights: tuple[int, ...]) -> _Noise:
+        """Work it out once for all questions that share a table."""
+        steps, (zero, one) = len(weights) - 1, shifted_cells(weights)
+        odds = [Fraction(a, b) for a, b in zip(one, zero, strict=True)]
+        # index: z + K for a zero, one more for a one
+        clamped = [min(max(y, 1 - steps), steps) for y in range(-steps, steps + 2)]
+        ends, ratio = laplace_cumulative(weights), max(odds) / min(odds)
+        return cls(ends, clamped, zero, one, ratio, _moments(one), _moments(zero))
+
+
+def _moments(law: list[int]) -> tuple[Fraction, Fraction]:
+    """Return mean and variance of a law out of 2^64 on 1-K, ..., K, exactly."""
+    low = 1 - len(law) // 2
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
     square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)
     return mean, square - mean**2

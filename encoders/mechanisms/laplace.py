@@ -6,7 +6,7 @@ import struct
 from bisect import bisect_right
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, product
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -73,14 +73,18 @@ class Laplace(NumericMechanism):
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")
         if self._grid * len(weights) > _MAX_WORK:
             raise SurveyError(f"{self.name} tables of this scale need fewer steps")
-        self._weights, self._ends = weights, laplace_cumulative(weights)
+        self._weights, self._ends, self._laws = (
+            weights,
+            laplace_cumulative(weights),
+            _laws(weights, self._grid),
+        )
         self._bits = GRID_BITS - self._grid.bit_length()
         self._starts = [0, *accumulate(form.labels * (1 + absent) for absent in form.missing)][:-1]
         self.cells = form.slots
         self.payload_bytes, self.random_bytes = 2 * form.slots, 8 * (len(form.missing) + form.slots)
         self._draws = struct.Struct(f"<{len(form.missing) + form.slots}Q")
         self._vector = struct.Struct(f"<{form.slots}h")
-        self.ratio = self._worst_ratio() ** len(form.missing)
+        self.ratio = _worst_ratio(weights, self._grid, form.low) ** len(form.missing)
 
     @classmethod
     def design(cls, form: Form, epsilon: Decimal) -> Self:
@@ -171,31 +175,6 @@ class Laplace(NumericMechanism):
 
     # -- the auditor -----------------------------------------------------------------------
 
-    @cached_property
-    def _laws(self) -> dict[int, list[int]]:
-        """The law of a slot, out of 2^64 on -size, ..., size, for each grid point it may hold."""
-        cells, size, far = laplace_cells(self._weights), self._size, len(self._weights) - 1
-        laws = {}
-        for x in range(-self._grid, self._grid + 1):
-            first, last = far - size - x, far + size - x  # of the noise that is not clamped
-            inner = cells[first + 1 : last]
-            laws[x] = [sum(cells[: first + 1]), *inner, sum(cells[last:])]
-        return laws
-
-    def _worst_ratio(self) -> Fraction:
-        """Return the worst ratio of one number: from x to x' in a slot, or x gone and x' come."""
-        laws = [self._laws[x] for x in range(self.form.low * self._grid, self._grid + 1)]
-        most, least = (
-            [max(each) for each in zip(*laws, strict=True)],
-            [min(each) for each in zip(*laws, strict=True)],
-        )
-        empty = self._laws[0]
-        stay, come, go = (
-            max(Fraction(top, bottom) for top, bottom in zip(*pair, strict=True))
-            for pair in ((most, least), (most, empty), (empty, least))
-        )
-        return max(stay, come * go)
-
     @property
     def corners(self) -> list[Any]:
         """Return every grid point in every class (for several numbers: every combination, so few numbers)."""
@@ -239,3 +218,31 @@ class SampledLaplace(Laplace):
 
     def _packed(self, values: list[int]) -> Any:
         return values[0]
+
+
+@lru_cache(maxsize=8)
+def _laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
+    """Return the law of a slot, out of 2^64 on -size, ..., size, for each grid point it may hold."""
+    cells, far = laplace_cells(weights), len(weights) - 1
+    size, laws = far - grid, {}
+    for x in range(-grid, grid + 1):
+        first, last = far - size - x, far + size - x  # of the noise that is not clamped
+        inner = cells[first + 1 : last]
+        laws[x] = [sum(cells[: first + 1]), *inner, sum(cells[last:])]
+    return laws
+
+
+@lru_cache(maxsize=16)
+def _worst_ratio(weights: tuple[int, ...], grid: int, low: int) -> Fraction:
+    """Return the worst ratio of one number: from x to x' in a slot, or x gone and x' come."""
+    laws = _laws(weights, grid)
+    held = [laws[x] for x in range(low * grid, grid + 1)]
+    most, least = (
+        [max(each) for each in zip(*held, strict=True)],
+        [min(each) for each in zip(*held, strict=True)],
+    )
+    stay, come, go = (
+        max(Fraction(top, bottom) for top, bottom in zip(*pair, strict=True))
+        for pair in ((most, least), (most, laws[0]), (laws[0], least))
+    )
+    return max(stay, come * go)

@@ -57,7 +57,7 @@ class Piecewise(NumericMechanism):
     def __init__(self, form: Form, tables: Tables) -> None:
         super().__init__(form, tables)
         check_keys(tables, {"near", "reach"}, self.name)
-        self._reach = self._integer("reach", 0, 4 * _POSITIONS)
+        self._reach = self._integer("reach", 0, _POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
         self._far = _POSITIONS + self._reach
         self._line, self._window = 2 * self._far + 1, 2 * self._reach + 1
@@ -74,7 +74,7 @@ class Piecewise(NumericMechanism):
     def design(cls, form: Form, epsilon: Decimal) -> Self:
         """Choose reach and probability of the window; see the class."""
         gain, best = exp_bounds(epsilon)[0], None
-        for reach in range(_POSITIONS):
+        for reach in range(_POSITIONS + 1):
             window, cells = 2 * reach + 1, form.slots * (2 * (_POSITIONS + reach) + 1)
             if cells > MAX_DOMAIN:
                 break

@@ -7,21 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
-from encoders.survey.features import CategoricalFeature, Feature
+from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question
 from encoders.survey.values import MISSING_TEXT
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
-
-if TYPE_CHECKING:
-    from encoders.survey.plan import Plan
 
 MAX_WEIGHT = 10**6
 MAX_TEXT = 200
@@ -34,7 +30,14 @@ def is_survey_id(value: object) -> bool:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(
+    survey: object,
+    epsilon: Decimal,
+    label: Label,
+    features: Sequence[Feature],
+    questions: Sequence[Question],
+    projection: Projection | None,
+) -> None:
     """Check every part of a plan.
 
     Raises
@@ -44,25 +47,25 @@ def check_plan(plan: Plan) -> None:
     PrivacyError
         If a question's tables spend more than epsilon.
     """
-    if not is_survey_id(plan.id):
+    if not is_survey_id(survey):
         raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
-    if not (plan.epsilon.is_finite() and MIN_EPSILON <= plan.epsilon <= MAX_EPSILON):
+    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
-    if len(plan.label.values) < 2:
+    if len(label.values) < 2:
         raise SurveyError("needs at least two values", "label")
-    inputs = plan.projection.inputs if plan.projection else ()
-    names = [plan.label.name, *(feature.name for feature in (*plan.features, *inputs))]
+    inputs = projection.inputs if projection else ()
+    names = [label.name, *(feature.name for feature in (*features, *inputs))]
     if not all(is_text(name) for name in names) or len(set(names)) < len(names):
         raise SurveyError(f"label and features need names, each another one, {_TEXT}", "features")
-    _check_texts(plan.label.values, plan.label.name)
-    for feature in (*plan.features, *inputs):
+    _check_texts(label.values, label.name)
+    for feature in (*features, *inputs):
         _check_feature(feature)
-    if plan.projection:
-        _check_projection(plan.projection, plan.features)
-    _check_questions(plan.questions, plan.features)
-    for question in plan.questions:
+    if projection:
+        _check_projection(projection, features)
+    _check_questions(questions, features)
+    for question in questions:
         _check_size(question)
-        question.mechanism.prove(plan.epsilon)
+        question.mechanism.prove(epsilon)
 
 
 def _check_projection(projection: Projection, features: Sequence[Feature]) -> None:
@@ -167,7 +170,7 @@ def _check_size(question: Question) -> None:
         fits = isinstance(mechanism, NumericMechanism) and mechanism.form == question.form
         fits = fits and question.moment is not None
     if not fits:
-        raise SurveyError("the mechanism's domain is not the question's", field)
+        raise SurveyError("the mechanism is not one for this question", field)
     if mechanism.payload_bytes + OVERHEAD_BYTES > MAX_REPORT_BYTES:
         raise SurveyError(
             f"{mechanism.cells} counters make {mechanism.name} reports longer than {MAX_REPORT_BYTES} bytes; "

@@ -53,7 +53,7 @@ class Plan:
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_plan(self)
+        check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
         object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
@@ -83,6 +83,8 @@ class Plan:
         PrivacyError
             If a question would spend more than epsilon.
         """
+        if len(data) > MAX_PLAN_BYTES:
+            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
         document = canonical.load(data)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(f"not a plan of format {FORMAT}", "format")

@@ -15,7 +15,6 @@ import numpy as np
 from encoders.mechanisms.numeric import NumericMechanism
 from encoders.survey import Question
 from ldp_aggregator.estimation.consistency import FloatArray, project_simplex
-from ldp_aggregator.estimation.frequencies import UNIFORM_SHARE
 from ldp_aggregator.snapshot import Total
 
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
@@ -54,12 +53,13 @@ class Population:
         missing: FloatArray | None,
         first: FloatArray | None,
         second: FloatArray | None,
+        even: float,
     ) -> Self:
-        """Return the possible population nearest to raw estimates, a tenth of it spread evenly.
+        """Return the possible population nearest to raw estimates, part of it spread evenly.
 
         The shares are projected on the simplex and the moments clipped to what these shares allow. The
         fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, bounded likewise. The
-        even tenth keeps the noise away from shares of exactly zero, as :class:`frequencies.Noise` does.
+        even part keeps the noise away from shares of exactly zero, as :class:`frequencies.Noise` does.
 
         Parameters
         ----------
@@ -69,6 +69,8 @@ class Population:
             P(missing, c), raw; None if it cannot be.
         first, second : (k,) arrays or None
             E[x 1(c)] and E[x^2 1(c)], raw; None if nobody was asked, which counts as the noisiest case.
+        even : float
+            The share that is spread evenly.
         """
         k = len(prior)
         raw = prior if missing is None else np.concatenate([prior - missing, missing])
@@ -81,7 +83,7 @@ class Population:
         fourth = np.clip(normal, square**2, square)
         gone_share = gone[0] if gone else np.zeros(k)
         found = cls(present, gone_share, present * mean, present * square, present * fourth)
-        return found._mixed(cls.even(k, missing is not None), UNIFORM_SHARE)
+        return found._mixed(cls.even(k, missing is not None), even)
 
     def _mixed(self, other: Self, share: float) -> Self:
         parts = zip(vars(self).values(), vars(other).values(), strict=True)

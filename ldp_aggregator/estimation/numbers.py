@@ -14,6 +14,7 @@ import numpy as np
 
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import PROBABILITY, Z95, Bounds, Figure, fieller, unknown
+from ldp_aggregator.estimation.frequencies import UNIFORM_SHARE
 from ldp_aggregator.estimation.moments import Moments, Population
 from ldp_aggregator.estimation.prior import Prior
 from ldp_aggregator.estimation.propagation import Quantity
@@ -193,9 +194,21 @@ class Number:
         return Figure(value, np.sqrt(variance), *ends)
 
     def population(self) -> Population:
-        """Return the population that these estimates make likely; the vaguest one without a prior."""
+        """Return the population that these estimates make likely; the vaguest one without a prior.
+
+        A tenth of it is spread evenly, less where E[x^2] stands out of its noise: where an even tenth
+        would add more than the estimates can be off.
+        """
         if not self.prior.known:
             return Population.even(self.labels, self.can_be_missing)
         heard = (self.missing, self.first, self.second)
         missing, first, second = (None if each is None else each.value for each in heard)
-        return Population.likely(self.share.value, missing, first, second)
+        return Population.likely(self.share.value, missing, first, second, UNIFORM_SHARE * self._doubt())
+
+    def _doubt(self) -> float:
+        """Return the standard error of E[x^2] over E[x^2] itself, at most 1."""
+        if self.second is None:
+            return 1.0
+        error = float(np.sqrt(self.second.variance(self.noise).mean()))
+        size = float(self.second.value.mean())
+        return error / size if size > error else 1.0

@@ -91,3 +91,156 @@ def contribution(name: str, domain: int, payload: bytes) -> list[int]:
     if name == "SHE":
         return [int.from_bytes(payload[2 * v : 2 * v + 2], "little", signed=True) for v in range(domain)]
     return [payload[v // 8] >> v % 8 & 1 for v in range(domain)]
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+G = 1 << 20
+
+
+def number_code(low: str, high: str, missing: str, x: float | None) -> int:
+    """Return the code of a double, or of None for what is missing, in a numeric feature."""
+    if x is None:
+        assert missing == "category"
+        return 2 * G + 1
+    least, most = float(low), float(high)
+    return math.floor((min(max(x, least), most) - least) / (most - least) * 2097152 + 0.5)
+
+
+def component(weights: list[str], offset: str, codes: list[int]) -> float | None:
+    """Return the number that a projection makes of its inputs' codes."""
+    if 2 * G + 1 in codes:
+        return None
+    millionths = [int(Fraction(text) * 1000000) for text in (*weights, offset)]
+    total = millionths[-1] * G
+    for weight, code in zip(millionths, codes, strict=False):
+        total += weight * (code - G)
+    assert abs(total) < 1 << 53
+    return float(total) / float(1000000 * G)
+
+
+def square_of(u: int) -> int:
+    """Return the code of a number's square."""
+    return u if u == 2 * G + 1 else G + ((u - G) ** 2 + 524288) // G
+
+
+def slots_of(labels: int, missing: tuple[bool, ...]) -> int:
+    """Return how many slots hide the class."""
+    return sum(2 * labels if absent else labels for absent in missing)
+
+
+def perturb_numbers(
+    name: str,
+    tables: Tables,
+    labels: int,
+    missing: tuple[bool, ...],
+    squares: bool,
+    values: list[int],
+    data: bytes,
+) -> bytes:
+    """Return the payload that follows from one value per number, u k + c, and the random bytes."""
+    if name == "sign":
+        return _sign(tables, labels, missing[0], squares, values[0], data)
+    if name in ("laplace", "sampled-laplace"):
+        return _noisy_slots(tables, labels, missing, values, data)
+    own, u = _own_slot(labels, values[0])
+    slots = slots_of(labels, missing)
+    if name == "sign-vector":
+        width = -(-slots // 8)
+        bits = [data[i // 8] >> i % 8 & 1 for i in range(slots)]
+        bits[own] = int(_word(data[width:], 0) < _coin(tables, u))
+        return bytes(sum(bits[i] << i % 8 for i in range(slots) if i // 8 == j) for j in range(width))
+    if name == "onebit":
+        slot = _word(data, 0) * slots // WORD
+        bit = _word(data, 1) < _coin(tables, u if slot == own else G)
+        return (2 * slot + bit).to_bytes(1 if 2 * slots <= 256 else 2, "little")
+    assert name == "piecewise"
+    reach = int(tables["reach"])
+    line, v = 129 + 2 * reach, 2 * (u - G) if squares else u
+    position = v // 2**14 + (_word(data, 0) // 2**50 < v % 2**14)
+    if _word(data, 1) < int(tables["near"]):
+        cell = own * line + position + _word(data, 2) * (2 * reach + 1) // WORD
+    else:
+        cell = _word(data, 2) * (slots * line) // WORD
+    return cell.to_bytes(2, "little")
+
+
+def _word(data: bytes, index: int) -> int:
+    return int.from_bytes(data[8 * index : 8 * index + 8], "little")
+
+
+def _own_slot(labels: int, value: int) -> tuple[int, int]:
+    u, label = divmod(value, labels)
+    return (labels + label, 2 * G) if u == 2 * G + 1 else (label, u)
+
+
+def _coin(tables: Tables, u: int) -> int:
+    q = int(tables["q"])
+    return q + (WORD - 2 * q) * u // 2**21
+
+
+def _sign(tables: Tables, labels: int, absent: bool, squares: bool, value: int, data: bytes) -> bytes:
+    u, label = divmod(value, labels)
+    if u == 2 * G + 1:
+        sign = 2
+    elif squares:
+        sign = int(_word(data, 0) // 2**44 < u - G)
+    else:
+        sign = int(_word(data, 0) // 2**43 < u)
+    domain = 3 * labels if absent else 2 * labels
+    return perturb(tables["oracle"], tables, domain, sign * labels + label, data[8:])
+
+
+def _noisy_slots(
+    tables: Tables, labels: int, missing: tuple[bool, ...], values: list[int], data: bytes
+) -> bytes:
+    steps = int(tables["steps"])
+    bits = 20 - steps.bit_length() + 1
+    vector: list[int] = []
+    for number, (absent, value) in enumerate(zip(missing, values, strict=True)):
+        own, u = _own_slot(labels, value)
+        up = _word(data, number) // 2 ** (64 - bits) < u % 2**bits
+        slots = [0] * (2 * labels if absent else labels)
+        slots[own] = u // 2**bits + up - steps
+        vector += slots
+    weights = [int(weight) for weight in tables["weights"]]
+    top = len(weights) - 1
+    ends = list(accumulate(weights[abs(z)] for z in range(-top, top + 1)))[:-1]
+    payload = b""
+    for i, x in enumerate(vector):
+        z = bisect_right(ends, _word(data, len(missing) + i)) - top
+        payload += min(max(x + z, steps - top), top - steps).to_bytes(2, "little", signed=True)
+    return payload
+
+
+def slot_laws(tables: Tables, lowest: int) -> dict[int, dict[int, Fraction]]:
+    """Return, for each x from lowest to steps that a slot of Laplace's may hold, the law of what is sent."""
+    steps, weights = int(tables["steps"]), [int(weight) for weight in tables["weights"]]
+    top = len(weights) - 1
+    laws = {}
+    for x in range(lowest, steps + 1):
+        law = dict.fromkeys(range(steps - top, top - steps + 1), 0)
+        for z in range(-top, top + 1):
+            law[min(max(x + z, steps - top), top - steps)] += weights[abs(z)]
+        laws[x] = {y: Fraction(words, WORD) for y, words in law.items()}
+    return laws
+
+
+def contribution_of_numbers(
+    name: str, tables: Tables, labels: int, missing: tuple[bool, ...], payload: bytes
+) -> list[int]:
+    """Return what one payload of a mechanism for numbers adds to the counters."""
+    slots = slots_of(labels, missing)
+    if name == "sign":
+        return contribution(tables["oracle"], (3 if missing[0] else 2) * labels, payload)
+    if name in ("laplace", "sampled-laplace"):
+        return [int.from_bytes(payload[2 * i : 2 * i + 2], "little", signed=True) for i in range(slots)]
+    if name == "sign-vector":
+        return [1 if payload[i // 8] >> i % 8 & 1 else -1 for i in range(slots)]
+    reported = int.from_bytes(payload, "little")
+    if name == "onebit":
+        return [0 if i != reported // 2 else (1 if reported % 2 else -1) for i in range(slots)]
+    reach = int(tables["reach"])
+    line, cell = divmod(reported, 129 + 2 * reach)
+    counts = [int(i == line) for i in range(slots)]
+    return counts + [count * (cell - 64 - reach) for count in counts]

@@ -146,6 +146,14 @@ def test_a_laplace_table_follows_the_exponential(epsilon: str) -> None:
     assert step / WORD <= weights[-1] / WORD < 2 * 2.0**-32 / step  # the tail that clamping gathers
 
 
+@pytest.mark.parametrize("scale", ["530", "590", "605", "700", "1e9"])
+def test_noise_too_wide_for_its_tail_to_keep_epsilon_is_refused_before_it_is_tabulated(scale: str) -> None:
+    with pytest.raises(SurveyError, match="too many steps: raise epsilon") as caught:
+        laplace_weights(Decimal(scale))
+    assert not isinstance(caught.value, PrivacyError)
+    laplace_weights(Decimal(512))
+
+
 @pytest.mark.parametrize("name", [*sorted(MECHANISMS), "THE(0.25)", "auto"])
 def test_every_epsilon_in_range_has_tables_that_prove_themselves(name: str) -> None:
     for hundredths in (*range(2, 100, 7), *range(100, 3201, 290), 3200):

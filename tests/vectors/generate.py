@@ -1,8 +1,10 @@
 """Write the test vectors: ``python -m tests.vectors.generate``.
 
 good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the
-value and the report that must follow. bad.json holds reports that a collector of its plan must refuse,
-and the reason. Random bytes are SHA-256 in counter mode, so that a port can make more of them.
+value and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and
+good-numeric-projection.json for numbers made of others. bad.json holds reports that a collector of its
+plan must refuse, and the reason. Random bytes are SHA-256 in counter mode, so that a port can make more
+of them.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from encoders.mechanisms import MECHANISMS
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack, unpack
 from encoders.survey import Plan, read_survey
@@ -55,6 +57,77 @@ ROWS: list[tuple[dict[str, Any], str]] = [
 ]
 KINDS = {"DE": "1", "SUE": "0.5", "OUE": "1", "SHE": "2", "THE": "1", "THE(0.25)": "4", "auto": "1.25"}
 
+NUMERIC_SURVEY = """
+[survey]
+id = "numeric-vectors"
+epsilon = {epsilon}
+[label]
+name = "rested"
+values = ["never", "sometimes", "often"]
+weight = 1
+[features.sleep]
+range = [0, 12]
+[features.smokes]
+values = [true, false]
+weight = 2
+[features.income]
+range = [-2000.5, 200_000]
+missing = "category"
+weight = 3
+{projection}
+[mechanism]
+frequency = "DE"
+numeric = "{numeric}"
+"""
+PROJECTION = """
+[features.first]
+range = [-1, 1]
+bins = 4
+weights = [0.25, -0.75, 1]
+missing = "category"
+[features.second]
+range = [-0.3, 1.7]
+weights = [-1.5, 0.000001, 0.333333]
+offset = 0.1
+missing = "category"
+[projection.inputs.age]
+range = [0, 100]
+[projection.inputs.distance]
+range = [0.1, 0.7]
+missing = "category"
+[projection.inputs.height]
+range = [1.4, 2.1]
+"""
+NUMERIC_ROWS: list[tuple[dict[str, Any], str]] = [
+    ({"sleep": 7.5, "smokes": True, "income": 21_000}, "never"),
+    ({"sleep": 0, "smokes": False, "income": None}, "often"),
+    ({"sleep": 12, "smokes": "true", "income": 1e300}, "sometimes"),
+    ({"sleep": 6.1, "smokes": "false", "income": -2000.5, "more": "ignored"}, "never"),
+    ({"sleep": 0.1, "smokes": False, "income": 98999.75}, "sometimes"),
+    ({"sleep": -3, "smokes": True, "income": 0.3}, "often"),
+]
+INPUTS: list[dict[str, Any]] = [
+    {"age": 33, "distance": 0.3, "height": 1.71},
+    {"age": 100, "distance": None, "height": 1.8},
+    {"age": 0, "distance": 0.7, "height": 1e300},
+    {"age": 50, "distance": 0.4, "height": 1.75, "second": "ignored"},
+    {"age": 99.9, "distance": 0.1, "height": 1.4},
+    {"age": -1, "distance": 0.65, "height": 2.0999999999999996},
+]
+NUMERIC_KINDS = {
+    "laplace": "2",
+    "onebit": "1",
+    "piecewise": "4",
+    "sampled-laplace": "8",
+    "sign": "1",
+    "sign-vector": "0.5",
+}
+
+
+def numeric_plan_of(numeric: str, epsilon: str, projection: str = "") -> Plan:
+    text = NUMERIC_SURVEY.format(numeric=numeric, epsilon=epsilon, projection=projection)
+    return read_survey(text).compile()
+
 
 def plan_of(frequency: str, epsilon: str) -> Plan:
     districts = ", ".join(str(1000 + i) for i in range(90))  # domain 270: indices of two bytes
@@ -88,6 +161,17 @@ def cases(plan: Plan) -> Iterator[dict[str, Any]]:
         yield case(plan, *ROWS[2], byte * (24 + wanted))
 
 
+def numeric_cases(plan: Plan, rows: list[tuple[dict[str, Any], str]]) -> Iterator[dict[str, Any]]:
+    """Yield every question with drawn noise for every row, and with the extreme noise for one."""
+    for question, middle in zip(plan.questions, first_draws(plan), strict=True):
+        wanted, first = question.mechanism.random_bytes, middle.to_bytes(8, "little")
+        for number, (row, label) in enumerate(rows):
+            noise = random_bytes(f"{plan.id}/{question.index}/{number}", 16 + wanted)
+            yield case(plan, row, label, first + noise)
+        for number, byte in ((1, b"\x00"), (2, b"\xff")):
+            yield case(plan, *rows[number], first + byte * (16 + wanted))
+
+
 def case(plan: Plan, row: dict[str, Any], label: str, random: bytes) -> dict[str, Any]:
     report = make_report(plan, row, label, GivenBytes(random))
     question = plan.questions[unpack(report).question]
@@ -107,6 +191,18 @@ def case(plan: Plan, row: dict[str, Any], label: str, random: bytes) -> dict[str
 def good(frequency: str) -> dict[str, Any]:
     plan = plan_of(frequency, KINDS[frequency])
     return {"cases": list(cases(plan)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def good_numeric(numeric: str) -> dict[str, Any]:
+    plan = numeric_plan_of(numeric, NUMERIC_KINDS[numeric])
+    listed = list(numeric_cases(plan, NUMERIC_ROWS))
+    return {"cases": listed, "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def good_projection() -> dict[str, Any]:
+    plan = numeric_plan_of("auto", "1.5", PROJECTION)
+    rows = [(inputs | row, label) for inputs, (row, label) in zip(INPUTS, NUMERIC_ROWS, strict=True)]
+    return {"cases": list(numeric_cases(plan, rows)), "digest": plan.digest, "plan": plan.json.decode()}
 
 
 def bad() -> dict[str, Any]:
@@ -164,6 +260,8 @@ def bad() -> dict[str, Any]:
     wrong("payload long", "bad-payload", with_field(4, payload + b"\x00"))
     for frequency in MECHANISMS:
         reports += impossible_payloads(frequency)
+    for numeric in NUMERIC_MECHANISMS:
+        reports += impossible_numbers(numeric)
     return {"digest": plan.digest, "plan": plan.json.decode(), "reports": reports}
 
 
@@ -187,10 +285,47 @@ def impossible_payloads(frequency: str) -> list[dict[str, Any]]:
     ]
 
 
+def impossible_numbers(numeric: str) -> list[dict[str, Any]]:
+    """Return payloads about numbers that no device sends: one step too far, and as far as bytes go."""
+    plan = numeric_plan_of(numeric, "1")
+    question = next(each for each in plan.questions if each.moment and each.mechanism.form.missing[-1])
+    mechanism = question.mechanism
+    if numeric == "piecewise":
+        cells = mechanism.form.slots * (129 + 2 * int(mechanism.tables["reach"]))
+        impossible = [cells.to_bytes(2, "little"), b"\xff\xff"]
+    elif numeric in ("laplace", "sampled-laplace"):
+        beyond = len(mechanism.tables["weights"]) - int(mechanism.tables["steps"])
+        rest = bytes(mechanism.payload_bytes - 2)
+        impossible = [
+            rest + beyond.to_bytes(2, "little"),
+            (-beyond).to_bytes(2, "little", signed=True) + rest,
+            b"\xff\x7f" + rest,
+        ]
+    else:  # three classes, and the number may be missing: 6 slots, 9 answers of a sign
+        impossible = {
+            "onebit": [b"\x0c", b"\xff"],
+            "sign": [b"\x00\x02", b"\xff\xff"] if mechanism.payload_bytes == 2 else [b"\x09", b"\xff"],
+            "sign-vector": [b"\x40", b"\xff"],
+        }[numeric]
+    wrong_length = [b"", bytes(mechanism.payload_bytes - 1), bytes(mechanism.payload_bytes + 1)]
+    report_id = random_bytes("id", 16)
+    return [
+        {
+            "name": f"{numeric} {payload.hex()}",
+            "plan": plan.json.decode(),
+            "reason": "bad-payload",
+            "report": pack(Report(bytes.fromhex(plan.digest), question.index, report_id, payload)).hex(),
+        }
+        for payload in dict.fromkeys((*impossible, *wrong_length))
+    ]
+
+
 def files() -> dict[str, str]:
     """Return the text of every file of vectors by its name."""
     names = {kind: f"good-{kind.lower().replace('(', '-').replace(')', '')}.json" for kind in KINDS}
     documents = {names[kind]: good(kind) for kind in KINDS} | {"bad.json": bad()}
+    documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
+    documents["good-numeric-projection.json"] = good_projection()
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         for name, document in documents.items()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from encoders.errors import LdpError, Reason, ReportError
+from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes
 from encoders.report import pack, unpack
 from encoders.survey import Plan
@@ -20,6 +21,7 @@ from tests.vectors import generate
 
 HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
+NUMERIC = sorted(HERE.glob("good-numeric-*.json"))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -45,7 +47,8 @@ def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
         assert make_report(plan, case["row"], case["label"], rng).hex() == case["report"]
         assert plan.encode(case["row"], case["label"]) == (tuple(case["codes"]), case["label_code"])
         question = plan.questions[case["question"]]
-        assert question.value(case["codes"], case["label_code"]) == case["value"]
+        value = question.value(case["codes"], case["label_code"])
+        assert (list(value) if question.mechanism.several else value) == case["value"]
         with pytest.raises(LdpError, match="random bytes asked for, 0 are left"):
             rng.take(1)
 
@@ -63,21 +66,66 @@ def test_the_wire_format_s_document_alone_gives_the_same_reports(path: Path) -> 
             index += 1
             reached += plan["questions"][index]["weight"]
         question = plan["questions"][index]
-        labels = len(plan["label"]["values"])
-        code = 0 if question["feature"] is None else case["codes"][question["feature"]]
-        assert (index, code * labels + case["label_code"]) == (case["question"], case["value"])
-        payload = reference.perturb(
-            question["mechanism"],
-            plan["tables"][question["tables"]],
-            question["domain"],
-            case["value"],
-            random[24:],
-        )
+        assert codes_of(plan, case) == case["codes"]
+        assert (index, value_of(plan, question, case)) == (case["question"], case["value"])
+        tables = plan["tables"][question["tables"]]
+        if "moment" in question:
+            payload = reference.perturb_numbers(
+                *about(plan, question), question["moment"] == 2, as_list(case["value"]), random[24:]
+            )
+        else:
+            domain = question["domain"]
+            payload = reference.perturb(question["mechanism"], tables, domain, case["value"], random[24:])
         size = len(payload).to_bytes(1, "big") if len(payload) < 256 else len(payload).to_bytes(2, "big")
         header = b"\xc4" if len(payload) < 256 else b"\xc5"
         report = b"\x95\x01\xc4\x20" + bytes.fromhex(vectors["digest"]) + bytes([index])
         report += b"\xc4\x10" + random[8:24] + header + size + payload
         assert report.hex() == case["report"]
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def about(plan: dict[str, Any], question: dict[str, Any]) -> tuple[str, Any, int, tuple[bool, ...]]:
+    """Return the mechanism of a question about numbers, its tables, the classes and what may be missing."""
+    asked = [plan["features"][place] for place in as_list(question["feature"])]
+    missing = tuple(feature["missing"] == "category" for feature in asked)
+    tables = plan["tables"][question["tables"]]
+    return question["mechanism"], tables, len(plan["label"]["values"]), missing
+
+
+def value_of(plan: dict[str, Any], question: dict[str, Any], case: dict[str, Any]) -> Any:
+    labels = len(plan["label"]["values"])
+    if question["feature"] is None:
+        return case["label_code"]
+    codes = [case["codes"][place] for place in as_list(question["feature"])]
+    if question.get("moment") == 2:
+        codes = [reference.square_of(code) for code in codes]
+    values = [code * labels + case["label_code"] for code in codes]
+    return values if isinstance(question["feature"], list) else values[0]
+
+
+def codes_of(plan: dict[str, Any], case: dict[str, Any]) -> list[int]:
+    """Code a row as the document says; categories are taken as the vector has them."""
+    projection = plan.get("projection", {"inputs": [], "components": []})
+    inputs = [code_of(feature, case["row"][feature["name"]]) for feature in projection["inputs"]]
+    row = case["row"] | {
+        each["name"]: reference.component(each["weights"], each["offset"], inputs)
+        for each in projection["components"]
+    }
+    return [
+        given if feature["kind"] == "categorical" else code_of(feature, row[feature["name"]])
+        for feature, given in zip(plan["features"], case["codes"], strict=True)
+    ]
+
+
+def code_of(feature: dict[str, Any], x: float | None) -> int:
+    if feature["kind"] == "numeric":
+        return reference.number_code(feature["low"], feature["high"], feature["missing"], x)
+    if x is None:
+        return len(feature["edges"]) - 1
+    return sum(float(edge) <= x for edge in feature["edges"][1:-1])
 
 
 @every_file
@@ -90,13 +138,18 @@ def test_a_collector_takes_every_report(path: Path) -> None:
         assert pack(report) == data
         question = plan.questions[report.question]
         row = np.frombuffer(report.payload, np.uint8)[None]
-        expected = reference.contribution(question.mechanism.name, question.domain, report.payload)
+        if question.moment:
+            document = json.loads(vectors["plan"])
+            entry = document["questions"][report.question]
+            expected = reference.contribution_of_numbers(*about(document, entry), report.payload)
+        else:
+            expected = reference.contribution(question.mechanism.name, question.domain, report.payload)
         assert question.mechanism.tally(row).tolist() == expected
 
 
 def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
     mechanisms = set()
-    for path in GOOD:
+    for path in set(GOOD) - set(NUMERIC):
         vectors = read(path)
         plan = Plan.from_json(vectors["plan"].encode())
         assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
@@ -104,6 +157,26 @@ def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
         assert any(None in case["row"].values() for case in vectors["cases"])
         mechanisms |= {question.mechanism.name for question in plan.questions}
     assert mechanisms == {"DE", "SUE", "OUE", "SHE", "THE"}
+
+
+def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_value() -> None:
+    mechanisms = set()
+    for path in NUMERIC:
+        vectors = read(path)
+        plan = Plan.from_json(vectors["plan"].encode())
+        assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
+        assert {None, 1, 2} == {question.moment for question in plan.questions}
+        for place, feature in enumerate(plan.features):
+            seen = {case["codes"][place] for case in vectors["cases"]}
+            assert feature.missing == "error" or feature.size - 1 in seen
+            assert feature.kind != "numeric" or feature.name == "second" or {0, 2 * reference.G} <= seen
+        numeric = {question.mechanism.name for question in plan.questions if question.moment}
+        assert plan.projection or path.stem == f"good-numeric-{next(iter(numeric))}"
+        mechanisms |= numeric
+    assert mechanisms == set(NUMERIC_MECHANISMS)
+    projected = Plan.from_json(read(HERE / "good-numeric-projection.json")["plan"].encode())
+    assert [feature.kind for feature in projected.features[-2:]] == ["binned", "numeric"]
+    assert projected.projection is not None
 
 
 def judged(plan: Plan, data: bytes) -> Any:

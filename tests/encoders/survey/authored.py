@@ -1,4 +1,4 @@
-"""A survey that is right in every entry; the tests break it in one place at a time."""
+"""Surveys that are right in every entry; the tests break them in one place at a time."""
 
 GOOD = """\
 [survey]
@@ -20,4 +20,43 @@ weight = 3
 
 [mechanism]
 frequency = "OUE"
+"""
+
+PROJECTED = """\
+[survey]
+id = "sleep-2026"
+epsilon = 1.5
+
+[label]
+name = "rested"
+values = ["yes", "no"]
+
+[projection.inputs.age]
+range = [0, 100]
+missing = "category"
+
+[projection.inputs.income]
+range = [-2000.5, 200_000]
+
+[features.city]
+values = ["north", "south"]
+
+[features.hours]
+range = [0, 12]
+
+[features.first]
+range = [-1, 1]
+bins = 4
+weights = [0.25, -0.75]
+missing = "category"
+
+[features.second]
+range = [-2, 2]
+weights = [-3, 0.000001]
+offset = 0.1
+missing = "category"
+weight = 2
+
+[mechanism]
+frequency = "DE"
 """

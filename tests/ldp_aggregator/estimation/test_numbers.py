@@ -109,7 +109,7 @@ def test_a_likely_population_is_possible():
     for _ in range(300):
         raw = [rng.normal(0.2, 0.5, size=4) for _ in range(4)]
         raw = [None if i and rng.random() < 0.2 else array for i, array in enumerate(raw)]
-        found = Population.likely(*raw)
+        found = Population.likely(*raw, even=rng.choice([0.001, 0.1]))
         assert found.present.min() > 0
         assert found.missing.min() >= 0
         np.testing.assert_allclose((found.present + found.missing).sum(), 1)

@@ -164,7 +164,12 @@ class Client:
             raise BudgetError(f"the plan's epsilon is {plan.epsilon}, this client grants {self._max_epsilon}")
         clipped = plan.clipped(row)
         entry, created = self._journal.commit(
-            plan.id, plan.digest, self._url, str(plan.epsilon), lambda: make_report(plan, row, label)
+            plan.id,
+            plan.family,
+            plan.digest,
+            self._url,
+            str(plan.epsilon),
+            lambda: make_report(plan, row, label),
         )
         if not created:  # another thread or process was faster
             return self._already(entry)
@@ -174,7 +179,7 @@ class Client:
     def _already(self, entry: Entry) -> Receipt:
         """Go on sending what an earlier call queued; draw nothing."""
         self._start(entry)
-        why = "this device has answered the survey before"
+        why = "this device has answered the survey before, or another round of it"
         return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
 
     # -- the thread that sends -------------------------------------------------------------

@@ -24,8 +24,9 @@ from ldp_client.receipt import State
 
 _BUSY_SECONDS = 10.0
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (
+CREATE TABLE answers (
     survey  TEXT PRIMARY KEY,
+    family  TEXT NOT NULL,
     digest  TEXT NOT NULL,
     url     TEXT NOT NULL,
     epsilon TEXT NOT NULL,
@@ -34,6 +35,10 @@ CREATE TABLE IF NOT EXISTS answers (
     reason  TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID
 """
+
+
+_VERSION = 1
+_NEWER = "the journal was written by a newer version, or edited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +83,13 @@ class Journal:
             self._path = os.path.abspath(self._path)
 
     def commit(
-        self, survey: str, digest: str, url: str, epsilon: str, make: Callable[[], bytes]
+        self, survey: str, family: str, digest: str, url: str, epsilon: str, make: Callable[[], bytes]
     ) -> tuple[Entry, bool]:
-        """Make and record this device's one report for a survey, unless there is one already.
+        """Make and record this device's one report for a family of surveys, unless there is one already.
 
         Parameters
         ----------
-        survey, digest, url, epsilon : str
+        survey, family, digest, url, epsilon : str
             What is answered, by which plan, at which collector, and what it spends.
         make : callable
             Randomises; called at most once, while the journal is locked, and only if its result will
@@ -94,7 +99,8 @@ class Journal:
         -------
         entry : Entry
         created : bool
-            False if the survey had been answered before; then nothing was drawn.
+            False if a survey of the family had been answered before; then nothing was drawn, and the
+            entry is that survey's.
 
         Raises
         ------
@@ -102,13 +108,14 @@ class Journal:
             If the journal cannot be written; the report, if made, is forgotten unsent.
         """
         with self._transaction() as connection:
-            known = _find(connection, survey)
+            known = _find(connection, survey, family)
             if known:
                 return known, False
             entry = Entry(survey, digest, url, epsilon, make(), State.QUEUED, "")
             connection.execute(
-                "INSERT INTO answers (survey, digest, url, epsilon, report, state) VALUES (?, ?, ?, ?, ?, ?)",
-                (survey, digest, url, epsilon, entry.report, entry.state),
+                "INSERT INTO answers (survey, family, digest, url, epsilon, report, state) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (survey, family, digest, url, epsilon, entry.report, entry.state),
             )
         return entry, True
 
@@ -133,7 +140,7 @@ class Journal:
             with self._connection() as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
-                    connection.execute(_SCHEMA)
+                    _migrate(connection)
                     yield connection
                     connection.execute("COMMIT")
                 finally:
@@ -178,12 +185,27 @@ def _default_path() -> Path:
     return base / "ldp-client" / "journal.db"
 
 
-def _find(connection: sqlite3.Connection, survey: str) -> Entry | None:
-    query = "SELECT digest, url, epsilon, report, state, reason FROM answers WHERE survey = ?"
-    row = connection.execute(query, (survey,)).fetchone()
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Create the table, or bring that of an older version up to date."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == _VERSION:
+        return
+    if version > _VERSION:
+        raise JournalError(_NEWER)
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+        connection.execute("ALTER TABLE answers ADD COLUMN family TEXT NOT NULL DEFAULT ''")
+        connection.execute("UPDATE answers SET family = survey")
+    else:
+        connection.execute(_SCHEMA)
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _find(connection: sqlite3.Connection, survey: str, family: str | None = None) -> Entry | None:
+    query = "SELECT survey, digest, url, epsilon, report, state, reason FROM answers "
+    row = connection.execute(query + "WHERE survey = ? OR family = ?", (survey, family)).fetchone()
     if row is None:
         return None
-    digest, url, epsilon, report, state, reason = row
+    survey, digest, url, epsilon, report, state, reason = row
     if state not in list(State):
-        raise JournalError("the journal was written by a newer version, or edited")
+        raise JournalError(_NEWER)
     return Entry(survey, digest, url, epsilon, report, State(state), reason)

@@ -13,7 +13,7 @@ from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
-from encoders.survey.checks import check_plan
+from encoders.survey.checks import check_plan, is_survey_id
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
@@ -40,6 +40,9 @@ class Plan:
         Those with a positive weight.
     projection : Projection or None
         Gives some of the features their numbers, out of other numbers of the row.
+    family : str
+        Who answered one survey of a family answers no other: the rounds of one collection. By default
+        the survey's own id.
     json : bytes
         Canonical form; its SHA-256 is the digest every report carries.
     """
@@ -50,10 +53,14 @@ class Plan:
     features: tuple[Feature, ...]
     questions: tuple[Question, ...]
     projection: Projection | None = None
+    family: str = ""
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "family", self.family or self.id)
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
+        if not is_survey_id(self.family):
+            raise SurveyError("needs a survey's id", "family")
         object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
@@ -145,11 +152,13 @@ def _entry(row: Mapping[str, object], name: str) -> object:
 
 
 def _as_dict(plan: Plan) -> dict[str, Any]:
-    projection = {"projection": plan.projection.as_dict()} if plan.projection else {}
+    more: dict[str, Any] = {"projection": plan.projection.as_dict()} if plan.projection else {}
+    if plan.family != plan.id:
+        more["family"] = plan.family
     keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
     realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
-    return projection | {
+    return more | {
         "epsilon": canonical.decimal_text(plan.epsilon),
         "features": [feature.as_dict() for feature in plan.features],
         "format": FORMAT,
@@ -173,7 +182,8 @@ def _from_dict(document: dict[str, Any]) -> Plan:
         _question(index, entry, label, features, projection, document["tables"], built)
         for index, entry in enumerate(document["questions"])
     )
-    return Plan(document["id"], Decimal(document["epsilon"]), label, features, questions, projection)
+    epsilon, family = Decimal(document["epsilon"]), document.get("family", "")
+    return Plan(document["id"], epsilon, label, features, questions, projection, family)
 
 
 def _question(

@@ -21,7 +21,7 @@ from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 _KEYS = {
     (): {"survey", "label", "features", "mechanism", "projection"},
-    ("survey",): {"id", "epsilon"},
+    ("survey",): {"id", "epsilon", "family"},
     ("label",): {"name", "values", "weight"},
     ("mechanism",): {"frequency", "numeric"},
     ("projection",): {"inputs"},
@@ -72,6 +72,7 @@ class _Reader:
             self.mechanism(mechanism, "frequency", check_name),
             self.mechanism(mechanism, "numeric", check_numeric_name),
             self.projection(tables["projection"], tables["features"]),
+            self.family(tables["survey"]),
         )
 
     # -- entries ---------------------------------------------------------------------------
@@ -80,6 +81,12 @@ class _Reader:
         value = table.get("id")
         if not is_survey_id(value):
             self.wrong(("survey", "id"), "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"")
+        return str(value)
+
+    def family(self, table: Mapping[str, Any]) -> str:
+        value = table.get("family", "")
+        if "family" in table and not is_survey_id(value):
+            self.wrong(("survey", "family"), "needs the id of the first survey of its family")
         return str(value)
 
     def epsilon(self, table: Mapping[str, Any]) -> Decimal:

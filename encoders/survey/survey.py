@@ -37,6 +37,8 @@ class Survey:
         Mechanism of numbers, or "auto".
     projection : Projection or None
         Gives some of the features their numbers, out of other numbers of the row.
+    family : str
+        See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Survey:
     frequency: str = "auto"
     numeric: str = "auto"
     projection: Projection | None = None
+    family: str = ""
 
     @property
     def entries(self) -> tuple[Feature, ...]:
@@ -66,7 +69,7 @@ class Survey:
             If no mechanism fits a question, or nothing would tell of the label.
         """
         questions = tuple(_Compiler(self).questions())
-        return Plan(self.id, self.epsilon, self.label, self.features, questions, self.projection)
+        return Plan(self.id, self.epsilon, self.label, self.features, questions, self.projection, self.family)
 
 
 _UNTOLD = "0 leaves no question that tells of the label: give it a weight, or ask numbers by auto or sign"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -273,3 +275,19 @@ def test_a_url_of_another_survey_than_the_plans_is_refused(plan: Plan) -> None:
     with Client(plan, "http://collector.test/v1/surveys/diet", journal=":memory:") as one:
         receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.epsilon) == (State.REJECTED, 0.0)
+
+
+def test_who_answered_one_round_answers_no_other(client: Build, plan: Plan, tmp_path: Path) -> None:
+    pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
+    unheard = Script(TransportError("no network"))
+    with Client(pilot, url, transport=unheard, journal=tmp_path / "journal.db") as first:
+        assert first.report(ROW, "yes").state is State.QUEUED
+    script = Script(RECORDED)
+    receipt = client(script).report(ROW, "yes")
+    assert (receipt.state, receipt.survey, receipt.epsilon) == (State.ALREADY_REPORTED, "pilot", 0)
+    assert not script.bodies  # least of all the other round's report, which is queued still
+
+
+def test_a_receipt_names_the_numbers_that_were_clipped(client: Build) -> None:
+    receipt = client(Script(RECORDED)).report({**ROW, "hours": 13}, "yes")
+    assert (receipt.state, receipt.clipped) == (State.QUEUED, ("hours",))

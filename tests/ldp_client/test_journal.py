@@ -16,8 +16,10 @@ from ldp_client import Journal, JournalError, State
 from ldp_client.journal import default_path
 
 
-def _commit(journal: Journal, report: bytes, survey: str = "sleep") -> tuple[bytes | None, bool]:
-    entry, created = journal.commit(survey, "digest", "url", "1", lambda: report)
+def _commit(
+    journal: Journal, report: bytes, survey: str = "sleep", family: str = ""
+) -> tuple[bytes | None, bool]:
+    entry, created = journal.commit(survey, family or survey, "digest", "url", "1", lambda: report)
     return entry.report, created
 
 
@@ -27,6 +29,40 @@ def test_the_first_report_is_the_only_one(tmp_path: Path) -> None:
     assert _commit(journal, b"second") == (b"first", False)
     assert _commit(journal, b"other", "diet") == (b"other", True)
     assert _commit(Journal(tmp_path / "j.db"), b"third") == (b"first", False)
+
+
+@pytest.mark.parametrize("rounds", [["pilot", "second"], ["second", "pilot"], ["second", "third"]])
+def test_a_family_of_surveys_gets_one_report(tmp_path: Path, rounds: list[str]) -> None:
+    first, later = rounds
+    assert _commit(Journal(tmp_path / "j.db"), b"first", first, "pilot") == (b"first", True)
+    journal = Journal(tmp_path / "j.db")
+    entry, created = journal.commit(later, "pilot", "digest", "url", "1", lambda: b"later")
+    assert (entry.survey, entry.report, created) == (first, b"first", False)
+    assert journal.find(later) is None
+    assert _commit(journal, b"other", "diet") == (b"other", True)
+
+
+def test_a_journal_without_families_is_brought_up_to_date(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "j.db") as old:
+        old.execute(
+            "CREATE TABLE answers (survey TEXT PRIMARY KEY, digest TEXT NOT NULL, url TEXT NOT NULL, "
+            "epsilon TEXT NOT NULL, report BLOB, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '') "
+            "WITHOUT ROWID"
+        )
+        old.execute("INSERT INTO answers VALUES ('sleep', 'digest', 'url', '1', x'01', 'queued', '')")
+    old.close()
+    journal = Journal(tmp_path / "j.db")
+    assert _commit(journal, b"second") == (b"\x01", False)
+    assert _commit(journal, b"second", "sleep-2", "sleep") == (b"\x01", False)
+    assert _commit(journal, b"third", "diet") == (b"third", True)
+
+
+def test_a_journal_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "j.db") as newer:
+        newer.execute("PRAGMA user_version = 2")
+    newer.close()
+    with pytest.raises(JournalError, match="newer version"):
+        _commit(Journal(tmp_path / "j.db"), b"first")
 
 
 def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> None:
@@ -43,7 +79,7 @@ def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> Non
 def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     with pytest.raises(ZeroDivisionError):
-        journal.commit("sleep", "digest", "url", "1", lambda: bytes(1 // 0))
+        journal.commit("sleep", "sleep", "digest", "url", "1", lambda: bytes(1 // 0))
     assert journal.find("sleep") is None
     assert _commit(journal, b"later") == (b"later", True)
 
@@ -116,7 +152,7 @@ def _die_inside(path: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         return b""
 
-    Journal(path).commit("sleep", "digest", "url", "1", make)
+    Journal(path).commit("sleep", "sleep", "digest", "url", "1", make)
 
 
 def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ MISTAKES = {
     "mechanism lower case": ('"OUE"', '"oue"', "mechanism.frequency", 19, "choose one of"),
     "mechanism list": ('"OUE"', '["OUE"]', "mechanism.frequency", 19, "choose one of"),
     "mechanism with a stray option": ('"OUE"', '"OUE(0.5)"', "mechanism.frequency", 19, "choose one of"),
+    "family": ("epsilon =", 'family = "A b"\nepsilon =', "survey.family", 3, "first survey of its family"),
     "numeric": (
         'frequency = "OUE"',
         'numeric = "laplce"',

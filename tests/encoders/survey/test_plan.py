@@ -16,7 +16,7 @@ import pytest
 
 from encoders.errors import RowError, SurveyError
 from encoders.randomness import GivenBytes
-from encoders.survey import Plan, Survey, read_survey
+from encoders.survey import Plan, Survey, canonical, read_survey
 from encoders.tables import WORD
 from tests.encoders.survey.authored import GOOD
 from tests.encoders.survey.documents import leaves_of
@@ -249,3 +249,15 @@ def test_a_plan_cannot_be_changed() -> None:
     for name, value in (("epsilon", Decimal(9)), ("json", b""), ("id", "x"), ("questions", ())):
         with pytest.raises(AttributeError):
             setattr(PLAN, name, value)
+
+
+def test_a_family_is_the_survey_itself_unless_said_otherwise() -> None:
+    assert (PLAN.family, compiled(family=PLAN.id)) == (PLAN.id, PLAN)
+    second = compiled(id="second", family=PLAN.id)
+    assert Plan.from_json(second.json).family == document(second)["family"] == PLAN.id
+    assert "family" not in document(PLAN)
+    for wrong in ("Not an id", 1, None):
+        with pytest.raises(SurveyError):
+            Plan.from_json(canonical.dump(document(second) | {"family": wrong}))
+    with pytest.raises(SurveyError, match="contradicts itself"):
+        Plan.from_json(canonical.dump(document(PLAN) | {"family": PLAN.id}))

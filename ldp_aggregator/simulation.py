@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import product
@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from encoders.errors import LdpError, RowError
+from encoders.errors import LdpError
 from encoders.randomness import FastStream
-from encoders.survey import CategoricalFeature, Plan, Survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from encoders.survey.numbers import GRID
-from encoders.survey.values import number_of
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.models.counting import count_model
+from ldp_aggregator.models.places import doubles, place_table
 from ldp_aggregator.models.rows import Columns, columns_by_name, is_dicts
-from ldp_aggregator.models.scoring import IntArray, Tables
+from ldp_aggregator.models.scoring import IntArray, Places, Tables
 from ldp_aggregator.population import collect, read_epsilon
 from ldp_aggregator.variants import (
     AS_WRITTEN,
@@ -201,20 +201,8 @@ def _read(survey: Survey, rows: Any) -> _Table:
         if feature.name not in columns:
             raise SimulationError(f"there is no column {feature.name!r}")
         if not isinstance(feature, CategoricalFeature):
-            columns[feature.name] = _doubles(columns[feature.name], feature.name)
+            columns[feature.name] = doubles(columns[feature.name], feature.name)
     return _Table(survey, columns, encode_labels(survey.compile(), columns[label]))
-
-
-def _doubles(column: Any, name: str) -> Any:
-    """Return numbers as one array of doubles, NaN where one is missing."""
-    numbers = []
-    for row, value in enumerate(column, 1):
-        try:
-            number = number_of(value, name)
-        except RowError as error:
-            raise RowError(name, f"row {row}: {error.why}") from error
-        numbers.append(math.nan if number is None else number)
-    return np.array(numbers)
 
 
 @dataclass(frozen=True)
@@ -248,20 +236,23 @@ class _View:
     fit: Fit | None
     plan: Plan
     codes: IntArray
+    places: Places
 
     def trial(self, plan: Plan, estimator: str, rng: FastStream) -> float:
         """Return the accuracy of a model trained on everybody's one report."""
         snapshot = collect(plan, self.codes, self.table.labels, rng, users=self.split.train)
         estimated = estimate_probabilities(snapshot, estimator)
-        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals))
+        seen = self.codes if estimator == "paper" else self.places
+        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals), seen)
 
     @cached_property
     def non_private(self) -> float:
         """Accuracy of Naive Bayes trained on the rows themselves."""
-        return self._accuracy(count_model(self.plan, self.codes, self.table.labels, self.split.train))
+        model = count_model(self.plan, self.codes, self.table.labels, self.split.train)
+        return self._accuracy(model, self.codes)
 
-    def _accuracy(self, model: Tables) -> float:
-        found = model.scores(self.codes, self.split.test).argmax(axis=1)
+    def _accuracy(self, model: Tables, rows: Places) -> float:
+        found = model.scores(rows, self.split.test).argmax(axis=1)
         return float(np.mean(found == self.table.labels[self.split.test]))
 
 
@@ -270,13 +261,16 @@ def _views(table: _Table, splits: Sequence[_Split], how: str, projection: str) -
     views: list[_View] = []
     for split in splits:
         if views and not wanted:  # without a projection all repeats code alike
-            views.append(_View(table, split, None, views[0].plan, views[0].codes))
+            views.append(replace(views[0], split=split))
             continue
         found = _fit(table, split, *wanted) if wanted else None
         variant = Variant(table.survey.epsilon, table.survey.frequency, how, projection)
         plan = asked_so(table.survey, variant, found, paper=False).compile()
         columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
-        views.append(_View(table, split, found, plan, np.asfortranarray(encode_table(plan, columns))))
+        codes = np.asfortranarray(encode_table(plan, columns))
+        binned = any(isinstance(feature, BinnedFeature) for feature in plan.features)
+        places = np.asfortranarray(place_table(plan, columns)) if binned else codes
+        views.append(_View(table, split, found, plan, codes, places))
     return views
 
 

@@ -23,6 +23,7 @@ from encoders.survey import Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.models.inference import infer_survey
+from ldp_aggregator.models.places import place_table
 from ldp_aggregator.models.rows import (
     Columns,
     as_table,
@@ -31,7 +32,7 @@ from ldp_aggregator.models.rows import (
     is_dicts,
     is_named,
 )
-from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
+from ldp_aggregator.models.scoring import FloatArray, Places, Tables, normalise_logs
 from ldp_aggregator.population import collect
 
 
@@ -191,12 +192,17 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         return columns_by_position(X, names), y
 
-    def _encode(self, X: Any) -> IntArray:
-        """Code rows with the survey code that runs on the devices."""
+    def _place(self, X: Any) -> Places:
+        """Code rows with the survey code that runs on the devices; 001's estimator knows bins, not places."""
+        columns = self._columns(X)
+        code = encode_table if self.estimator == "paper" else place_table
+        return code(self.plan_, columns)
+
+    def _columns(self, X: Any) -> Columns:
         check_is_fitted(self)
         names = [entry.name for entry in self.plan_.entries]
         if is_dicts(X) or (self._by_name and is_named(X)):
-            return encode_table(self.plan_, columns_by_name(X, names))
+            return columns_by_name(X, names)
         if self._by_name:
             # an array carries no names to compare, which is no reason for scikit-learn's warning
             X = check_array(as_table(X), dtype=None, ensure_all_finite="allow-nan")
@@ -204,12 +210,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         else:
             X = validate_data(self, as_table(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
-        return encode_table(self.plan_, columns_by_position(X, names))
+        return columns_by_position(X, names)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) + sum of log P(value | label), shape (m, k)."""
-        codes = self._encode(X)
-        return self._tables.scores(codes)
+        places = self._place(X)
+        return self._tables.scores(places)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label | row), shape (m, k), columns as in `classes_`."""

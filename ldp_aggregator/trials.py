@@ -1,0 +1,136 @@
+"""One repeat of a simulation: rows split and coded, everybody's one report, and how well the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.randomness import FastStream
+from encoders.survey import BinnedFeature, CategoricalFeature, Plan, Survey
+from encoders.survey.columns import encode_labels, encode_table
+from encoders.survey.numbers import GRID
+from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.models.counting import count_model
+from ldp_aggregator.models.places import doubles, place_table
+from ldp_aggregator.models.rows import Columns, columns_by_name, is_dicts
+from ldp_aggregator.models.scoring import IntArray, Places, Tables
+from ldp_aggregator.population import collect
+from ldp_aggregator.variants import Variant, asked_so, inputs_of, read_projection
+from reduction.fit import Fit, fit
+
+TRAINING_SHARE = 0.8
+
+
+class SimulationError(LdpError):
+    """A table that cannot be simulated on."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A labelled table: columns as people hold them, numbers as doubles, and coded labels (m,)."""
+
+    survey: Survey
+    columns: Columns
+    labels: IntArray
+
+
+def read_table(survey: Survey, rows: Any) -> Table:
+    """Take from rows, however they are held, what the survey needs, and the label."""
+    names = list(rows[0]) if is_dicts(rows) else list(rows)
+    columns = columns_by_name(rows, names)
+    label = survey.label.name if survey.label.name in columns else "class"
+    if label not in columns:
+        why = f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
+        raise SimulationError(why)
+    for feature in survey.entries:
+        if feature.name not in columns:
+            raise SimulationError(f"there is no column {feature.name!r}")
+        if not isinstance(feature, CategoricalFeature):
+            columns[feature.name] = doubles(columns[feature.name], feature.name)
+    return Table(survey, columns, encode_labels(survey.compile(), columns[label]))
+
+
+@dataclass(frozen=True)
+class Split:
+    """One repeat's rows, by number: those that report, those that test, those a projection is fitted on."""
+
+    train: IntArray
+    test: IntArray
+    public: IntArray
+
+
+def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list[Split]:
+    """Return the rows that report and those that test, four fifths and one, anew for each repeat."""
+    if not 0 <= public_share < 1:
+        raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
+    middle = min(max(round(TRAINING_SHARE * count), 1), count - 1)
+    known = round(public_share * middle)
+    seeds = np.random.SeedSequence(seed).spawn(repeats)
+    shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
+    return [Split(order[known:middle], order[middle:], order[: known or middle]) for order in shuffled]
+
+
+@dataclass(frozen=True)
+class View:
+    """One repeat's rows as one numeric way and one projection code them, whatever the epsilon."""
+
+    table: Table
+    split: Split
+    fit: Fit | None
+    plan: Plan
+    codes: IntArray
+    places: Places
+
+    def trial(self, plan: Plan, estimator: str, rng: FastStream) -> float:
+        """Return the accuracy of a model trained on everybody's one report."""
+        snapshot = collect(plan, self.codes, self.table.labels, rng, users=self.split.train)
+        estimated = estimate_probabilities(snapshot, estimator)
+        seen = self.codes if estimator == "paper" else self.places
+        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals), seen)
+
+    @cached_property
+    def non_private(self) -> float:
+        """Accuracy of Naive Bayes trained on the rows themselves."""
+        model = count_model(self.plan, self.codes, self.table.labels, self.split.train)
+        return self._accuracy(model, self.codes)
+
+    def _accuracy(self, model: Tables, rows: Places) -> float:
+        found = model.scores(rows, self.split.test).argmax(axis=1)
+        return float(np.mean(found == self.table.labels[self.split.test]))
+
+
+def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> list[View]:
+    """Return each repeat's view."""
+    wanted = read_projection(projection)
+    found: list[View] = []
+    for split in splits:
+        if found and not wanted:  # without a projection all repeats code alike
+            found.append(replace(found[0], split=split))
+        else:
+            variant = Variant(table.survey.epsilon, table.survey.frequency, how, projection)
+            found.append(_view(table, split, variant, _fit(table, split, *wanted) if wanted else None))
+    return found
+
+
+def _view(table: Table, split: Split, variant: Variant, projected: Fit | None) -> View:
+    plan = asked_so(table.survey, variant, projected, paper=False).compile()
+    columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
+    codes = np.asfortranarray(encode_table(plan, columns))
+    binned = any(isinstance(feature, BinnedFeature) for feature in plan.features)
+    places = np.asfortranarray(place_table(plan, columns)) if binned else codes
+    return View(table, split, projected, plan, codes, places)
+
+
+def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
+    inputs = inputs_of(table.survey)
+    if not inputs:
+        raise SimulationError("the survey asks for no number: there is nothing to project")
+    codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[split.public]
+    whole = (codes <= 2 * GRID).all(axis=1)
+    rows = (codes[whole] - GRID) / GRID
+    return fit(method, inputs, rows, table.labels[split.public][whole], components)

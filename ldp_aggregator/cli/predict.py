@@ -38,6 +38,8 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
             writer.writerow([classifier.plan_.label.name, *(f"P({label})" for label in classifier.classes_)])
             for label, row in zip(labels, probabilities.tolist(), strict=True):
                 writer.writerow([label, *(f"{each:.6g}" for each in row)])
+    except BrokenPipeError:
+        raise  # whoever reads has seen enough; click ends quietly
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
 

@@ -2,6 +2,9 @@
 
 import csv
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,3 +98,12 @@ def test_a_damaged_model_is_refused(run, model):
     result = run(ROWS)
     assert result.exit_code == 1
     assert "truncated or edited" in result.stderr
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(model, tmp_path):
+    (tmp_path / "rows.csv").write_text("tea,hours\n" + "green,2.5\n" * 5000)
+    command = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("tired,")
+        process.stdout.close()
+        assert process.stderr.read() == ""

@@ -65,10 +65,14 @@ class Simulation:
         Numeric way by numeric way, projection by projection, epsilon by epsilon, mechanism by mechanism.
     majority : float
         Accuracy of always guessing the most frequent label.
+    public_share : float
+        Share of the training rows that projections were fitted on; at 0 on the rows that report, which
+        epsilon does NOT cover.
     """
 
     rows: tuple[SimulationRow, ...]
     majority: float
+    public_share: float = 0.0
 
     @property
     def non_private(self) -> float:
@@ -78,7 +82,8 @@ class Simulation:
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         rows = [asdict(row) for row in self.rows]
-        return {"rows": rows, "non_private": self.non_private, "majority": self.majority}
+        shared = {"majority": self.majority, "public_share": self.public_share}
+        return {"rows": rows, "non_private": self.non_private, **shared}
 
 
 def simulate(
@@ -154,7 +159,7 @@ def simulate(
                     float(epsilon), mechanism, how, projection, estimator, mean, error, non_private, repeats
                 )
             )
-    return Simulation(tuple(results), _majority(table, splits))
+    return Simulation(tuple(results), _majority(table, splits), public_share)
 
 
 def _majority(table: Table, splits: Sequence[Split]) -> float:

@@ -69,7 +69,10 @@ def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list
     if not 0 <= public_share < 1:
         raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
     middle = min(max(round(TRAINING_SHARE * count), 1), count - 1)
-    known = round(public_share * middle)
+    # a share above 0 means public rows, and never "none of them", which would be the rows that report
+    known = max(round(public_share * middle), 1) if public_share else 0
+    if known == middle:
+        raise SimulationError("the public share of the training rows leaves nobody to report")
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
     return [Split(order[known:middle], order[middle:], order[: known or middle]) for order in shuffled]
@@ -127,7 +130,7 @@ def _view(table: Table, split: Split, variant: Variant, projected: Fit | None) -
 
 
 def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
-    inputs = inputs_of(table.survey)
+    inputs = tuple(inputs_of(table.survey))
     if not inputs:
         raise SimulationError("the survey asks for no number: there is nothing to project")
     codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[split.public]

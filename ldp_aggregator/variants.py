@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -95,20 +95,32 @@ def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> 
     return replace(changed, frequency=paper_name, weights=(1,) * len(changed.weights))
 
 
-def inputs_of(survey: Survey) -> tuple[NumericFeature, ...]:
-    """Return the numbers of a survey as inputs of a projection."""
-    return tuple(_as_number(each) for each in survey.features if not isinstance(each, CategoricalFeature))
+def inputs_of(survey: Survey) -> dict[NumericFeature, int]:
+    """Return the numbers that are asked as inputs of a projection, and the weights of their questions."""
+    pairs = zip(survey.features, survey.weights[1:], strict=True)
+    return {
+        _as_number(each): weight
+        for each, weight in pairs
+        if weight and not isinstance(each, CategoricalFeature)
+    }
+
+
+def common_weight(weights: Iterable[int]) -> int:
+    """Return the weight of a projection's components: the inputs' if all have the same, otherwise 1."""
+    different = set(weights)
+    return different.pop() if len(different) == 1 else 1
 
 
 def _projected(survey: Survey, fit: Fit) -> Survey:
-    """Replace all numbers by the components of a projection, each asked as often as a number was."""
+    """Replace the numbers that are asked by the components of a projection."""
     pairs = list(zip(survey.features, survey.weights[1:], strict=True))
     kept: list[tuple[Feature, int | None]] = [
-        (each, weight) for each, weight in pairs if isinstance(each, CategoricalFeature)
+        (each, weight) for each, weight in pairs if isinstance(each, CategoricalFeature) or not weight
     ]
     absent = any(each.missing == "category" for each in fit.projection.inputs)
+    weight = common_weight(inputs_of(survey).values())
     for component, bounds in zip(fit.projection.components, fit.bounds, strict=True):
-        kept.append((NumericFeature(component.name, *bounds, "category" if absent else "error"), 1))
+        kept.append((NumericFeature(component.name, *bounds, "category" if absent else "error"), weight))
     features, weights = zip(*kept, strict=True)
     return replace(
         survey, features=features, weights=(survey.weights[0], *weights), projection=fit.projection
@@ -117,7 +129,8 @@ def _projected(survey: Survey, fit: Fit) -> Survey:
 
 def _as_written(survey: Survey) -> str:
     """Return how components are asked for where nothing is said: in as many bins as every number was."""
-    numbers = [each for each in survey.features if not isinstance(each, CategoricalFeature)]
+    asked = [each for each, weight in zip(survey.features, survey.weights[1:], strict=True) if weight]
+    numbers = [each for each in asked if not isinstance(each, CategoricalFeature)]
     bins = {len(each.edges) - 1 if isinstance(each, BinnedFeature) else 0 for each in numbers}
     return f"bins:{bins.pop()}" if len(bins) == 1 and min(bins) > 1 else survey.numeric
 

@@ -120,7 +120,7 @@ def _check(inputs: Sequence[NumericFeature], rows: Floats, components: int) -> N
     if not 1 <= components <= len(inputs):
         raise FitError(f"{len(inputs)} inputs make 1 to {len(inputs)} components, not {components}")
     if len(rows) < 2:
-        raise FitError(f"needs at least 2 rows, not {len(rows)}")
+        raise FitError(f"needs at least 2 rows without gaps, not {len(rows)}")
     for feature, column in zip(inputs, rows.T, strict=True):
         _check_column(feature.name, column)
 

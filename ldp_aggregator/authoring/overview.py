@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from encoders.report import ID_BYTES, Report, pack
-from encoders.survey import Plan, Question
+from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN
 from encoders.tables import realised_epsilon
 from ldp_aggregator.authoring.layout import table
@@ -51,6 +52,7 @@ def warnings(plan: Plan) -> list[str]:
     for index, feature in enumerate(plan.features):
         if index not in asked:
             found.append(f"{feature.name} is never asked (weight 0): the model learns nothing from it")
+    found += [f"{name} says the same of everybody: {why}" for name, why in _idle_components(plan)]
     for question in plan.questions:
         if not question.moment and question.domain > LARGE_DOMAIN:
             found.append(
@@ -58,6 +60,21 @@ def warnings(plan: Plan) -> list[str]:
                 "merge values, or take fewer bins"
             )
     return found
+
+
+def _idle_components(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the components whose weighted sums never get inside their range, and why."""
+    features = {feature.name: feature for feature in plan.features}
+    for component in plan.projection.components if plan.projection else ():
+        feature = features[component.name]
+        assert not isinstance(feature, CategoricalFeature)
+        offset, reach = Decimal(component.offset), sum(abs(Decimal(text)) for text in component.weights)
+        least, most = offset - reach, offset + reach
+        low, high = feature.bounds
+        if not reach:
+            yield component.name, "all its weights are 0"
+        elif most <= low or high <= least:
+            yield component.name, f"its sums are from {least:f} to {most:f}, none of them inside its range"
 
 
 def _row(plan: Plan, question: Question) -> list[str]:

@@ -143,11 +143,13 @@ def _could_have_been(plan: Plan, seen: Preview) -> list[str]:
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
     epsilon = f"{plan.epsilon.normalize():f}"
     ratio = float(max(chances.values()) / min(chances.values()))
-    every = "each true answer" if not seen.question.moment else "some true answers, the extremes among them"
+    every = "each true answer: what the report says of it,"
+    if seen.question.moment:
+        every = "some true answers, the extremes among them:"
     return [
-        f"What it could have been. For {every}: what the report says of it, its",
-        "chance to send just this report, and what somebody would now believe who had thought all of these",
-        "equally likely:",
+        f"What it could have been. For {every}",
+        "the chance to send just this report, and what somebody would now believe who had thought all of",
+        "these equally likely:",
         *_answers(seen, chances, shown),
         *rest,
         f"The highest chance is {ratio:.4f} times the lowest; no report of this survey exceeds",
@@ -174,13 +176,15 @@ def _some_numbers(seen: Preview, form: Form) -> list[Any]:
 
 def _answers(seen: Preview, chances: Mapping[Any, Fraction], shown: Sequence[Any]) -> list[str]:
     cells, total = _cells(seen), sum(chances.values(), Fraction(0))
-    rows = [["  true answer", "says", "chance", "belief", ""]]
+    rows = [["  true answer", "chance", "belief", ""]]
     for value in shown:
         odds = [f"{float(chances[value]):.4g}", f"{float(chances[value] / total):.1%}"]
         mark = "<- the truth" if value == seen.truth else ""
-        says = "" if seen.question.moment else str(cells[value])
-        rows.append([f"  {in_words(seen.question.meaning(value))}", says, *odds, mark])
-    return table(rows, "<>>><")
+        rows.append([f"  {in_words(seen.question.meaning(value))}", *odds, mark])
+    if not seen.question.moment:  # counters of a question about a number stand for no single answer
+        for row, says in zip(rows, ["says", *(str(cells[value]) for value in shown)], strict=True):
+            row.insert(1, says)
+    return table(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
 
 
 def _why(plan: Plan, question: Question) -> list[str]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError
-from encoders.survey import Label, Survey, read_survey
-from encoders.survey.numbers import GRID, BinnedFeature, NumericFeature
+from encoders.survey import Label, read_survey
+from encoders.survey.numbers import GRID, NumericFeature
 from encoders.survey.values import is_missing
 from ldp_aggregator.authoring.projected import Projected, ProjectError
 from ldp_aggregator.authoring.toml_text import quote
+from ldp_aggregator.variants import common_weight, inputs_of
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 
@@ -67,7 +68,9 @@ def project(
     survey = read_survey(text)
     if survey.projection:
         raise ProjectError("the survey has a projection already; project the survey that it was made from")
-    inputs = _inputs(survey)
+    inputs = inputs_of(survey)
+    if not inputs:
+        raise ProjectError("the survey asks for no number, a feature with range or edges: nothing to project")
     label = survey.label if method == "dca" else None
     sample = _sample(tuple(inputs), label, columns)
     found = fit(method, tuple(inputs), sample.rows, sample.labels, components, ridge)
@@ -84,29 +87,10 @@ def project(
         classes=0 if sample.labels is None else len(np.unique(sample.labels)),
         ridge=ridge,
         bins=bins,
-        weight=_common(inputs.values()),
+        weight=common_weight(inputs.values()),
     ).survey(text)
     read_survey(projected)
     return projected
-
-
-def _inputs(survey: Survey) -> dict[NumericFeature, int]:
-    """Return the numbers that are asked, and the weights of their questions."""
-    found = {}
-    for feature, weight in zip(survey.features, survey.weights[1:], strict=True):
-        if weight and isinstance(feature, BinnedFeature):
-            bounds = feature.edges[0], feature.edges[-1]
-            found[NumericFeature(feature.name, *bounds, feature.missing)] = weight
-        elif weight and isinstance(feature, NumericFeature):
-            found[feature] = weight
-    if not found:
-        raise ProjectError("the survey asks for no number, a feature with range or edges: nothing to project")
-    return found
-
-
-def _common(weights: Iterable[int]) -> int:
-    different = set(weights)
-    return different.pop() if len(different) == 1 else 1
 
 
 # -- the public rows ----------------------------------------------------------------------------

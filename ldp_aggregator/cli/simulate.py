@@ -96,7 +96,7 @@ def main(
             plot_simulation(result, plot, title=agreed.id)
     except (LdpError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed, options))
+    click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed))
 
 
 _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
@@ -110,7 +110,7 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
 }
 
 
-def _table(result: Simulation, survey: Survey, options: dict[str, Any]) -> str:
+def _table(result: Simulation, survey: Survey) -> str:
     """Lay out the rows; how numbers are asked for only where that was varied."""
     first = result.rows[0]
     plain = (first.numeric, first.projection) == (AS_WRITTEN, NO_PROJECTION)
@@ -120,7 +120,7 @@ def _table(result: Simulation, survey: Survey, options: dict[str, Any]) -> str:
     cells = [list(shown), *([cell(row) for cell in shown.values()] for row in result.rows)]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}", ""]
     lines += table(cells, "".join("<" if name in _WORDS else ">" for name in shown))
-    if any(row.projection != NO_PROJECTION for row in result.rows) and not options["public_share"]:
+    if any(row.projection != NO_PROJECTION for row in result.rows) and not result.public_share:
         lines += ["", "The projections were fitted on the rows that report: epsilon does NOT cover that."]
     return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])
 

@@ -173,8 +173,8 @@ def _variances(feature: NumericFeature, heard: Number) -> Figure:
 
 
 def _root(variances: Figure) -> Figure:
-    """Return the figure of the root; the standard error by the delta method, unknown at zero."""
-    value = np.sqrt(np.maximum(variances.value, 0.0))
-    known = value > 0
-    stderr = np.where(known, variances.stderr / np.where(known, 2 * value, 1.0), np.inf)
+    """Return the figure of the root, its standard error by the delta method; unknown if not above zero."""
+    known = variances.value > 0
+    value = np.sqrt(np.where(known, variances.value, np.nan))
+    stderr = np.where(known, variances.stderr / (2 * value), np.inf)
     return Figure(value, stderr, np.sqrt(variances.low), np.sqrt(variances.high))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import RowError
+from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
 from encoders.survey.canonical import decimal_text
 from encoders.survey.decimals import equal_width
@@ -50,14 +51,16 @@ def infer_survey(
         Weight of a label question beside the features, which weigh 1; by default it is asked only if no
         other question tells of the label.
     """
+    if bins is not None and not (bins >= 1 and bins == int(bins)):
+        raise ValueError(f"bins is None or a whole number above 0, not {bins!r}")
     return Survey(
         id="inferred",
         epsilon=read_epsilon(epsilon),
         label=Label(label_name, tuple(labels)),
-        features=tuple(_feature(name, values, bins) for name, values in columns.items()),
+        features=tuple(_feature(name, values, bins and int(bins)) for name, values in columns.items()),
         weights=(label_weight, *(1 for _ in columns)),
-        frequency=mechanism,
-        numeric=numeric,
+        frequency=check_name(mechanism),
+        numeric=check_numeric_name(numeric),
     )
 
 

@@ -61,6 +61,9 @@ def _between(feature: BinnedFeature, numbers: FloatArray) -> FloatArray:
 
 def doubles(column: Iterable[Any], name: str) -> FloatArray:
     """Return numbers as one array of doubles, NaN where one is missing."""
+    if type(column) is np.ndarray and column.dtype.kind in "fiu":
+        numbers = column.astype(np.float64, copy=False)
+        return np.where(np.isfinite(numbers), numbers, math.nan)
     return np.array([math.nan if number is None else number for number in _read(column, name)])
 
 

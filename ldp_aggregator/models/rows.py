@@ -39,7 +39,14 @@ def columns_by_name(rows: Any, names: Sequence[str]) -> Columns:
             raise RowError(name, "there is no such column")
     if isinstance(rows, Mapping):
         return {name: rows[name] for name in names}
-    return {name: rows[name].to_numpy(dtype=object, na_value=None) for name in names}
+    return {name: _array(rows[name]) for name in names}
+
+
+def _array(column: Any) -> Any:
+    """Return a column of a DataFrame: plain numbers as they are, all else cell by cell."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
+        return column.to_numpy()
+    return column.to_numpy(dtype=object, na_value=None)
 
 
 def _entry(row: Mapping[str, Any], name: str) -> Any:

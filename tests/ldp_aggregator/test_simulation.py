@@ -9,9 +9,13 @@ import pytest
 
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.survey import read_survey
+from encoders.survey.numbers import GRID
 from ldp_aggregator import simulate
+from ldp_aggregator.authoring.project import project
 from ldp_aggregator.simulation import SimulationError
-from ldp_aggregator.variants import Variant, asked_so
+from ldp_aggregator.variants import Variant, asked_so, inputs_of
+from reduction.errors import FitError
+from reduction.fit import fit
 
 SURVEY = """
 [survey]
@@ -66,7 +70,7 @@ def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
 def test_the_result_has_the_documented_shape(survey, people):
     result = simulate(survey, people, epsilons=["0.5", 2], mechanisms=["auto", "OUE"], repeats=3)
     said = json.loads(json.dumps(result.as_dict()))
-    assert list(said) == ["rows", "non_private", "majority"]
+    assert list(said) == ["rows", "non_private", "majority", "public_share"]
     assert [(row["epsilon"], row["mechanism"]) for row in said["rows"]] == [
         (0.5, "auto"),
         (0.5, "OUE"),
@@ -206,6 +210,27 @@ def test_public_rows_fit_the_projection_and_do_not_report(line):
     assert public.accuracy > 0.75
     with pytest.raises(SimulationError, match="public share"):
         simulate(survey, line, projections=["dca:1"], public_share=1)
+    with pytest.raises(SimulationError, match="leaves nobody to report"):
+        simulate(survey, line, projections=["dca:1"], public_share=0.9999)
+    with pytest.raises(FitError, match="at least 2 rows"):  # and not fitted on the rows that report
+        simulate(survey, line, projections=["dca:1"], public_share=0.0005)
+
+
+def test_a_projection_is_simulated_as_it_would_be_written(line):
+    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
+    text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
+    survey = read_survey(text)
+    inputs = tuple(inputs_of(survey))
+    assert [each.name for each in inputs] == ["left", "right"]
+    numbers = np.stack([each.codes(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
+    found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
+    asked = asked_so(survey, Variant(Decimal(1), projection="dca:1"), found, paper=False)
+    cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}
+    written = read_survey(project(text, cells, "rows.csv"))
+    weights = dict(zip((each.name for each in asked.features), asked.weights[1:], strict=True))
+    assert weights == dict(zip((each.name for each in written.features), written.weights[1:], strict=True))
+    assert weights == {"idle": 0, "kind": 1, "dca1": 3}
+    assert asked.projection == written.projection
 
 
 def test_components_are_asked_in_as_many_bins_as_the_numbers_were(line):

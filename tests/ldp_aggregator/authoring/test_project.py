@@ -318,7 +318,7 @@ UNFIT = {
     "one class": (FitError, {"tired": ["yes"] * 300}, "all rows are of one class"),
     "constant": (FitError, {"hours": ["7"] * 300}, "hours: is the same in every row"),
     "clipped": (FitError, {"hours": ["99", "98"] * 150}, "hours: .* clipped to one bound"),
-    "all gaps": (FitError, {"hours": [""] * 300}, "at least 2 rows, not 0"),
+    "all gaps": (FitError, {"hours": [""] * 300}, "at least 2 rows without gaps, not 0"),
 }
 
 

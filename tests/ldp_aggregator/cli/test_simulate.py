@@ -52,7 +52,7 @@ def test_the_table_shows_every_row_beside_the_yardsticks(run):
 def test_json_is_the_only_thing_printed(run):
     result = run("--epsilon", "8", "--repeats", 2, "--estimator", "paper", "--seed", 3, "--json")
     said = json.loads(result.stdout)
-    assert set(said) == {"rows", "non_private", "majority"}
+    assert set(said) == {"rows", "non_private", "majority", "public_share"}
     assert said["rows"][0]["estimator"] == "paper"
     assert said["rows"][0]["accuracy"] > 0.8
 

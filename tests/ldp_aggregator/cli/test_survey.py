@@ -207,6 +207,25 @@ def test_check_warns_of_what_is_seldom_meant(files):
     assert "warning: hours has 402 possible answers" in said
 
 
+@pytest.mark.parametrize(
+    ("weights", "span", "why"),
+    [
+        ("[0, 0]", "[-1, 1]", "all its weights are 0"),
+        ("[1, -0.5]", "[1.75, 9]", "its sums are from -1.25 to 1.75, none of them inside its range"),
+        ("[1, -0.5]", "[-9, -1.25]", "its sums are from -1.25 to 1.75, none of them"),
+    ],
+)
+def test_check_warns_of_a_component_that_tells_nothing(files, weights, span, why):
+    text = (
+        SURVEY.split("[features.")[0]
+        + "[projection.inputs.a]\nrange = [0, 9]\n[projection.inputs.b]\nrange = [0, 9]\n"
+        + f"[features.sum]\nweights = {weights}\noffset = 0.25\nrange = {span}\n"
+    )
+    assert f"warning: sum says the same of everybody: {why}" in run("check", files("s.toml", text)).stdout
+    sound = text.replace(weights, "[1, 1]").replace(span, "[-1, 1]")
+    assert "warning" not in run("check", files("s.toml", sound)).stdout
+
+
 # -- compile ------------------------------------------------------------------------------------
 
 
@@ -267,6 +286,18 @@ def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
     assert len(shares) == 8
     assert sum(shares) == pytest.approx(100, abs=0.5)
     assert "no report of this survey exceeds\ne^1 = 2.7183" in said
+
+
+def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(files):
+    path = files(
+        "survey.toml",
+        SURVEY.replace("[features.hours]", "[features.height]\nrange = [0, 2]\n[features.hours]"),
+    )
+    said = preview(path, "--question", "height (mean)").splitlines()
+    head = next(line for line in said if line.startswith("  true answer"))
+    assert head.split() == ["true", "answer", "chance", "belief"]
+    discrete = preview(path, "--question", "hours").splitlines()
+    assert any(line.split() == ["true", "answer", "says", "chance", "belief"] for line in discrete)
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE"])

@@ -172,6 +172,14 @@ def test_without_reports_nothing_is_known_and_classes_are_alike(mechanism):
     assert said["warnings"] == ["there are no reports yet: every figure is a guess"]
 
 
+def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
+    seen = [estimate_snapshot(number_world().snapshot(100, seed=seed)).features[0] for seed in range(20)]
+    below = np.concatenate([each.variances.value <= 0 for each in seen])
+    assert below.any()
+    assert np.isnan(np.concatenate([each.deviations.value for each in seen])[below]).all()
+    assert np.isinf(np.concatenate([each.deviations.stderr for each in seen])[below]).all()
+
+
 def assert_alike(smoothed):
     for array in (smoothed.mean, smoothed.variance, smoothed.missing):
         if array is not None:

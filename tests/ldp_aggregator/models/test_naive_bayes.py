@@ -69,6 +69,15 @@ def test_rows_are_coded_as_on_a_device(model):
         model.predict([{"tea": None, "hours": 1}])
 
 
+def test_frames_may_hold_numbers_in_any_way():
+    plain = pd.DataFrame({"tea": ["a", "b", "a", "b"] * 9, "hours": [1.0, 2.0, np.nan, 4.0] * 9})
+    labels = np.array(["yes", "no"] * 18)
+    model = NaiveBayes(epsilon=8, bins=2, random_state=0).fit(plain.to_dict("records"), labels)
+    expected = model.predict_proba(plain.to_dict("records"))
+    for dtype in (float, object, "Float64", np.float32):
+        np.testing.assert_array_equal(model.predict_proba(plain.astype({"hours": dtype})), expected)
+
+
 def test_an_absent_feature_is_named(model):
     with pytest.raises(RowError, match=r"^hours: is absent; give None"):
         model.predict([{"tea": "green"}])
@@ -166,6 +175,22 @@ def test_equal_seeds_give_equal_models():
 
 
 # -- numbers as they are ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"bins": 0}, "bins is None or a whole number above 0, not 0"),
+        ({"bins": 2.5}, "not 2.5"),
+        ({"bins": float("nan")}, "not nan"),
+        ({"mechanism": "XYZ"}, "choose one of"),
+        ({"bins": None, "numeric": "XYZ"}, "choose one of"),
+    ],
+)
+def test_ways_to_ask_that_do_not_exist_are_refused(wrong, why):
+    rows, labels = people(30)
+    with pytest.raises((ValueError, SurveyError), match=why):
+        NaiveBayes(**wrong).fit(rows, labels)
 
 
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])

@@ -11,14 +11,13 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
-from encoders.survey import BinnedFeature, CategoricalFeature, Plan, Survey
+from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from encoders.survey.numbers import GRID
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.models.counting import count_model
-from ldp_aggregator.models.places import doubles, place_table
-from ldp_aggregator.models.rows import Columns, columns_by_name, is_dicts
-from ldp_aggregator.models.scoring import IntArray, Places, Tables
+from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
+from ldp_aggregator.models.scoring import IntArray, Tables
 from ldp_aggregator.population import collect
 from ldp_aggregator.variants import Variant, asked_so, inputs_of, read_projection
 from reduction.fit import Fit, fit
@@ -87,23 +86,20 @@ class View:
     fit: Fit | None
     plan: Plan
     codes: IntArray
-    places: Places
 
     def trial(self, plan: Plan, estimator: str, rng: FastStream) -> float:
         """Return the accuracy of a model trained on everybody's one report."""
         snapshot = collect(plan, self.codes, self.table.labels, rng, users=self.split.train)
         estimated = estimate_probabilities(snapshot, estimator)
-        seen = self.codes if estimator == "paper" else self.places
-        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals), seen)
+        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals))
 
     @cached_property
     def non_private(self) -> float:
         """Accuracy of Naive Bayes trained on the rows themselves."""
-        model = count_model(self.plan, self.codes, self.table.labels, self.split.train)
-        return self._accuracy(model, self.codes)
+        return self._accuracy(count_model(self.plan, self.codes, self.table.labels, self.split.train))
 
-    def _accuracy(self, model: Tables, rows: Places) -> float:
-        found = model.scores(rows, self.split.test).argmax(axis=1)
+    def _accuracy(self, model: Tables) -> float:
+        found = model.scores(self.codes, self.split.test).argmax(axis=1)
         return float(np.mean(found == self.table.labels[self.split.test]))
 
 
@@ -124,9 +120,7 @@ def _view(table: Table, split: Split, variant: Variant, projected: Fit | None) -
     plan = asked_so(table.survey, variant, projected, paper=False).compile()
     columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
     codes = np.asfortranarray(encode_table(plan, columns))
-    binned = any(isinstance(feature, BinnedFeature) for feature in plan.features)
-    places = np.asfortranarray(place_table(plan, columns)) if binned else codes
-    return View(table, split, projected, plan, codes, places)
+    return View(table, split, projected, plan, codes)
 
 
 def _fit(table: Table, split: Split, method: str, components: int) -> Fit:

@@ -23,7 +23,6 @@ from encoders.survey import Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.models.inference import infer_survey
-from ldp_aggregator.models.places import place_table
 from ldp_aggregator.models.rows import (
     Columns,
     as_table,
@@ -32,7 +31,7 @@ from ldp_aggregator.models.rows import (
     is_dicts,
     is_named,
 )
-from ldp_aggregator.models.scoring import FloatArray, Places, Tables, normalise_logs
+from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
 from ldp_aggregator.population import collect
 
 
@@ -192,11 +191,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         return columns_by_position(X, names), y
 
-    def _place(self, X: Any) -> Places:
-        """Code rows with the survey code that runs on the devices; 001's estimator knows bins, not places."""
+    def _encode(self, X: Any) -> IntArray:
+        """Code rows with the survey code that runs on the devices."""
         columns = self._columns(X)
-        code = encode_table if self.estimator == "paper" else place_table
-        return code(self.plan_, columns)
+        return encode_table(self.plan_, columns)
 
     def _columns(self, X: Any) -> Columns:
         check_is_fitted(self)
@@ -214,8 +212,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) + sum of log P(value | label), shape (m, k)."""
-        places = self._place(X)
-        return self._tables.scores(places)
+        codes = self._encode(X)
+        return self._tables.scores(codes)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label | row), shape (m, k), columns as in `classes_`."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.errors import RowError
+from encoders.survey.values import number_of
 
 Columns = dict[str, Any]
 """One sequence or array of m values per name."""
@@ -63,3 +66,21 @@ def columns_by_position(table: np.ndarray[Any, Any], names: Sequence[str]) -> Co
 def as_table(rows: Any) -> Any:
     """Keep each cell's own type when rows are lists: numpy would turn [["a", 1]] into strings."""
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows
+
+
+def doubles(column: Iterable[Any], name: str) -> NDArray[np.float64]:
+    """Return numbers as one array of doubles, NaN where one is missing."""
+    if type(column) is np.ndarray and column.dtype.kind in "fiu":
+        numbers = column.astype(np.float64, copy=False)
+        return np.where(np.isfinite(numbers), numbers, math.nan)
+    return np.array([math.nan if number is None else number for number in _read(column, name)])
+
+
+def _read(column: Iterable[Any], name: str) -> Sequence[float | None]:
+    numbers = []
+    for row, value in enumerate(column, 1):
+        try:
+            numbers.append(number_of(value, name))
+        except RowError as error:
+            raise RowError(name, f"row {row}: {error.why}") from error
+    return numbers

@@ -13,8 +13,6 @@ from ldp_aggregator.estimation import Conditional, Gaussian
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Places = FloatArray | IntArray
-"""Codes, or places between the codes of bins: see :mod:`ldp_aggregator.models.places`."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +27,9 @@ class TableColumn:
 
     logs: FloatArray
 
-    def add_to(self, scores: FloatArray, places: Places) -> None:
-        """Add log P(value | label) to the scores (m, k) of rows at the given places (m,).
-
-        Between two codes it is a line from one to the other.
-        """
-        codes = places.astype(np.int64, copy=False)
-        found = self.logs.take(codes, axis=0)
-        between = np.flatnonzero(places > codes)
-        if len(between):
-            rest = (places[between] - codes[between])[:, None]
-            above = self.logs.take(codes[between] + 1, axis=0)
-            found[between] = (1 - rest) * found[between] + rest * above
-        scores += found
+    def add_to(self, scores: FloatArray, codes: IntArray) -> None:
+        """Add log P(value | label) to the scores (m, k) of rows with the given codes (m,)."""
+        scores += self.logs.take(codes, axis=0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +64,7 @@ class GaussianColumn:
             np.log(gaussian.missing),
         )
 
-    def add_to(self, scores: FloatArray, codes: Places) -> None:
+    def add_to(self, scores: FloatArray, codes: IntArray) -> None:
         """Add the log-density of x, or log P(missing | label), to the scores (m, k) of m rows."""
         off = ((codes - GRID) / GRID)[:, None] - self.mean
         found = self.height - 0.5 * self.precision * off**2
@@ -106,13 +94,13 @@ class Tables:
         with np.errstate(divide="ignore"):
             return cls(np.log(prior), tuple(_column(each) for each in conditionals))
 
-    def scores(self, places: Places, rows: IntArray | None = None) -> FloatArray:
+    def scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return log P(label) + sum over i of log P(value_i | label) (001, section 2.1).
 
         Parameters
         ----------
-        places : (m, n) array
-            Coded rows; as doubles they may lie between the codes of bins.
+        codes : (m, n) int array
+            Coded rows.
         rows : int array, optional
             Score only these.
 
@@ -121,9 +109,9 @@ class Tables:
         (m, k) array
             Equal to log P(label | row) up to a constant of the row.
         """
-        scores = np.repeat(self.prior[None, :], len(places) if rows is None else len(rows), axis=0)
-        for places_of_one, column in zip(places.T, self.columns, strict=True):
-            column.add_to(scores, places_of_one if rows is None else places_of_one[rows])
+        scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
+        for codes_of_one, column in zip(codes.T, self.columns, strict=True):
+            column.add_to(scores, codes_of_one if rows is None else codes_of_one[rows])
         return scores
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 from encoders.errors import LdpError
-from ldp_aggregator.simulation import Simulation, SimulationRow
+from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow
 
 _Z95 = 1.96
+_SHADES = ("black", "tab:blue", "tab:orange", "tab:green", "tab:red")
 
 
 class PlotError(LdpError):
@@ -44,10 +47,12 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
             capsize=2,
             label=name,
         )
-    for place, value in enumerate(dict.fromkeys(row.non_private for row in result.rows)):
-        axes.axhline(value, color="black", linestyle=":", label=None if place else "non-private")
+    for shade, (name, value) in zip(cycle(_SHADES), limits_of(result).items(), strict=False):
+        axes.axhline(value, color=shade, linestyle=":", label=name)
     axes.axhline(result.majority, color="grey", linestyle="--", label="majority class")
-    axes.set(xlabel="epsilon", ylabel="accuracy", title=title)
+    axes.set(
+        xlabel=f"epsilon\n{UNCOVERED}" if result.uncovered else "epsilon", ylabel="accuracy", title=title
+    )
     axes.legend()
     try:
         figure.savefig(path)
@@ -57,9 +62,22 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
 def lines_of(result: Simulation) -> dict[str, list[SimulationRow]]:
     """Return the rows of each line of the picture, by epsilon; its name tells what differs."""
-    ways = ("mechanism", "numeric", "projection")
-    varied = [way for way in ways if len({getattr(row, way) for row in result.rows}) > 1] or ["mechanism"]
+    varied = _varied(result, ("mechanism", "numeric", "projection")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
-        lines.setdefault(", ".join(getattr(row, way) for way in varied), []).append(row)
+        lines.setdefault(", ".join(_ways(row, varied)), []).append(row)
     return lines
+
+
+def limits_of(result: Simulation) -> dict[str, float]:
+    """Return the accuracies without privacy, by name: they depend on how numbers are asked for, if at all."""
+    varied = _varied(result, ("numeric", "projection"))
+    return {", ".join(["non-private", *_ways(row, varied)]): row.non_private for row in result.rows}
+
+
+def _varied(result: Simulation, ways: Sequence[str]) -> list[str]:
+    return [way for way in ways if len({getattr(row, way) for row in result.rows}) > 1]
+
+
+def _ways(row: SimulationRow, ways: Sequence[str]) -> list[str]:
+    return [getattr(row, way) for way in ways]

@@ -19,10 +19,20 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.population import read_epsilon
-from ldp_aggregator.trials import SimulationError, Split, Table, read_table, split_rows, views
-from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, Variant, asked_so, check_numeric
+from ldp_aggregator.trials import SimulationError, Split, Table, read_table, second_round, split_rows, views
+from ldp_aggregator.variants import (
+    AS_WRITTEN,
+    NO_PROJECTION,
+    Variant,
+    asked_so,
+    check_numeric,
+    check_projection,
+    learned_components,
+)
 
 __all__ = ["Simulation", "SimulationError", "SimulationRow", "simulate"]
+
+UNCOVERED = "Projections (dca, pca) were fitted on the rows that report: epsilon does NOT cover that."
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,12 @@ class Simulation:
     public_share: float = 0.0
 
     @property
+    def uncovered(self) -> bool:
+        """Whether some projection was fitted on the very rows that report, which epsilon does not cover."""
+        fitted = {row.projection for row in self.rows} - {NO_PROJECTION}
+        return not self.public_share and not all(map(learned_components, fitted))
+
+    @property
     def non_private(self) -> float:
         """Accuracy without privacy of the first way to ask; each row has its own."""
         return self.rows[0].non_private
@@ -115,9 +131,12 @@ def simulate(
         How numbers are asked for: "survey", "bins:N", "auto" or a mechanism for numbers.
     projections : sequence of str
         "none", or a method and its components, as in "dca:1" and "pca:6". Fitted anew in each repeat.
+        "learned:1": seven tenths of those who report answer a pilot, which asks about each number in two
+        bins; from their reports the others' projection is learned, and these train the model.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
         At 0 it is fitted on the training rows that report, which epsilon does NOT cover, as 001 does.
+        Not for "learned", which needs no such rows.
     estimator : {"default", "paper"}
         "paper" follows 001 to the letter: a label question beside the coupled ones, all equally
         likely, negative counts set to 1, and THE at its threshold of .25.
@@ -135,18 +154,23 @@ def simulate(
     table = read_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
+    budgets = [read_epsilon(epsilon) for epsilon in epsilons]
     for name in numeric:
         check_numeric(name)
+    for name in projections:
+        check_projection(name, survey)
     splits = split_rows(len(table.labels), repeats, seed, public_share)
     results, cell = [], 0
     for how, projection in product(numeric, projections):
         seen = views(table, splits, how, projection)
         non_private = math.fsum(view.non_private for view in seen) / repeats
-        for epsilon, mechanism in product(epsilons, mechanisms):
-            variant = Variant(read_epsilon(epsilon), mechanism, how, projection)
+        for epsilon, mechanism in product(budgets, mechanisms):
+            variant = Variant(epsilon, mechanism, how, projection)
             accuracies, plan = [], None
             for repeat, view in enumerate(seen):
                 rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, cell)))
+                if learned_components(projection):
+                    view = second_round(view, variant, rng)
                 if plan is None or view.fit:  # a projection is fitted anew in each repeat
                     plan = asked_so(survey, variant, view.fit, estimator == "paper").compile()
                 accuracies.append(view.trial(plan, estimator, rng))

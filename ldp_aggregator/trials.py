@@ -19,10 +19,21 @@ from ldp_aggregator.models.counting import count_model
 from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
 from ldp_aggregator.models.scoring import IntArray, Tables
 from ldp_aggregator.population import collect
-from ldp_aggregator.variants import Variant, asked_so, inputs_of, read_projection
-from reduction.fit import Fit, fit
+from ldp_aggregator.rounds import PILOT_BINS, PILOT_SHARE, learn_projection
+from ldp_aggregator.variants import (
+    NO_PROJECTION,
+    Variant,
+    asked_so,
+    inputs_of,
+    learned_components,
+    read_projection,
+)
+from reduction.components import Fit
+from reduction.fit import fit
+from reduction.learned import LEARNED, learn
 
 TRAINING_SHARE = 0.8
+_PILOT = f"bins:{PILOT_BINS}"
 
 
 class SimulationError(LdpError):
@@ -116,18 +127,37 @@ def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> l
     return found
 
 
+def second_round(view: View, variant: Variant, rng: FastStream) -> View:
+    """Return the view of those who answer what the others, who answered a pilot, have taught."""
+    survey, split = view.table.survey, view.split
+    pilot = asked_so(survey, replace(variant, numeric=_PILOT, projection=NO_PROJECTION), None, paper=False)
+    cut = round(PILOT_SHARE * len(split.train))
+    plan = pilot.compile()
+    snapshot = collect(plan, _codes(view.table, plan), view.table.labels, rng, users=split.train[:cut])
+    heard = estimate_probabilities(snapshot)
+    components = learned_components(variant.projection)
+    learned = learn_projection(pilot, heard.prior, heard.conditionals, components)
+    return _view(view.table, replace(split, train=split.train[cut:]), variant, learned)
+
+
 def _view(table: Table, split: Split, variant: Variant, projected: Fit | None) -> View:
     plan = asked_so(table.survey, variant, projected, paper=False).compile()
+    return View(table, split, projected, plan, _codes(table, plan))
+
+
+def _codes(table: Table, plan: Plan) -> IntArray:
     columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
-    codes = np.asfortranarray(encode_table(plan, columns))
-    return View(table, split, projected, plan, codes)
+    return np.asfortranarray(encode_table(plan, columns))
 
 
 def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
+    """Fit a projection on public rows; one that is to be learned, as if nothing were private."""
     inputs = tuple(inputs_of(table.survey))
-    if not inputs:
-        raise SimulationError("the survey asks for no number: there is nothing to project")
     codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[split.public]
     whole = (codes <= 2 * GRID).all(axis=1)
-    rows = (codes[whole] - GRID) / GRID
-    return fit(method, inputs, rows, table.labels[split.public][whole], components)
+    rows, labels = (codes[whole] - GRID) / GRID, table.labels[split.public][whole]
+    if method != LEARNED:
+        return fit(method, inputs, rows, labels, components)
+    present, counts = np.unique(labels, return_counts=True)
+    means = np.stack([rows[labels == label].mean(axis=0) for label in present])
+    return learn(inputs, means, counts / counts.sum(), components)

@@ -12,14 +12,16 @@ from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
 from encoders.survey.decimals import equal_width
 from ldp_aggregator.population import read_epsilon
-from reduction.fit import METHODS, Fit
+from reduction.components import Fit
+from reduction.fit import METHODS
+from reduction.learned import LEARNED
 
 AS_WRITTEN = "survey"
 """How numbers are asked for, unless said otherwise: as the survey does."""
 NO_PROJECTION = "none"
 
 _BINS = re.compile(r"bins:([0-9]{1,4})")
-_PROJECTION = re.compile(rf"({'|'.join(METHODS)}):([0-9]{{1,4}})")
+_PROJECTION = re.compile(rf"({'|'.join((*METHODS, LEARNED))}):([0-9]{{1,4}})")
 
 
 class VariantError(LdpError):
@@ -36,10 +38,11 @@ class Variant:
     mechanism : str
         Of what is discrete, see :func:`encoders.mechanisms.design`.
     numeric : str
-        How numbers are asked for: "survey", as written; "bins:N", in N bins of equal width; or as numbers
-        by a mechanism, "auto" or "onebit" for example.
+        How numbers are asked for: "survey", as written, and components as numbers; "bins:N", in N bins of
+        equal width; or as numbers by a mechanism, "auto" or "onebit" for example.
     projection : str
-        "none", or "dca:1", "pca:6": the numbers' so many components.
+        "none", or "dca:1", "pca:6": the numbers' so many components; "learned:1": learned from the reports
+        of a first round.
     """
 
     epsilon: Decimal
@@ -68,7 +71,27 @@ def read_projection(text: str) -> tuple[str, int] | None:
         return match[1], int(match[2])
     if text == NO_PROJECTION:
         return None
-    raise VariantError(f"choose none, or a method and its components: {', '.join(f'{m}:1' for m in METHODS)}")
+    examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED))
+    raise VariantError(f"choose none, or a method and its components: {examples}")
+
+
+def learned_components(text: str) -> int:
+    """Return how many components a second round learns from the first; 0 if the projection is another."""
+    wanted = read_projection(text)
+    return wanted[1] if wanted and wanted[0] == LEARNED else 0
+
+
+def check_projection(text: str, survey: Survey) -> None:
+    """Make sure that the survey has numbers enough for a projection; else raise VariantError."""
+    wanted = read_projection(text)
+    if not wanted:
+        return
+    numbers = len(inputs_of(survey))
+    most = min(numbers, len(survey.label.values) - 1) if learned_components(text) else numbers
+    if not numbers:
+        raise VariantError(f"{text}: the survey asks for no number: there is nothing to project")
+    if not 1 <= wanted[1] <= most:
+        raise VariantError(f"{text}: there are 1 to {most} components to choose from")
 
 
 def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> Survey:
@@ -84,11 +107,7 @@ def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> 
         Ask as 001 does: the label too, everything equally often, THE at its threshold.
     """
     changed = replace(survey, epsilon=read_epsilon(variant.epsilon), frequency=variant.mechanism)
-    how = variant.numeric
-    if fit:
-        changed = _projected(changed, fit)
-        how = _as_written(survey) if how == AS_WRITTEN else how
-    changed = _numbers(changed, how)
+    changed = _numbers(_projected(changed, fit) if fit else changed, variant.numeric)
     if not paper:
         return changed
     paper_name = "THE(0.25)" if variant.mechanism == "THE" else variant.mechanism
@@ -125,14 +144,6 @@ def _projected(survey: Survey, fit: Fit) -> Survey:
     return replace(
         survey, features=features, weights=(survey.weights[0], *weights), projection=fit.projection
     )
-
-
-def _as_written(survey: Survey) -> str:
-    """Return how components are asked for where nothing is said: in as many bins as every number was."""
-    asked = [each for each, weight in zip(survey.features, survey.weights[1:], strict=True) if weight]
-    numbers = [each for each in asked if not isinstance(each, CategoricalFeature)]
-    bins = {len(each.edges) - 1 if isinstance(each, BinnedFeature) else 0 for each in numbers}
-    return f"bins:{bins.pop()}" if len(bins) == 1 and min(bins) > 1 else survey.numeric
 
 
 def _numbers(survey: Survey, how: str) -> Survey:

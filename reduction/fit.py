@@ -1,49 +1,23 @@
-"""A projection fitted on public rows: weights, offsets and bounds as the survey publishes them."""
+"""Components fitted on public rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.canonical import decimal_text
 from encoders.survey.numbers import NumericFeature
-from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
+from reduction.components import Fit, outward, publish, settled
 from reduction.dca import DEFAULT_RIDGE, discriminant_components
 from reduction.errors import FitError
 from reduction.pca import principal_components
 
 METHODS = ("dca", "pca")
-_LARGEST = 0.48 * MAX_SUM  # the offset is at most the weights' sum; the rest is room for rounding
 _CONSTANT = 1e-9
-_TIE = 1 + 1e-9
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A fitted projection, and what its author should know of it.
-
-    Attributes
-    ----------
-    projection : Projection
-    bounds : tuple of (str, str)
-        For each component the least and the greatest of the fitted rows, rounded outward to two digits.
-    middle : tuple of (float, float)
-        For each component the bounds of the middle 98 % of the fitted rows.
-    powers : tuple of float
-        PCA: share of the inputs' variance. DCA: variance between the classes over variance within.
-    """
-
-    projection: Projection
-    bounds: tuple[tuple[str, str], ...]
-    middle: tuple[tuple[float, float], ...]
-    powers: tuple[float, ...]
 
 
 def fit(
@@ -92,25 +66,17 @@ def fit(
         directions, powers = _discriminant(rows, labels, components, ridge)
     else:
         raise FitError(f"there is no such method; there are {', '.join(METHODS)}")
-    scaled = [_scale(rows, direction, place) for place, direction in enumerate(directions, 1)]
-    weights = np.round(np.array(scaled), 6)
-    offsets = np.round(-(weights @ rows.mean(axis=0)), 6)
-    named = (
-        Component(f"{method}{place}", tuple(map(_text, row)), _text(offset))
-        for place, (row, offset) in enumerate(zip(weights, offsets, strict=True), 1)
-    )
-    projection = Projection(tuple(inputs), tuple(named))
-    projection.check()
-    return _described(projection, rows @ weights.T + offsets, powers)
-
-
-def _described(projection: Projection, projected: Floats, powers: Floats) -> Fit:
+    spreads = [_spread(rows, direction, place) for place, direction in enumerate(directions, 1)]
+    weights = np.array([settled(*each) for each in zip(directions, spreads, strict=True)])
+    projection = publish(inputs, method, weights, rows.mean(axis=0))
+    offsets = [float(component.offset) for component in projection.components]
+    projected = rows @ weights.T + offsets
     middle = np.quantile(projected, [0.01, 0.99], axis=0).T
     return Fit(
         projection,
         tuple(outward(column.min(), column.max()) for column in projected.T),
-        tuple((float(low), float(high)) for low, high in middle),
         tuple(map(float, powers)),
+        tuple((float(low), float(high)) for low, high in middle),
     )
 
 
@@ -146,29 +112,13 @@ def _discriminant(
     return discriminant_components(rows, np.asarray(labels), components, ridge)
 
 
-def _scale(rows: Floats, direction: Floats, place: int) -> Floats:
-    """Return the direction with its length and sign settled."""
-    direction = direction / np.abs(direction).sum()
-    spread = float((rows @ direction).std())
+def _spread(rows: Floats, direction: Floats, place: int) -> float:
+    """Return the standard deviation of the rows along a direction."""
+    size = float(np.abs(direction).sum())
+    spread = float((rows @ (direction / size)).std())
     if spread < _CONSTANT:
         raise FitError(
             f"component {place} is the same in every row: the inputs depend on each other; "
             f"ask for fewer components or inputs"
         )
-    # of several weights as large, up to rounding, the first decides
-    largest = np.abs(direction) * _TIE >= np.abs(direction).max()
-    sign = np.sign(direction[int(np.argmax(largest))])
-    scaled: Floats = direction * sign * min(1 / spread, _LARGEST)
-    return scaled
-
-
-def _text(number: float) -> str:
-    return decimal_text(Decimal(round(number * UNIT)) / UNIT)
-
-
-def outward(low: float, high: float) -> tuple[str, str]:
-    """Return low < high as decimal texts, rounded outward to two digits of their distance."""
-    step = Decimal(1).scaleb(math.floor(math.log10(high - low)) - 1)
-    start = (Decimal(float(low)) / step).to_integral_value(ROUND_FLOOR) * step
-    end = (Decimal(float(high)) / step).to_integral_value(ROUND_CEILING) * step
-    return decimal_text(start), decimal_text(end)
+    return spread * size

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError
-from encoders.survey import Label, read_survey
+from encoders.survey import Label
 from encoders.survey.numbers import GRID, NumericFeature
 from encoders.survey.values import is_missing
-from ldp_aggregator.authoring.projected import Projected, ProjectError
+from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
 from ldp_aggregator.authoring.toml_text import quote
-from ldp_aggregator.variants import common_weight, inputs_of
+from ldp_aggregator.variants import inputs_of
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 
 _GAP = 2 * GRID + 1
+
+_HEADER = (
+    "Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC, {source}, and are public "
+    "from now on, as all of a survey is. Epsilon does not cover the fit: fitted on private rows, they would "
+    "leak those rows, whatever epsilon is."
+)
+_TITLES = {
+    "dca": "Discriminant component analysis (DCA), ridge {ridge:.4g} of the mean within-class variance,",
+    "pca": "Principal component analysis (PCA)",
+}
+_POWERS = {
+    "dca": "discriminant power {:.4g}: variance between the classes over variance within them",
+    "pca": "holds {:.2%} of the variance of the normalised numbers",
+}
+_RANGE = (
+    "the public rows' range, rounded outward; numbers beyond are clipped. The middle 98 % of the rows are "
+    "within {:.3g} to {:.3g}: the narrower the range, the less noise."
+)
 
 
 def project(
@@ -64,33 +82,29 @@ def project(
     SurveyError, ProjectError, FitError, RowError
         Naming the entry or the column, never a value.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    survey = read_survey(text)
-    if survey.projection:
-        raise ProjectError("the survey has a projection already; project the survey that it was made from")
-    inputs = inputs_of(survey)
-    if not inputs:
-        raise ProjectError("the survey asks for no number, a feature with range or edges: nothing to project")
+    text, survey = to_project(text)
+    inputs = tuple(inputs_of(survey))
     label = survey.label if method == "dca" else None
-    sample = _sample(tuple(inputs), label, columns)
-    found = fit(method, tuple(inputs), sample.rows, sample.labels, components, ridge)
-    taken = {survey.label.name, *(feature.name for feature in survey.features)}
-    for component in found.projection.components:
-        if component.name in taken:
-            raise ProjectError(f"{component.name}: the survey has a column of that name already; rename it")
-    projected = Projected(
+    sample = _sample(inputs, label, columns)
+    found = fit(method, inputs, sample.rows, sample.labels, components, ridge)
+    title = _TITLES[method].format(ridge=ridge)
+    return Projected(
         found,
         method,
-        source,
-        used=len(sample.rows),
-        total=sample.total,
-        classes=0 if sample.labels is None else len(np.unique(sample.labels)),
-        ridge=ridge,
+        header=(_HEADER.format(source=quote(source)),),
+        origin=(f"{title} of {quote(source)}: {sample.described}.", *_noise(sample, components)),
+        powers=tuple(_POWERS[method].format(round(power, 9)) for power in found.powers),
+        ranges=tuple(_RANGE.format(*middle) for middle in found.middle),
         bins=bins,
-        weight=common_weight(inputs.values()),
-    ).survey(text)
-    read_survey(projected)
-    return projected
+    ).survey(text, survey)
+
+
+def _noise(sample: _Sample, components: int) -> Iterator[str]:
+    """Warn of components that DCA finds no signal for."""
+    classes = 0 if sample.labels is None else len(np.unique(sample.labels))
+    if classes and components >= classes:
+        signals = "component" if classes == 2 else f"{classes - 1} components"
+        yield f"Only the first {signals} can tell {classes} classes apart; in the others, their means agree."
 
 
 # -- the public rows ----------------------------------------------------------------------------
@@ -103,6 +117,13 @@ class _Sample:
     rows: NDArray[np.float64]
     labels: NDArray[np.int64] | None
     total: int
+
+    @property
+    def described(self) -> str:
+        """How many of the rows are used, and why not the others."""
+        lacking = "a number" if self.labels is None else "a number or the label"
+        gaps = f"; the others lack {lacking}" if len(self.rows) < self.total else ""
+        return f"{len(self.rows)} of its {self.total} rows{gaps}"
 
 
 def _sample(

@@ -2,138 +2,149 @@
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.errors import LdpError
+from encoders.survey import Survey, read_survey
 from encoders.survey.numbers import NumericFeature
 from encoders.survey.toml_lines import line_of
 from ldp_aggregator.authoring.toml_tables import LayoutError, exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
-from reduction.fit import Fit
+from ldp_aggregator.variants import common_weight, inputs_of
+from reduction.components import Fit
 
-_HEADER = """\
-# The survey {old}, its numbers projected.
-# Look at the tables [features.{method}...], then run  ldp-survey check  and  ldp-survey preview.
-#
-# Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC,
-# {source},
-# and are public from now on, as all of a survey is. Epsilon does not cover the fit: fitted on private
-# rows, they would leak those rows, whatever epsilon is.
-#
-# It is another survey than that, so it has another id: confirm it. Fitted anew, it needs a new one.
-"""
-_ORIGIN = """\
-# {title}
-# of {source}: {used} of its {total} rows{gaps}.
-# Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted sums
-# below. It is asked about the sums only.
-"""
-_GAPS = {"dca": "; the others lack a number or the label", "pca": "; the others lack a number"}
-_TITLES = {
-    "dca": "Discriminant component analysis (DCA), ridge {ridge:.4g} of the mean within-class variance",
-    "pca": "Principal component analysis (PCA)",
-}
-_POWERS = {
-    "dca": "discriminant power {:.4g}: variance between the classes over variance within them",
-    "pca": "holds {:.2%} of the variance of the normalised numbers",
-}
-_SIGNAL = "# Only the first {signals} can tell {classes} classes apart; in the others, their means agree.\n"
-_RANGE = """\
-# the public rows' range, rounded outward; numbers beyond are clipped. The middle 98 % of the rows are
-# within {:.3g} to {:.3g}: the narrower the range, the less noise.
-range = [{}, {}]"""
+_FIRST = "The survey {old}, its numbers projected."
+_THEN = "Look at the tables [features.{stem}...], then run  ldp-survey check  and  ldp-survey preview."
+_LAST = "It is another survey than that, so it has another id: confirm it. Fitted anew, it needs a new one."
+_DEVICE = (
+    "Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted "
+    "sums below. It is asked about the sums only."
+)
+_WIDTH = 105
 
 
 class ProjectError(LdpError):
-    """A survey or a table that cannot be projected."""
+    """A survey, a table or a model that cannot be projected by."""
+
+
+def to_project(text: str) -> tuple[str, Survey]:
+    """Return an authored survey with bare line ends, and what it says; it must have numbers to project."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    survey = read_survey(text)
+    if survey.projection:
+        raise ProjectError("the survey has a projection already; project the survey that it was made from")
+    if not inputs_of(survey):
+        raise ProjectError("the survey asks for no number, a feature with range or edges: nothing to project")
+    return text, survey
 
 
 @dataclass(frozen=True)
 class Projected:
-    """What the text says of a fit.
+    """A projection as it is written, and what the comments say of it.
 
     Attributes
     ----------
     found : Fit
-    method : str
-    source : str
-        What the public rows are called.
-    used, total : int
-        Rows fitted on, and rows there were.
-    classes : int
-        Classes among the rows fitted on; 0 if labels took no part.
-    ridge : float
+    stem : str
+        What its components' names begin with, and the suffix of the survey's id.
+    header, origin : tuple of str
+        Paragraphs: where the projection came from, at the top and above its tables.
+    powers, ranges : tuple of str
+        Of each component: what it is good for, and where its range came from.
     bins : int or None
-    weight : int
-        Public weight of each component's question.
+        Bins of each component; None for numbers.
+    family : str or None
+        The family to make the survey a round of, if it is to be.
     """
 
     found: Fit
-    method: str
-    source: str
-    used: int
-    total: int
-    classes: int
-    ridge: float
+    stem: str
+    header: tuple[str, ...]
+    origin: tuple[str, ...]
+    powers: tuple[str, ...]
+    ranges: tuple[str, ...]
     bins: int | None
-    weight: int
+    family: str | None = None
 
-    def survey(self, text: str) -> str:
-        """Return the projected survey of the survey `text`.
+    def survey(self, text: str, survey: Survey) -> str:
+        """Return the projected survey of the `survey` that is written as `text`.
 
         Raises
         ------
         ProjectError
-            If the text is laid out in a way that its tables cannot be told apart.
+            If a component has a feature's name, or the tables of the text cannot be told apart.
+        SurveyError
+            If the result is no survey, for being too large.
         """
-        document = tomllib.loads(text, parse_float=Decimal)
-        old = document["survey"]["id"]
-        new = _new_id(old, f"-{self.method}{len(self.found.powers)}")
-        header = _HEADER.format(old=quote(old), source=quote(self.source), method=self.method)
+        taken = {survey.label.name, *(feature.name for feature in survey.features)}
+        for component in self.found.projection.components:
+            if component.name in taken:
+                raise ProjectError(
+                    f"{component.name}: the survey has a column of that name already; rename it"
+                )
+        entry = self._entry(survey)
+        first, then = _FIRST.format(old=quote(survey.id)), _THEN.format(stem=self.stem)
+        header = [first, *self.header, _LAST, then]
         names = [each.name for each in self.found.projection.inputs]
-        tables = self.tables()
+        tables = self._tables(survey)
         try:
-            changed = exchange(_rename(text, old, new), [("features", name) for name in names], tables)
+            changed = exchange(
+                _renamed(text, survey.id, entry), [("features", name) for name in names], tables
+            )
         except LayoutError as error:
             raise ProjectError(
                 f"{error}: needs a table of its own, under a header [features.NAME]"
             ) from error
-        _prove(changed, document, names, tables, new)
-        return f"{header}\n{changed}"
+        _prove(changed, text, names, tables, entry)
+        changed = f"{_comment(*header)}\n{changed}"
+        read_survey(changed)
+        return changed
 
-    def tables(self) -> str:
+    def _entry(self, survey: Survey) -> dict[str, str]:
+        """Return what becomes of the survey's id, and of its family if that changes."""
+        suffix = f"-{self.stem}{len(self.found.powers)}"
+        entry = {"id": survey.id[: 64 - len(suffix)] + suffix}
+        if self.family and self.family != survey.family:
+            entry["family"] = self.family
+        return entry
+
+    def _tables(self, survey: Survey) -> str:
         """Return the tables of the inputs and of the components."""
-        inputs = self.found.projection.inputs
-        origin = _ORIGIN.format(
-            title=_TITLES[self.method].format(ridge=self.ridge),
-            source=quote(self.source),
-            used=self.used,
-            total=self.total,
-            gaps=_GAPS[self.method] * (self.used < self.total),
-        )
-        if self.classes and len(self.found.powers) >= self.classes:
-            origin += _SIGNAL.format(classes=self.classes, signals=_count(self.classes - 1))
+        weights = inputs_of(survey)
+        weight = common_weight(weights.values())
         places = range(len(self.found.powers))
-        return "\n".join([origin, *map(_input, inputs), *map(self._component, places)])
+        components = (self._component(place, weight) for place in places)
+        return "\n".join([_comment(*self.origin, _DEVICE), *map(_input, weights), *components])
 
-    def _component(self, place: int) -> str:
-        found = self.found
-        component = found.projection.components[place]
-        gaps = any(each.missing == "category" for each in found.projection.inputs)
+    def _component(self, place: int, weight: int) -> str:
+        component = self.found.projection.components[place]
+        gaps = any(each.missing == "category" for each in self.found.projection.inputs)
+        low, high = self.found.bounds[place]
         lines = [
-            f"# {_POWERS[self.method].format(round(found.powers[place], 9))}",
+            _comment(self.powers[place]).rstrip(),
             f"[features.{component.name}]",
             array("weights", component.weights),
             f"offset = {component.offset}",
-            _RANGE.format(*found.middle[place], *found.bounds[place]),
+            _comment(self.ranges[place]).rstrip(),
+            f"range = [{low}, {high}]",
             *([f"bins = {self.bins}"] if self.bins else []),
             *(["# missing where one of the numbers is", 'missing = "category"'] if gaps else []),
-            *([f"weight = {self.weight}"] if self.weight != 1 else []),
+            *([f"weight = {weight}"] if weight != 1 else []),
         ]
         return "\n".join([*lines, ""])
+
+
+def _comment(*paragraphs: str) -> str:
+    """Return paragraphs as a comment, its lines broken."""
+    filled = (
+        textwrap.fill(each, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+        for each in paragraphs
+    )
+    return "\n#\n".join(filled) + "\n"
 
 
 def _input(feature: NumericFeature) -> str:
@@ -145,32 +156,24 @@ def _input(feature: NumericFeature) -> str:
     return "\n".join([*lines, ""])
 
 
-def _count(components: int) -> str:
-    return "component" if components == 1 else f"{components} components"
-
-
-def _new_id(old: str, suffix: str) -> str:
-    return old[: 64 - len(suffix)] + suffix
-
-
-def _rename(text: str, old: str, new: str) -> str:
-    """Exchange the id in its line; no id holds a quote or an escape."""
+def _renamed(text: str, old: str, entry: Mapping[str, str]) -> str:
+    """Exchange the id in its line, and add the family below; no id holds a quote or an escape."""
     lines = text.split("\n")
     place = (line_of(text, ("survey", "id")) or 1) - 1
     for mark in ('"', "'"):
-        lines[place] = lines[place].replace(f"{mark}{old}{mark}", f"{mark}{new}{mark}", 1)
+        lines[place] = lines[place].replace(f"{mark}{old}{mark}", f"{mark}{entry['id']}{mark}", 1)
+    if "family" in entry:
+        lines.insert(place + 1, f'family = "{entry["family"]}"  # who answered one round answers no other')
     return "\n".join(lines)
 
 
-def _prove(
-    changed: str, document: Mapping[str, Mapping[str, object]], names: Sequence[str], tables: str, new: str
-) -> None:
-    """Make sure that the text says what it did, but for the id and the tables exchanged."""
-    added = tomllib.loads(tables, parse_float=Decimal)
-    left = {name: entry for name, entry in document["features"].items() if name not in names}
+def _prove(changed: str, text: str, names: Sequence[str], tables: str, entry: Mapping[str, str]) -> None:
+    """Make sure that the text says what it did, but for the survey's entry and the tables exchanged."""
+    document, added = (tomllib.loads(each, parse_float=Decimal) for each in (text, tables))
+    left = {name: table for name, table in document["features"].items() if name not in names}
     expected = {
         **document,
-        "survey": {**document["survey"], "id": new},
+        "survey": {**document["survey"], **entry},
         "features": {**left, **added["features"]},
         "projection": added["projection"],
     }

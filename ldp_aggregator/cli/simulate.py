@@ -19,7 +19,7 @@ from ldp_aggregator.authoring.layout import table
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.plotting import plot_simulation
-from ldp_aggregator.simulation import Simulation, SimulationRow, simulate
+from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow, simulate
 from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
 
 
@@ -63,8 +63,9 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
     "projections",
     callback=_names(read_projection),
     default=NO_PROJECTION,
-    help="As in none,dca:1,pca:6. Fitted on the very rows that report, which epsilon does NOT cover, unless "
-    "--public-share gives it rows of its own.",
+    help="As in none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the very rows that report, which "
+    "epsilon does NOT cover, unless --public-share gives them rows of their own; learned is learned from "
+    "randomised reports of a first round, by seven tenths of the people.",
 )
 @click.option(
     "--public-share",
@@ -120,8 +121,8 @@ def _table(result: Simulation, survey: Survey) -> str:
     cells = [list(shown), *([cell(row) for cell in shown.values()] for row in result.rows)]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}", ""]
     lines += table(cells, "".join("<" if name in _WORDS else ">" for name in shown))
-    if any(row.projection != NO_PROJECTION for row in result.rows) and not result.public_share:
-        lines += ["", "The projections were fitted on the rows that report: epsilon does NOT cover that."]
+    if result.uncovered:
+        lines += ["", UNCOVERED]
     return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])
 
 

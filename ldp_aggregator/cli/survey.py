@@ -16,10 +16,12 @@ from encoders.survey import Plan
 from encoders.survey.files import load_plan_file
 from encoders.survey.values import MISSING_TEXT
 from ldp_aggregator.authoring.draft import draft
+from ldp_aggregator.authoring.learn import learn
 from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.preview import explain, made_up_row, preview
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.csv_rows import read_rows, read_table
+from ldp_aggregator.models.model_file import read_model
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
@@ -150,6 +152,29 @@ def project_(
             bins,
             DEFAULT_RIDGE if ridge is None else ridge,
         )
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+
+
+@main.command("learn")
+@click.argument("survey", type=_FILE)
+@click.option("--pilot", type=_FILE, required=True, help="What ldp-train made of the first round's reports.")
+@click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numeric without.")
+@click.option(
+    "--people",
+    type=click.IntRange(min=1),
+    help="How many will answer, both rounds together; by default as "
+    "many as make the first round's reports seven tenths of them.",
+)
+def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people: int | None) -> None:
+    """Learn a projection from a first round, and write the survey of the second to standard output.
+
+    SURVEY is what the first round answered. Its class means, as the randomised reports tell them, make the
+    weights of the projection. Who answered the first round answers no other of its family, so that two
+    rounds cost no one more epsilon. What is written says whether that many people make it worth it.
+    """
+    with _clear_errors():
+        text = learn(_read_toml(survey), read_model(pilot), pilot.name, components, bins, people)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 

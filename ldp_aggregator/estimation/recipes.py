@@ -23,6 +23,9 @@ from ldp_aggregator.estimation.numbers import Number
 from ldp_aggregator.estimation.prior import label_prior, replace_negatives
 
 
+_LEAST_PRIOR = 0.1  # in standard errors; with much more, noisy features gain weight against a common class
+
+
 class EstimationError(LdpError):
     """Totals that the chosen estimator cannot turn into probabilities."""
 
@@ -53,17 +56,23 @@ class Probabilities:
 def default_recipe(answers: Answers) -> Probabilities:
     """Pool the prior from all reports, and tell classes apart no further than noise allows.
 
+    No class's prior is less than a tenth of its standard error: noise alone rules nobody out.
     Tables are smoothed by one standard deviation: E(x, c) = max(F, 0) + sqrt(mean V); P(x | c) = E / sum
     over x of E. Where noise drowns the answer the table is nearly uniform, so the feature cannot outvote
     the prior (METHODS, section 5). Numbers are shrunk, see :func:`gaussians.smooth_numbers`.
     """
-    prior = clip_and_normalise(np.nan_to_num(answers.prior.figure.value))
+    prior = _positive_prior(answers.prior.figure)
     gaussians = iter(smooth_numbers(answers.numbers, prior))
     conditionals = tuple(
         next(gaussians) if isinstance(each, Number) else _smooth(each, feature.size, answers.k)
         for each, feature in zip(answers.heard, answers.features, strict=True)
     )
     return Probabilities(answers.prior.figure, prior, conditionals)
+
+
+def _positive_prior(figure: Figure) -> FloatArray:
+    least = _LEAST_PRIOR * np.minimum(figure.stderr, 1.0)  # infinite where nothing is known
+    return clip_and_normalise(np.maximum(np.nan_to_num(figure.value), least))
 
 
 def _smooth(estimated: Frequencies | None, size: int, k: int) -> FloatArray:

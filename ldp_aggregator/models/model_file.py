@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.tables import realised_epsilon
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
+from ldp_aggregator.estimation.gaussians import MIN_VARIANCE
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.snapshot import Snapshot
@@ -69,8 +71,41 @@ def _realised(plan: Plan) -> dict[str, str]:
     return {question.name: str(realised_epsilon(question.mechanism.ratio)) for question in plan.questions}
 
 
+@dataclass(frozen=True)
+class Model:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    plan : Plan
+    prior : (k,) array
+        P(label), for the classifier.
+    conditionals : tuple of (A_i, k) arrays and Gaussians
+        P(value | label) of each feature of the plan, for the classifier.
+    estimates : dict
+        Everything estimated, see :meth:`Estimates.as_dict`.
+    """
+
+    plan: Plan
+    prior: FloatArray
+    conditionals: tuple[Conditional, ...]
+    estimates: dict[str, Any]
+
+
 def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
     """Read a model file into a fitted classifier.
+
+    Raises
+    ------
+    ModelError
+        See :func:`read_model`.
+    """
+    model = read_model(path)
+    return NaiveBayes.from_probabilities(model.plan, model.prior, model.conditionals, model.estimates)
+
+
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file.
 
     Raises
     ------
@@ -85,8 +120,8 @@ def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
     return parse_model(data, str(path))
 
 
-def parse_model(data: bytes, name: str = "model") -> NaiveBayes:
-    """Turn the bytes of a model file into a fitted classifier; `name` appears in errors."""
+def parse_model(data: bytes, name: str = "model") -> Model:
+    """Read the bytes of a model file; `name` appears in errors."""
     content = _parse(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is no model file; ldp-train writes them")
@@ -141,7 +176,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _build(content: dict[str, Any]) -> NaiveBayes:
+def _build(content: dict[str, Any]) -> Model:
     plan = Plan.from_json(_canonical(content["plan"]))
     if plan.digest != content["plan_digest"]:
         raise ValueError("the plan does not have the digest it should have")
@@ -150,11 +185,11 @@ def _build(content: dict[str, Any]) -> NaiveBayes:
     prior = _distribution(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
         raise ValueError("the features are not those of the plan")
-    conditionals = [
+    conditionals = tuple(
         _conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
-    ]
-    return NaiveBayes.from_probabilities(plan, prior, conditionals, estimates)
+    )
+    return Model(plan, prior, conditionals, estimates)
 
 
 def _conditional(smoothed: Any, feature: Feature, k: int) -> Conditional:
@@ -164,8 +199,8 @@ def _conditional(smoothed: Any, feature: Feature, k: int) -> Conditional:
     mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))
     if mean.shape != (k,) or variance.shape != (k,) or not np.isfinite(mean).all():
         raise ValueError(f"the means or variances of {feature.name} are none")
-    if not (np.isfinite(variance) & (variance > 0)).all():
-        raise ValueError(f"the variances of {feature.name} are not above zero")
+    if not (np.isfinite(variance) & (variance >= MIN_VARIANCE)).all():
+        raise ValueError(f"a variance of {feature.name} is less than {MIN_VARIANCE:g}")
     if (smoothed["missing"] is None) != (feature.missing == "error"):
         raise ValueError(f"{feature.name} has shares of missing values where it should not, or the reverse")
     return Gaussian(mean, variance, _shares(smoothed["missing"], k, feature.name))

@@ -10,8 +10,9 @@ import pytest
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.survey import read_survey
 from encoders.survey.numbers import GRID
-from ldp_aggregator import simulate
+from ldp_aggregator import simulate, trials
 from ldp_aggregator.authoring.project import project
+from ldp_aggregator.population import collect
 from ldp_aggregator.simulation import SimulationError
 from ldp_aggregator.variants import Variant, asked_so, inputs_of
 from reduction.errors import FitError
@@ -233,13 +234,41 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
     assert asked.projection == written.projection
 
 
-def test_components_are_asked_in_as_many_bins_as_the_numbers_were(line):
+def test_components_are_numbers_unless_bins_are_asked_for(line):
     binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
     written, six, numbers = (
         simulate(binned, line, epsilons=[8], projections=["dca:1"], numeric=[how], repeats=2).rows[0].accuracy
         for how in ("survey", "bins:6", "auto")
     )
-    assert written == six != numbers
+    assert written == numbers != six
+
+
+def test_a_second_round_asks_what_the_first_has_taught(line):
+    survey, ways = read_survey(NUMBERS), {"epsilons": [8, 0.1], "projections": ["learned:1"], "repeats": 6}
+    found = simulate(survey, line, **ways)
+    well, badly = found.rows
+    assert found == simulate(survey, line, **ways)
+    assert well.non_private == badly.non_private
+    assert badly.accuracy < well.accuracy - 0.05
+    assert abs(well.accuracy - well.non_private) < 0.08
+    assert not found.uncovered
+    assert simulate(survey, line, epsilons=[8], projections=["learned:1", "pca:1"], repeats=1).uncovered
+
+
+def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
+    counted = []
+
+    def counting(plan, codes, labels, rng, users):
+        counted.append((plan.projection is None, set(users)))
+        return collect(plan, codes, labels, rng, users=users)
+
+    monkeypatch.setattr(trials, "collect", counting)
+    simulate(read_survey(NUMBERS), line, projections=["learned:1"], repeats=1)
+    (is_pilot, first), (is_second, second) = counted
+    assert is_pilot
+    assert not is_second
+    assert not first & second
+    assert (len(first), len(second)) == (504, 216)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +277,9 @@ def test_components_are_asked_in_as_many_bins_as_the_numbers_were(line):
         ({"numeric": ["bins:1"]}, "bins:N"),
         ({"numeric": ["guess"]}, 'choose one of "auto", laplace'),
         ({"projections": ["lda:1"]}, "choose none, or a method"),
-        ({"projections": ["dca:3"]}, "2 inputs make 1 to 2 components, not 3"),
+        ({"projections": ["none", "dca:3"]}, "dca:3: there are 1 to 2 components"),
+        ({"projections": ["learned:2"]}, "learned:2: there are 1 to 1 components"),
+        ({"epsilons": [1, "nan"]}, "epsilon"),
     ],
 )
 def test_a_way_to_ask_that_does_not_exist_is_named(line, options, words):

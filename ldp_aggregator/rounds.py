@@ -1,0 +1,71 @@
+"""Two rounds: some people answer plain questions, and what they say decides what the others are asked.
+
+Each person answers one round with one report, so that two rounds cost no one more epsilon. The first
+round, the pilot, asks about every number; the second about the projection that tells its classes apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from encoders.survey import BinnedFeature, Survey
+from ldp_aggregator.estimation import Conditional, Gaussian
+from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.variants import inputs_of
+from reduction.components import Fit
+from reduction.learned import learn
+
+PILOT_SHARE = 0.7
+PILOT_BINS = 2
+"""The best pilot known asks 70% of the people on which side of its range's middle each number is."""
+
+_BREAK_EVEN = 1000
+
+
+def people_needed(numbers: int, epsilon: Decimal) -> int:
+    """Return how many people, over both rounds, make a second round worth it: 1000 n / epsilon^2.
+
+    Measured, see docs/learned-projection.md.
+    """
+    return math.ceil(_BREAK_EVEN * numbers / epsilon**2)
+
+
+def learn_projection(
+    pilot: Survey, prior: FloatArray, conditionals: Sequence[Conditional], components: int = 1
+) -> Fit:
+    """Return the projection that the second round asks about.
+
+    Parameters
+    ----------
+    pilot : Survey
+        Its numbers, in bins or not, become the inputs if they are asked.
+    prior : (k,) array
+    conditionals : sequence of (A_i, k) arrays and Gaussians
+        P(value | label) of each of its features, as a classifier uses it: shrunk where noise drowns it.
+    components : int
+
+    Raises
+    ------
+    FitError
+        See :func:`reduction.learned.learn`.
+    """
+    inputs = tuple(inputs_of(pilot))
+    heard = {each.name: (each, said) for each, said in zip(pilot.features, conditionals, strict=True)}
+    means = [_class_means(*heard[each.name]) for each in inputs]
+    return learn(inputs, np.stack(means, axis=1), prior, components)
+
+
+def _class_means(feature: object, said: Conditional) -> FloatArray:
+    """Return a number's class means (k,), normalised; in bins, each bin counts as its middle."""
+    if isinstance(said, Gaussian):
+        return said.mean
+    assert isinstance(feature, BinnedFeature)
+    edges = np.array(feature.edges, dtype=np.float64)
+    middles = (edges[1:] + edges[:-1] - edges[0] - edges[-1]) / (edges[-1] - edges[0])
+    present = said[: len(middles)]
+    means: FloatArray = middles @ present / present.sum(axis=0)
+    return means

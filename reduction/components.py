@@ -1,0 +1,87 @@
+"""Components as a survey publishes them: decimal weights, offsets and bounds, whatever they were found by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.survey.canonical import decimal_text
+from encoders.survey.numbers import NumericFeature
+from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
+
+_LARGEST = 0.48 * MAX_SUM  # the offset is at most the weights' sum; the rest is room for rounding
+_TIE = 1 + 1e-9
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A projection found, and what its author should know of it.
+
+    Attributes
+    ----------
+    projection : Projection
+    bounds : tuple of (str, str)
+        The public range of each component.
+    powers : tuple of float
+        PCA: share of the inputs' variance. DCA: variance between the classes over variance within.
+        Learned: share of the variance between the classes.
+    middle : tuple of (float, float)
+        For each component the bounds of the middle 98 % of the fitted rows; none where it was learned.
+    """
+
+    projection: Projection
+    bounds: tuple[tuple[str, str], ...]
+    powers: tuple[float, ...]
+    middle: tuple[tuple[float, float], ...] = ()
+
+
+def settled(direction: Floats, spread: float) -> Floats:
+    """Return weights (n,) that give standard deviation 1, as far as the device's fixed point allows.
+
+    Parameters
+    ----------
+    direction : float array, shape (n,)
+        Not all zero. Its sign is set such that the largest weight is positive.
+    spread : float
+        Standard deviation along it.
+    """
+    size = float(np.abs(direction).sum())
+    # of several weights as large, up to rounding, the first decides
+    largest = np.abs(direction) * _TIE >= np.abs(direction).max()
+    sign = np.sign(direction[int(np.argmax(largest))])
+    weights: Floats = direction / size * sign * min(size / spread, _LARGEST)
+    return np.round(weights, 6)
+
+
+def publish(inputs: Sequence[NumericFeature], stem: str, weights: Floats, centre: Floats) -> Projection:
+    """Return the projection of weights (c, n) rounded to 6 decimals, such that `centre` (n,) becomes 0.
+
+    Its components are called by the stem and a number: dca1, dca2, ...
+    """
+    offsets = np.round(-(weights @ centre), 6)
+    components = (
+        Component(f"{stem}{place}", tuple(map(_text, row)), _text(offset))
+        for place, (row, offset) in enumerate(zip(weights, offsets, strict=True), 1)
+    )
+    projection = Projection(tuple(inputs), tuple(components))
+    projection.check()
+    return projection
+
+
+def _text(number: float) -> str:
+    return decimal_text(Decimal(round(number * UNIT)) / UNIT)
+
+
+def outward(low: float, high: float) -> tuple[str, str]:
+    """Return low < high as decimal texts, rounded outward to two digits of their distance."""
+    step = Decimal(1).scaleb(math.floor(math.log10(high - low)) - 1)
+    start = (Decimal(float(low)) / step).to_integral_value(ROUND_FLOOR) * step
+    end = (Decimal(float(high)) / step).to_integral_value(ROUND_CEILING) * step
+    return decimal_text(start), decimal_text(end)

@@ -1,0 +1,79 @@
+"""Components learned from class means that are known with noise only: from randomised reports.
+
+The weights follow the differences of the class means and nothing else. Noise in variances would spoil them,
+and dividing by a variance gains little while the inputs are as wide as each other within their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.survey.numbers import NumericFeature
+from reduction.components import Fit, outward, publish, settled
+from reduction.errors import FitError
+
+LEARNED = "learned"
+
+_WITHIN = 0.12
+"""What an input's variance within a class is taken for, of 1 at the most: a standard deviation of a
+sixth of its range. It scales the components' bounds."""
+_BOUND = 2.0
+_NOTHING = 1e-9
+
+Floats = NDArray[np.float64]
+
+
+def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, components: int = 1) -> Fit:
+    """Return the directions along which the class means differ most.
+
+    They are the right singular vectors of the rows sqrt(prior_c) (mean_c - mean); with two classes there
+    is one, the difference of the two means. Each component is scaled to standard deviation 1, shifted to
+    mean 0, and has bounds two standard deviations off it, all by what is known of the means.
+
+    Parameters
+    ----------
+    inputs : sequence of NumericFeature
+        The n numbers.
+    means : float array, shape (k, n)
+        Class means of the numbers, normalised by their bounds.
+    prior : float array, shape (k,)
+        P(label).
+    components : int
+        1 to the lesser of k - 1 and n.
+
+    Returns
+    -------
+    Fit
+        Its components are called learned1, learned2, ...
+
+    Raises
+    ------
+    FitError
+        If there are too many components, or the means differ in fewer directions.
+    """
+    most = min(len(means) - 1, len(inputs))
+    if not 1 <= components <= most:
+        raise FitError(
+            f"the means of {len(means)} classes of {len(inputs)} numbers hold at most {most} "
+            f"{'component' if most == 1 else 'components'}, not {components}"
+        )
+    middle = prior @ means
+    apart = (means - middle) * np.sqrt(prior)[:, None]
+    _, strengths, directions = np.linalg.svd(apart, full_matrices=False)
+    if strengths[components - 1] < _NOTHING:
+        raise FitError(
+            "the classes have the same mean in every number, as far as the reports tell: nothing to learn"
+        )
+    variances = _WITHIN + (apart**2).sum(axis=0)
+    spreads = np.sqrt(directions[:components] ** 2 @ variances)
+    weights = np.array([settled(*each) for each in zip(directions, spreads, strict=False)])
+    limits = np.round(_BOUND * np.sqrt(weights**2 @ variances), 4)  # rounding would widen 2.0000001 to 2.1
+    powers = strengths[:components] ** 2 / (strengths**2).sum()
+    return Fit(
+        publish(inputs, LEARNED, weights, middle),
+        tuple(outward(-limit, limit) for limit in limits),
+        tuple(map(float, powers)),
+    )

@@ -1,0 +1,155 @@
+"""ldp-survey learn on the command line: from a first round's model to the survey of a second."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ldp_client
+from encoders.randomness import FastStream
+from encoders.survey import BinnedFeature, NumericFeature, read_survey
+from ldp_aggregator import estimate_snapshot, save_model
+from ldp_aggregator.cli.survey import main
+from ldp_aggregator.population import collect
+from ldp_aggregator.snapshot import Snapshot
+
+SURVEY = """\
+# What this is about.
+[survey]
+id = "tea"     # confirmed
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.kind]
+values = ["black", "grün"]
+[features.hours]
+range = [0, 12]
+bins = 2
+weight = 2
+[features.cups]
+range = [0, 20]
+bins = 2
+missing = "category"
+weight = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a survey, and the model of 30,000 reports on it."""
+    folder = tmp_path_factory.mktemp("rounds")
+    (folder / "tea.toml").write_bytes(SURVEY.encode())
+    plan, rng = read_survey(SURVEY).compile(), np.random.default_rng(1)
+    labels = rng.integers(0, 2, 30_000)
+    # the tired (code 0) sleep shorter, and drink as much as the others
+    hours = (rng.random(30_000) < 0.2 + 0.6 * labels).astype(int)
+    codes = np.stack([rng.integers(0, 2, 30_000), hours, rng.integers(0, 3, 30_000)], axis=1)
+    snapshot = collect(plan, codes, labels, FastStream(1))
+    save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def learned(folder, *options):
+    result = run("learn", "--pilot", folder / "pilot.json", *options, folder / "tea.toml")
+    assert result.exit_code == 0, result.output
+    return result.stdout_bytes.decode()
+
+
+def said(text):
+    return " ".join(line.lstrip("# ") for line in text.splitlines())
+
+
+def test_the_second_round_is_of_the_first_ones_family_and_asks_what_tells_the_classes_apart(folder):
+    text = learned(folder)
+    survey = read_survey(text)
+    assert (survey.id, survey.family, survey.epsilon) == ("tea-learned1", "tea", 1)
+    assert [feature.name for feature in survey.features] == ["kind", "learned1"]
+    assert isinstance(survey.features[1], NumericFeature)
+    assert survey.weights[1:] == (1, 2)
+    (component,) = survey.projection.components
+    hours, cups = map(float, component.weights)
+    assert hours > 5 * abs(cups)
+    assert [each.missing for each in survey.projection.inputs] == ["error", "category"]
+    plan = survey.compile()
+    report = ldp_client.make_report(plan, {"kind": "grün", "hours": 7.5, "cups": None}, "no")
+    assert plan.digest.encode() not in report
+    assert len(report) < 100
+    (folder / "round2.toml").write_bytes(text.encode())
+    assert run("check", folder / "round2.toml").exit_code == 0
+
+
+def test_the_text_says_what_it_was_learned_from_and_who_may_answer(folder):
+    text = said(learned(folder))
+    assert "What this is about." in text
+    assert "confirmed" in text
+    assert 'learned from the 30,000 randomised reports of the first, as the model "pilot.json" tells' in text
+    assert "who answered another round of it does not answer this one" in text
+    assert "Their epsilon covers it" in text
+    assert "holds 100.00% of the variance between the classes" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        ((), "Recommended, for 42,858 people over both rounds: from about 2,000 on"),
+        (("--people", 2000), "Recommended, for 2,000 people"),
+        (("--people", 1999), "NOT recommended, for 1,999 people"),
+    ],
+)
+def test_two_rounds_are_recommended_to_many_people_only(folder, options, verdict):
+    assert verdict in said(learned(folder, *options))
+
+
+def test_components_may_be_asked_in_bins(folder):
+    feature = read_survey(learned(folder, "--bins", 4)).features[1]
+    assert isinstance(feature, BinnedFeature)
+    assert len(feature.edges) == 5
+
+
+def test_a_family_that_the_survey_has_already_is_kept(folder, tmp_path):
+    text = SURVEY.replace('id = "tea"', 'family = "drinks"\nid = "tea"')
+    (tmp_path / "tea.toml").write_bytes(text.encode())
+    plan = read_survey(text).compile()
+    labels = np.array([0, 1] * 500)
+    snapshot = collect(plan, np.stack([labels] * 3, axis=1), labels, FastStream(1))
+    save_model(tmp_path / "pilot.json", snapshot, estimate_snapshot(snapshot))
+    assert read_survey(learned(tmp_path)).family == "drinks"
+
+
+def test_a_model_of_another_survey_is_refused(folder, tmp_path):
+    (tmp_path / "tea.toml").write_bytes(SURVEY.replace("epsilon = 1.0", "epsilon = 2.0").encode())
+    result = run("learn", "--pilot", folder / "pilot.json", tmp_path / "tea.toml")
+    assert result.exit_code == 1
+    assert "pilot.json: was not trained on this survey" in result.stderr
+
+
+def test_a_model_that_tells_nothing_is_refused(folder, tmp_path):
+    plan = read_survey(SURVEY).compile()
+    empty = Snapshot(plan, {}, {})
+    save_model(tmp_path / "pilot.json", empty, estimate_snapshot(empty))
+    result = run("learn", "--pilot", tmp_path / "pilot.json", folder / "tea.toml")
+    assert result.exit_code == 1
+    assert "nothing to learn" in result.stderr
+
+
+def test_too_many_components_and_a_file_that_is_no_model_are_refused(folder):
+    result = run("learn", "--pilot", folder / "pilot.json", "--components", 2, folder / "tea.toml")
+    assert result.exit_code == 1
+    assert "at most 1 component, not 2" in result.stderr
+    result = run("learn", "--pilot", folder / "tea.toml", folder / "tea.toml")
+    assert result.exit_code == 1
+    assert "Error: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_survey_that_is_projected_already_is_refused(folder):
+    (folder / "second.toml").write_bytes(learned(folder).encode())
+    result = run("learn", "--pilot", folder / "pilot.json", folder / "second.toml")
+    assert result.exit_code == 1
+    assert "has a projection already" in result.stderr

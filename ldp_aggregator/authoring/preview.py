@@ -39,12 +39,15 @@ class Preview:
         The true answer, as the question's mechanism takes it; it stays on the device.
     payload, report : bytes
         The randomised answer alone, and as it would travel.
+    clipped : tuple of str
+        What of the row is beyond its public bounds, see :meth:`encoders.survey.Plan.clipped`.
     """
 
     question: Question
     truth: Any
     payload: bytes
     report: bytes
+    clipped: tuple[str, ...] = ()
 
 
 def preview(
@@ -74,7 +77,7 @@ def preview(
     truth = question.value(codes, label_code)
     payload = question.mechanism.perturb(truth, rng)
     report = pack(Report(bytes.fromhex(plan.digest), question.index, report_id, payload))
-    return Preview(question, truth, payload, report)
+    return Preview(question, truth, payload, report, plan.clipped(row))
 
 
 def made_up_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
@@ -110,6 +113,7 @@ def _sent(seen: Preview) -> list[str]:
     return [
         "The true answer, which stays on the device:",
         f"  {in_words(question.meaning(seen.truth))}",
+        *([f"  (clipped to its public range: {', '.join(seen.clipped)})"] if seen.clipped else []),
         "",
         f"What would be sent, {len(seen.report)} bytes:",
         *(f"  {line}" for line in lines),

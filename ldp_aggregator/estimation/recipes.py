@@ -22,7 +22,6 @@ from ldp_aggregator.estimation.hearing import Answers
 from ldp_aggregator.estimation.numbers import Number
 from ldp_aggregator.estimation.prior import label_prior, replace_negatives
 
-
 _LEAST_PRIOR = 0.1  # in standard errors; with much more, noisy features gain weight against a common class
 
 

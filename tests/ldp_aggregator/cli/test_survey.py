@@ -288,6 +288,15 @@ def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
     assert "no report of this survey exceeds\ne^1 = 2.7183" in said
 
 
+def test_a_preview_says_what_of_the_row_was_clipped(files):
+    path = files("survey.toml", SURVEY)
+    far, near = (
+        preview(path, "--row", files("row.json", json.dumps({**ROW, "hours": hours}))) for hours in (13, 12)
+    )
+    assert "\n  (clipped to its public range: hours)\n" in far
+    assert "clipped" not in near
+
+
 def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(files):
     path = files(
         "survey.toml",

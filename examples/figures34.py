@@ -54,16 +54,16 @@ def numbers(rows: dict[str, list[str]]) -> dict[str, list[object]]:
     return {name: cells if name == "class" else list(map(float, cells)) for name, cells in rows.items()}
 
 
-def survey_of(rows: dict[str, list[object]], bins: int) -> Survey:
+def survey_of(rows: dict[str, list[object]]) -> Survey:
     features = {name: column for name, column in rows.items() if name != "class"}
-    return infer_survey(features, sorted(set(map(str, rows["class"]))), bins=bins)
+    return infer_survey(features, sorted(set(map(str, rows["class"]))), bins=None)
 
 
 def figures(name: str, rows: dict, common: dict) -> Iterator[tuple[str, Simulation]]:
     """Yield the simulations of one data set: two oracles in bins, three approaches as Gaussians."""
-    survey, pca = survey_of(rows, BINS[name]), PCA_IN_BINS[name]
+    survey = survey_of(rows)
     for oracle in ("DE", "OUE"):
-        views = {"projections": ("none", pca, "dca:1")}
+        views = {"numeric": (f"bins:{BINS[name]}",), "projections": ("none", PCA_IN_BINS[name], "dca:1")}
         paper = simulate(survey, rows, mechanisms=(oracle,), estimator="paper", **views, **common)
         yield (
             f"{name} in {BINS[name]} bins, {oracle}",

@@ -10,7 +10,7 @@ from encoders.errors import LdpError
 from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow
 
 _Z95 = 1.96
-_SHADES = ("black", "tab:blue", "tab:orange", "tab:green", "tab:red")
+_DASHES = (":", "-.", (0, (1, 4)), (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
 
 
 class PlotError(LdpError):
@@ -36,7 +36,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise PlotError('--plot needs matplotlib: pip install "ldp-bayes[plot]"') from error
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
     axes = figure.subplots()
     for name, rows in lines_of(result).items():
         axes.errorbar(
@@ -47,13 +47,12 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
             capsize=2,
             label=name,
         )
-    for shade, (name, value) in zip(cycle(_SHADES), limits_of(result).items(), strict=False):
-        axes.axhline(value, color=shade, linestyle=":", label=name)
+    for dashes, (name, value) in zip(cycle(_DASHES), limits_of(result).items(), strict=False):
+        axes.axhline(value, color="black", linestyle=dashes, label=name)
     axes.axhline(result.majority, color="grey", linestyle="--", label="majority class")
-    axes.set(
-        xlabel=f"epsilon\n{UNCOVERED}" if result.uncovered else "epsilon", ylabel="accuracy", title=title
-    )
-    axes.legend()
+    caveat = f"\n{UNCOVERED}" if result.uncovered else ""
+    axes.set(xlabel=f"epsilon{caveat}", ylabel="accuracy", title=title)
+    figure.legend(loc="outside right upper")
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:

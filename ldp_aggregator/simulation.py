@@ -139,7 +139,8 @@ def simulate(
         Not for "learned", which needs no such rows.
     estimator : {"default", "paper"}
         "paper" follows 001 to the letter: a label question beside the coupled ones, all equally
-        likely, negative counts set to 1, and THE at its threshold of .25.
+        likely, negative counts set to 1, and THE at its threshold of .25. A pilot, which it does not know,
+        is asked and heard by default.
     repeats : int
     seed : int
         Equal seeds give equal results; splits do not depend on the way to ask.

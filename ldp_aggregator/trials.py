@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
@@ -17,7 +18,7 @@ from encoders.survey.numbers import GRID
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.models.counting import count_model
 from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
-from ldp_aggregator.models.scoring import IntArray, Tables
+from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
 from ldp_aggregator.population import collect
 from ldp_aggregator.rounds import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.variants import (
@@ -151,13 +152,23 @@ def _codes(table: Table, plan: Plan) -> IntArray:
 
 
 def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
-    """Fit a projection on public rows; one that is to be learned, as if nothing were private."""
+    """Fit a projection on public rows; one that is to be learned, as if those who report were public."""
     inputs = tuple(inputs_of(table.survey))
-    codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[split.public]
-    whole = (codes <= 2 * GRID).all(axis=1)
-    rows, labels = (codes[whole] - GRID) / GRID, table.labels[split.public][whole]
-    if method != LEARNED:
-        return fit(method, inputs, rows, labels, components)
-    present, counts = np.unique(labels, return_counts=True)
-    means = np.stack([rows[labels == label].mean(axis=0) for label in present])
-    return learn(inputs, means, counts / counts.sum(), components)
+    fitted = split.train if method == LEARNED else split.public
+    codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[fitted]
+    rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
+    if method == LEARNED:
+        return learn(inputs, *_class_means(rows, present, labels, len(table.survey.label.values)), components)
+    whole = present.all(axis=1)
+    return fit(method, inputs, rows[whole], labels[whole], components)
+
+
+def _class_means(
+    rows: FloatArray, present: NDArray[np.bool_], labels: IntArray, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the class means (k, n) of what is present, and the shares of the classes (k,)."""
+    members = (labels[:, None] == np.arange(k)).astype(np.float64).T
+    counts, sums = members @ present, members @ np.where(present, rows, 0.0)
+    overall = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+    return means, members.mean(axis=1)

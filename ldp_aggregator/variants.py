@@ -87,11 +87,16 @@ def check_projection(text: str, survey: Survey) -> None:
     if not wanted:
         return
     numbers = len(inputs_of(survey))
-    most = min(numbers, len(survey.label.values) - 1) if learned_components(text) else numbers
+    classes = len(survey.label.values)
+    most, why = numbers, f"the survey asks for {numbers} numbers"
+    if learned_components(text) and classes <= numbers:
+        most, why = classes - 1, f"the means of {classes} classes hold no more"
     if not numbers:
         raise VariantError(f"{text}: the survey asks for no number: there is nothing to project")
     if not 1 <= wanted[1] <= most:
-        raise VariantError(f"{text}: there are 1 to {most} components to choose from")
+        raise VariantError(
+            f"{text}: choose {'1 component' if most == 1 else f'1 to {most} components'}; {why}"
+        )
 
 
 def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> Survey:

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.survey.numbers import NumericFeature
-from reduction.components import Fit, outward, publish, settled
+from reduction.components import Fit, publish, settled
 from reduction.errors import FitError
 
 LEARNED = "learned"
 
 _WITHIN = 0.12
 """What an input's variance within a class is taken for, of 1 at the most: a standard deviation of a
-sixth of its range. It scales the components' bounds."""
-_BOUND = 2.0
+sixth of its range. It scales the components."""
+_BOUNDS = ("-2", "2")  # standard deviations
 _NOTHING = 1e-9
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
 
     They are the right singular vectors of the rows sqrt(prior_c) (mean_c - mean); with two classes there
     is one, the difference of the two means. Each component is scaled to standard deviation 1, shifted to
-    mean 0, and has bounds two standard deviations off it, all by what is known of the means.
+    mean 0, and has bounds two standard deviations off it, if the inputs are independent of each other.
 
     Parameters
     ----------
@@ -63,17 +63,18 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
     middle = prior @ means
     apart = (means - middle) * np.sqrt(prior)[:, None]
     _, strengths, directions = np.linalg.svd(apart, full_matrices=False)
-    if strengths[components - 1] < _NOTHING:
-        raise FitError(
-            "the classes have the same mean in every number, as far as the reports tell: nothing to learn"
-        )
+    rank = int((strengths > _NOTHING).sum())
+    if components > rank:
+        raise FitError(_too_alike(rank))
     variances = _WITHIN + (apart**2).sum(axis=0)
     spreads = np.sqrt(directions[:components] ** 2 @ variances)
     weights = np.array([settled(*each) for each in zip(directions, spreads, strict=False)])
-    limits = np.round(_BOUND * np.sqrt(weights**2 @ variances), 4)  # rounding would widen 2.0000001 to 2.1
     powers = strengths[:components] ** 2 / (strengths**2).sum()
-    return Fit(
-        publish(inputs, LEARNED, weights, middle),
-        tuple(outward(-limit, limit) for limit in limits),
-        tuple(map(float, powers)),
-    )
+    projection = publish(inputs, LEARNED, weights, middle)
+    return Fit(projection, (_BOUNDS,) * components, tuple(map(float, powers)))
+
+
+def _too_alike(rank: int) -> str:
+    if rank == 0:
+        return "the classes have the same mean in every number, as far as the reports tell: nothing to learn"
+    return f"the classes' means differ in {rank} directions only: ask for at most {rank} components"

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import math
 
+from encoders.survey import Survey
 from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds import PILOT_SHARE, learn_projection, people_needed
-from reduction.components import Fit
+from ldp_aggregator.rounds import PILOT_SHARE, doubts, learn_projection, people_needed
+from ldp_aggregator.variants import inputs_of
 from reduction.learned import LEARNED
 
 _HEADER = (
-    "It is the second round of the family {family}: who answered another round of it does not answer this "
-    "one, each device sees to that. Weights, offsets and ranges were learned from the {reports} randomised "
-    "reports of the first, as the model {source} tells them. Their epsilon covers it; no other data was used."
+    "It is a further round of the family {family}: who answered another round of it does not answer this "
+    "one, each device sees to that. Weights and offsets were learned from the {reports} randomised reports "
+    "of an earlier round, as the model {source} tells them. Their epsilon covers it; no other data was used."
 )
-_WORTH = (
-    "{verdict}, for {people} people over both rounds: from about {needed} on, which is 1000 n / epsilon^2 "
-    "with n = {n} numbers, two rounds tell the classes apart better than one that asks everybody about each "
-    "number."
+_YES = (
+    "Recommended for {people} people over both rounds: from about {needed} on, 1000 n / epsilon^2 with "
+    "n = {n} numbers, two rounds told two classes apart better than one of as many people."
+)
+_NO = "NOT recommended for {people} people over both rounds: {doubts}."
+_FEW = "it takes about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
+_CHECK = (
+    "Rows like theirs tell more:  ldp-simulate SURVEY ROWS --epsilon {epsilon} --project none,learned:{count}"
 )
 _ORIGIN = "The directions along which the classes' means differ most, as {reports} reports of {source} tell."
-_POWER = "holds {:.2%} of the variance between the classes"
-_RANGE = "two standard deviations around the middle, as far as the reports tell; numbers beyond are clipped"
+_POWER = "holds {:.2%} of the variance between the classes, as far as the reports tell"
+_ONLY = "along the difference of the two classes' means, as far as the reports tell"
+_RANGE = (
+    "two standard deviations around the mean, if the numbers are independent and each's is a sixth of its "
+    "range; what is beyond is clipped"
+)
 
 
 def learn(
@@ -65,35 +74,42 @@ def learn(
     Raises
     ------
     SurveyError, ProjectError, FitError
-        Naming the entry.
+        Naming the entry, or what does not fit together.
     """
-    text, survey = to_project(text)
+    text, survey = to_project(text, LEARNED, components)
     if survey.compile().digest != model.plan.digest:
         raise ProjectError(
-            f"{source}: was not trained on this survey: its plan has another digest. Give the survey that "
-            f"the first round answered, unchanged"
+            f"{quote(source)} was not trained on this survey: its plan has another digest. Give the survey "
+            f"that the first round answered, unchanged"
         )
+    reports = model.reports
+    if people is not None and people <= reports:
+        raise ProjectError(f"people counts both rounds, and the first alone had {reports:,}: nobody is left")
     found = learn_projection(survey, model.prior, model.conditionals, components)
-    reports = f"{model.estimates['reports']:,}"
     family, named = survey.family or survey.id, quote(source)
+    several = len(model.prior) > 2
     return Projected(
         found,
         LEARNED,
         header=(
-            _HEADER.format(family=quote(family), reports=reports, source=named),
-            _worth(found, model, people),
+            _HEADER.format(family=quote(family), reports=f"{reports:,}", source=named),
+            _worth(survey, model, components, people),
+            _CHECK.format(epsilon=survey.epsilon, count=components),
         ),
-        origin=(_ORIGIN.format(reports=reports, source=named),),
-        powers=tuple(_POWER.format(power) for power in found.powers),
+        origin=(_ORIGIN.format(reports=f"{reports:,}", source=named),),
+        powers=tuple(_POWER.format(power) if several else _ONLY for power in found.powers),
         ranges=(_RANGE,) * components,
         bins=bins,
         family=family,
     ).survey(text, survey)
 
 
-def _worth(found: Fit, model: Model, people: int | None) -> str:
-    n = len(found.projection.inputs)
-    needed = people_needed(n, model.plan.epsilon)
-    expected = math.ceil(model.estimates["reports"] / PILOT_SHARE) if people is None else people
-    verdict = "Recommended" if expected >= needed else "NOT recommended"
-    return _WORTH.format(verdict=verdict, people=f"{expected:,}", needed=f"{needed:,}", n=n)
+def _worth(survey: Survey, model: Model, components: int, people: int | None) -> str:
+    expected = math.ceil(model.reports / PILOT_SHARE) if people is None else people
+    n = len(inputs_of(survey))
+    needed = people_needed(n, survey.epsilon)
+    shown = {"people": f"{expected:,}", "needed": f"{needed:,}", "n": n}
+    against = doubts(survey, model.prior, model.conditionals, components)
+    if expected < needed:
+        against.insert(0, _FEW.format(**shown))
+    return _NO.format(**shown, doubts="; ".join(against)) if against else _YES.format(**shown)

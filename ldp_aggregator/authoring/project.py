@@ -82,7 +82,7 @@ def project(
     SurveyError, ProjectError, FitError, RowError
         Naming the entry or the column, never a value.
     """
-    text, survey = to_project(text)
+    text, survey = to_project(text, method, components)
     inputs = tuple(inputs_of(survey))
     label = survey.label if method == "dca" else None
     sample = _sample(inputs, label, columns)

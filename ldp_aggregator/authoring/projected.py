@@ -31,14 +31,24 @@ class ProjectError(LdpError):
     """A survey, a table or a model that cannot be projected by."""
 
 
-def to_project(text: str) -> tuple[str, Survey]:
-    """Return an authored survey with bare line ends, and what it says; it must have numbers to project."""
+def to_project(text: str, stem: str, components: int) -> tuple[str, Survey]:
+    """Return an authored survey with bare line ends, and what it says.
+
+    Raises
+    ------
+    ProjectError
+        If it has no numbers to project, or a column that is called like one of the components.
+    """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
     if survey.projection:
         raise ProjectError("the survey has a projection already; project the survey that it was made from")
     if not inputs_of(survey):
         raise ProjectError("the survey asks for no number, a feature with range or edges: nothing to project")
+    taken = {survey.label.name, *(feature.name for feature in survey.features)}
+    for name in (f"{stem}{place}" for place in range(1, components + 1)):
+        if name in taken:
+            raise ProjectError(f"{name}: the survey has a column of that name already; rename it")
     return text, survey
 
 
@@ -76,16 +86,10 @@ class Projected:
         Raises
         ------
         ProjectError
-            If a component has a feature's name, or the tables of the text cannot be told apart.
+            If the tables of the text cannot be told apart.
         SurveyError
             If the result is no survey, for being too large.
         """
-        taken = {survey.label.name, *(feature.name for feature in survey.features)}
-        for component in self.found.projection.components:
-            if component.name in taken:
-                raise ProjectError(
-                    f"{component.name}: the survey has a column of that name already; rename it"
-                )
         entry = self._entry(survey)
         first, then = _FIRST.format(old=quote(survey.id)), _THEN.format(stem=self.stem)
         header = [first, *self.header, _LAST, then]
@@ -108,6 +112,8 @@ class Projected:
         """Return what becomes of the survey's id, and of its family if that changes."""
         suffix = f"-{self.stem}{len(self.found.powers)}"
         entry = {"id": survey.id[: 64 - len(suffix)] + suffix}
+        if entry["id"] == survey.id:
+            raise ProjectError(f"{survey.id}: leaves no room for a new id that ends in {suffix}: shorten it")
         if self.family and self.family != survey.family:
             entry["family"] = self.family
         return entry
@@ -160,8 +166,9 @@ def _renamed(text: str, old: str, entry: Mapping[str, str]) -> str:
     """Exchange the id in its line, and add the family below; no id holds a quote or an escape."""
     lines = text.split("\n")
     place = (line_of(text, ("survey", "id")) or 1) - 1
-    for mark in ('"', "'"):
-        lines[place] = lines[place].replace(f"{mark}{old}{mark}", f"{mark}{entry['id']}{mark}", 1)
+    marks = (f'"{old}"', f"'{old}'")
+    written = min((mark for mark in marks if mark in lines[place]), key=lines[place].find, default=old)
+    lines[place] = lines[place].replace(written, f'"{entry["id"]}"', 1)
     if "family" in entry:
         lines.insert(place + 1, f'family = "{entry["family"]}"  # who answered one round answers no other')
     return "\n".join(lines)

@@ -65,7 +65,7 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
     default=NO_PROJECTION,
     help="As in none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the very rows that report, which "
     "epsilon does NOT cover, unless --public-share gives them rows of their own; learned is learned from "
-    "randomised reports of a first round, by seven tenths of the people.",
+    "randomised reports of a first round, which asks seven tenths of the people about numbers in 2 bins.",
 )
 @click.option(
     "--public-share",

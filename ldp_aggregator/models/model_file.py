@@ -91,6 +91,11 @@ class Model:
     conditionals: tuple[Conditional, ...]
     estimates: dict[str, Any]
 
+    @property
+    def reports(self) -> int:
+        """How many reports it was trained on."""
+        return int(self.estimates["reports"])
+
 
 def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
     """Read a model file into a fitted classifier.
@@ -182,6 +187,8 @@ def _build(content: dict[str, Any]) -> Model:
         raise ValueError("the plan does not have the digest it should have")
     k = len(plan.label.values)
     estimates = content["estimates"]
+    if not isinstance(estimates["reports"], int):
+        raise TypeError("the number of reports is none")
     prior = _distribution(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
         raise ValueError("the features are not those of the plan")

@@ -255,18 +255,29 @@ def test_a_second_round_asks_what_the_first_has_taught(line):
     assert simulate(survey, line, epsilons=[8], projections=["learned:1", "pca:1"], repeats=1).uncovered
 
 
+def test_without_privacy_a_direction_is_learned_from_all_who_report_gaps_and_absent_classes_too(line):
+    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
+        '"b"]', '"b", "c"]'
+    )
+    gappy = {"left": [*line["left"]], "right": [*line["right"]], "class": [*line["class"]]}
+    gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # everybody lacks one of the two
+    options = {"projections": ["learned:1"], "epsilons": [8], "repeats": 1}
+    for share in (0, 0.001):
+        assert simulate(read_survey(text), gappy, public_share=share, **options).rows[0].accuracy > 0
+
+
 def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
     counted = []
 
     def counting(plan, codes, labels, rng, users):
-        counted.append((plan.projection is None, set(users)))
+        counted.append((plan, set(users)))
         return collect(plan, codes, labels, rng, users=users)
 
     monkeypatch.setattr(trials, "collect", counting)
     simulate(read_survey(NUMBERS), line, projections=["learned:1"], repeats=1)
-    (is_pilot, first), (is_second, second) = counted
-    assert is_pilot
-    assert not is_second
+    (pilot, first), (later, second) = counted
+    assert [(each.name, each.size) for each in pilot.features] == [("left", 2), ("right", 2)]
+    assert [each.name for each in later.features] == ["learned1"]
     assert not first & second
     assert (len(first), len(second)) == (504, 216)
 
@@ -277,8 +288,11 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
         ({"numeric": ["bins:1"]}, "bins:N"),
         ({"numeric": ["guess"]}, 'choose one of "auto", laplace'),
         ({"projections": ["lda:1"]}, "choose none, or a method"),
-        ({"projections": ["none", "dca:3"]}, "dca:3: there are 1 to 2 components"),
-        ({"projections": ["learned:2"]}, "learned:2: there are 1 to 1 components"),
+        (
+            {"projections": ["none", "dca:3"]},
+            "dca:3: choose 1 to 2 components; the survey asks for 2 numbers",
+        ),
+        ({"projections": ["learned:2"]}, "learned:2: choose 1 component; the means of 2 classes"),
         ({"epsilons": [1, "nan"]}, "epsilon"),
     ],
 )

@@ -49,8 +49,14 @@ def test_three_classes_differ_in_two_directions_the_stronger_first() -> None:
     assert abs(first[0]) > 10 * abs(first[2])
     assert abs(second[2]) > 10 * abs(second[0])
     assert (first[[1, 3]] == 0).all()
-    assert fit.powers[0] > fit.powers[1] > 0
-    assert sum(fit.powers) == pytest.approx(1)
+    assert fit.powers == (pytest.approx(0.32 / 0.335), pytest.approx(0.015 / 0.335))
+    assert fit.bounds == (("-2", "2"),) * 2
+
+
+def test_of_weights_as_large_the_first_is_positive_whatever_rounding_says() -> None:
+    means = np.array([[0.0, 0.0], [-0.3, 0.1 + 0.2]])  # the second is larger in the last bit
+    (weights,) = weights_of(learn(inputs(2), means, EVEN))
+    assert weights[0] > 0 > weights[1]
 
 
 def test_the_sign_makes_the_largest_weight_positive_whichever_class_comes_first() -> None:
@@ -68,7 +74,7 @@ def test_the_sign_makes_the_largest_weight_positive_whichever_class_comes_first(
         (np.array([[0.1, 0.2], [0.3, 0.1]]), 0, "not 0"),
         (np.array([[0.1, 0.2]]), 1, "hold at most 0"),
         (np.array([[0.1, 0.2], [0.1, 0.2]]), 1, "nothing to learn"),
-        (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "nothing to learn"),
+        (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in 1 directions only"),
     ],
 )
 def test_means_that_cannot_carry_so_many_components_are_refused(means, components, words) -> None:

@@ -88,22 +88,67 @@ def test_the_text_says_what_it_was_learned_from_and_who_may_answer(folder):
     text = said(learned(folder))
     assert "What this is about." in text
     assert "confirmed" in text
-    assert 'learned from the 30,000 randomised reports of the first, as the model "pilot.json" tells' in text
+    assert (
+        'learned from the 30,000 randomised reports of an earlier round, as the model "pilot.json" tells'
+        in text
+    )
     assert "who answered another round of it does not answer this one" in text
     assert "Their epsilon covers it" in text
-    assert "holds 100.00% of the variance between the classes" in text
+    assert "along the difference of the two classes' means" in text
+    assert "ldp-simulate SURVEY ROWS --epsilon 1.0 --project none,learned:1" in text
+
+
+PLAIN = SURVEY.replace('[features.kind]\nvalues = ["black", "grün"]\n', "").replace(
+    'missing = "category"\n', ""
+)
+
+
+def pilot(folder, text, reports=1000):
+    """Write a survey, and a model of reports by people of two kinds."""
+    (folder / "tea.toml").write_bytes(text.encode())
+    plan = read_survey(text).compile()
+    labels = np.arange(reports) % 2
+    snapshot = collect(plan, np.stack([labels] * len(plan.features), axis=1), labels, FastStream(1))
+    save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
 
 
 @pytest.mark.parametrize(
     ("options", "verdict"),
     [
-        ((), "Recommended, for 42,858 people over both rounds: from about 2,000 on"),
-        (("--people", 2000), "Recommended, for 2,000 people"),
-        (("--people", 1999), "NOT recommended, for 1,999 people"),
+        ((), "NOT recommended for 1,429 people over both rounds: it takes about 2,000,"),
+        (("--people", 2000), "Recommended for 2,000 people over both rounds: from about 2,000 on"),
+        (("--people", 1999), "NOT recommended for 1,999 people"),
     ],
 )
-def test_two_rounds_are_recommended_to_many_people_only(folder, options, verdict):
-    assert verdict in said(learned(folder, *options))
+def test_two_rounds_are_recommended_to_many_people_only(tmp_path, options, verdict):
+    pilot(tmp_path, PLAIN)
+    assert verdict in said(learned(tmp_path, *options))
+
+
+def test_what_speaks_against_two_rounds_stands_in_the_text(folder):
+    text = said(learned(folder))
+    assert "NOT recommended for 42,858 people over both rounds: categories share the people" in text
+    assert "% lack one of the numbers" in text
+
+
+def test_people_counts_those_of_the_first_round_too(folder):
+    result = run("learn", "--pilot", folder / "pilot.json", "--people", 30_000, folder / "tea.toml")
+    assert result.exit_code == 1
+    assert "the first alone had 30,000: nobody is left" in result.stderr
+
+
+def test_an_id_that_leaves_no_room_for_a_new_one_is_refused(tmp_path):
+    pilot(tmp_path, PLAIN.replace('"tea"', f'"{"t" * 55}-learned1"'))
+    result = run("learn", "--pilot", tmp_path / "pilot.json", tmp_path / "tea.toml")
+    assert result.exit_code == 1
+    assert "shorten it" in result.stderr
+
+
+def test_a_name_that_a_component_needs_is_refused(tmp_path):
+    pilot(tmp_path, PLAIN.replace("[features.cups]", "[features.learned1]"))
+    result = run("learn", "--pilot", tmp_path / "pilot.json", tmp_path / "tea.toml")
+    assert result.exit_code == 1
+    assert "learned1: the survey has a column of that name already; rename it" in result.stderr
 
 
 def test_components_may_be_asked_in_bins(folder):
@@ -112,13 +157,9 @@ def test_components_may_be_asked_in_bins(folder):
     assert len(feature.edges) == 5
 
 
-def test_a_family_that_the_survey_has_already_is_kept(folder, tmp_path):
-    text = SURVEY.replace('id = "tea"', 'family = "drinks"\nid = "tea"')
-    (tmp_path / "tea.toml").write_bytes(text.encode())
-    plan = read_survey(text).compile()
-    labels = np.array([0, 1] * 500)
-    snapshot = collect(plan, np.stack([labels] * 3, axis=1), labels, FastStream(1))
-    save_model(tmp_path / "pilot.json", snapshot, estimate_snapshot(snapshot))
+def test_a_family_that_the_survey_has_already_is_kept(tmp_path):
+    text = PLAIN.replace('id = "tea"', 'family = "drinks"\nid = "tea"')
+    pilot(tmp_path, text)
     assert read_survey(learned(tmp_path)).family == "drinks"
 
 
@@ -126,7 +167,7 @@ def test_a_model_of_another_survey_is_refused(folder, tmp_path):
     (tmp_path / "tea.toml").write_bytes(SURVEY.replace("epsilon = 1.0", "epsilon = 2.0").encode())
     result = run("learn", "--pilot", folder / "pilot.json", tmp_path / "tea.toml")
     assert result.exit_code == 1
-    assert "pilot.json: was not trained on this survey" in result.stderr
+    assert '"pilot.json" was not trained on this survey' in result.stderr
 
 
 def test_a_model_that_tells_nothing_is_refused(folder, tmp_path):
@@ -153,3 +194,8 @@ def test_a_survey_that_is_projected_already_is_refused(folder):
     result = run("learn", "--pilot", folder / "pilot.json", folder / "second.toml")
     assert result.exit_code == 1
     assert "has a projection already" in result.stderr
+
+
+def test_only_the_id_itself_is_exchanged_in_its_line(tmp_path):
+    pilot(tmp_path, PLAIN.replace('id = "tea"     # confirmed', """id = 'tea'  # not "tea" alone"""))
+    assert """id = "tea-learned1"  # not "tea" alone""" in learned(tmp_path)

@@ -114,8 +114,18 @@ def reshape_a_table(content):
     content["estimates"]["features"][0]["smoothed"] = [[1.0], [1.0]]
 
 
+def spoil_the_plan(content):
+    content["plan"]["epsilon"] = "-1"  # which no plan can have
+
+
+def lose_the_reports(content):
+    del content["estimates"]["reports"]
+
+
 EDITS = [
     edit_plan,
+    spoil_the_plan,
+    lose_the_reports,
     edit_digest,
     lose_a_feature,
     lose_the_label,

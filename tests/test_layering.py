@@ -1,4 +1,4 @@
-"""The import law: encoders <- reduction <- {ldp_client | ldp_aggregator}, and nothing heavy on a device."""
+"""The import law: encoders <- reduction <- {ldp_client <- ldp_audit | ldp_aggregator}, and a light device."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "reduction": {"encoders", "reduction"},
     "ldp_client": {"encoders", "reduction", "ldp_client"},
     "ldp_aggregator": {"encoders", "reduction", "ldp_aggregator"},
+    "ldp_audit": {"encoders", "ldp_client", "ldp_audit"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 BASE_INSTALL = {"msgpack", *ON_THE_DEVICE}

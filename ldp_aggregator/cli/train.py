@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,6 +20,7 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.models.model_file import save_model
+from ldp_aggregator.models.privacy import privacy_of, read_audit
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
 
@@ -29,9 +32,15 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=_PATH, required=True, help="The model file to write.")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
+@click.option("--audit", "audit_file", type=_PATH, help="The survey's audit (ldp-audit --json), to be kept.")
 @click.option("--survey", "survey_id", help="Which survey to read from a store that holds several.")
 def main(
-    sources: tuple[str, ...], output: Path, estimator: str, plan_file: Path | None, survey_id: str | None
+    sources: tuple[str, ...],
+    output: Path,
+    estimator: str,
+    plan_file: Path | None,
+    audit_file: Path | None,
+    survey_id: str | None,
 ) -> None:
     """Train a Naive Bayes model on the reports of one survey.
 
@@ -45,10 +54,12 @@ def main(
         token = os.environ.get(TOKEN_VARIABLE)
         snapshot = read_sources(sources, plan=plan, survey=survey_id, token=token)
         estimates = estimate_snapshot(snapshot, estimator)
-        save_model(output, snapshot, estimates)
+        audit = read_audit(audit_file, snapshot.plan) if audit_file else None
+        save_model(output, snapshot, estimates, audit)
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(summary(estimates, snapshot))
+    click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit))]))
     click.echo(f"\nwrote {output}")
 
 
@@ -65,6 +76,20 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
         lines += ["", f"rejected: {counted}"]
     lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
     return "\n".join(lines)
+
+
+def _privacy(said: dict[str, Any]) -> list[str]:
+    """Say what a person gave away, and separately what would hold if reports were shuffled."""
+    spent = max((entry["epsilon"] for entry in said["questions"]), key=Decimal)
+    audit, shuffled = said["audit"], said["only_if_shuffled"]
+    lines = [f"privacy: one report per person, epsilon {said['epsilon']}, of which {spent} is spent at most"]
+    if audit:
+        verdict = "passed" if audit["passed"] else "FAILED"
+        lines.append(f"  audit {verdict}, {audit['trials']:,} messages of each person compared")
+    if shuffled["epsilon"] < float(said["epsilon"]):
+        central = f"epsilon {shuffled['epsilon']:.3g} with delta {shuffled['delta']}"
+        lines.append(f"  only if a trusted shuffler hid who sent what, and when: central {central}")
+    return lines
 
 
 def _asked(feature: FeatureEstimate | NumberEstimate, width: int) -> str:

@@ -1,7 +1,7 @@
 """The model file: canonical JSON that carries its own proof of being whole. Never pickle.
 
-What it holds: the plan and its digest, the privacy spent, every estimate with its errors, what the
-collector rejected, and the probabilities the classifier uses. A checksum over all of it tells a
+What it holds: the plan and its digest, a statement on privacy, every estimate with its errors, and the
+probabilities the classifier uses. A checksum over all of it tells a
 truncated or hand-edited file from a good one.
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
-from encoders.tables import realised_epsilon
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
 from ldp_aggregator.estimation.gaussians import MIN_VARIANCE
 from ldp_aggregator.models.naive_bayes import NaiveBayes
+from ldp_aggregator.models.privacy import privacy_of
 from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.snapshot import Snapshot
 
@@ -35,7 +35,12 @@ class ModelError(LdpError):
     """A model file that cannot be used; says what is wrong with it and what to do."""
 
 
-def save_model(path: str | os.PathLike[str], snapshot: Snapshot, estimates: Estimates) -> None:
+def save_model(
+    path: str | os.PathLike[str],
+    snapshot: Snapshot,
+    estimates: Estimates,
+    audit: dict[str, Any] | None = None,
+) -> None:
     """Write a model file, whole or not at all.
 
     Parameters
@@ -45,14 +50,16 @@ def save_model(path: str | os.PathLike[str], snapshot: Snapshot, estimates: Esti
     snapshot : Snapshot
         What the estimates were made from.
     estimates : Estimates
+    audit : dict, optional
+        Of the survey's plan, see :func:`~ldp_aggregator.models.privacy.read_audit`.
     """
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
-    partial.write_bytes(dump_model(snapshot, estimates))
+    partial.write_bytes(dump_model(snapshot, estimates, audit))
     partial.replace(target)
 
 
-def dump_model(snapshot: Snapshot, estimates: Estimates) -> bytes:
+def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None = None) -> bytes:
     """Return the bytes of a model file."""
     plan = snapshot.plan
     content: dict[str, Any] = {
@@ -60,15 +67,10 @@ def dump_model(snapshot: Snapshot, estimates: Estimates) -> bytes:
         "version": VERSION,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
-        "epsilon": {"nominal": format(plan.epsilon.normalize(), "f"), "realised": _realised(plan)},
-        "rejections": dict(snapshot.rejections),
+        "privacy": privacy_of(snapshot, audit),
         "estimates": estimates.as_dict(),
     }
     return _canonical({**content, "checksum": _checksum(content)}) + b"\n"
-
-
-def _realised(plan: Plan) -> dict[str, str]:
-    return {question.name: str(realised_epsilon(question.mechanism.ratio)) for question in plan.questions}
 
 
 @dataclass(frozen=True)

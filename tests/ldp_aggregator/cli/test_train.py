@@ -1,5 +1,6 @@
 """ldp-train on the command line."""
 
+import json
 import re
 
 import numpy as np
@@ -67,6 +68,29 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     assert "P(tired), with 95% intervals" in result.stdout
     assert "warning: hours: the survey does not ask about it" in result.stdout
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
+
+
+def test_the_model_says_what_was_spent_and_what_an_audit_found(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 20)
+    found = {"passed": True, "faults": [], "trials": 5000, "alpha": 1e-6, "plan_digest": plan.digest}
+    found["black_box"] = [{"leak": {"bound": 0.9}}]
+    (tmp_path / "audit.json").write_text(json.dumps(found))
+    result = run(reports, "--plan", survey, "--audit", tmp_path / "audit.json")
+    assert "privacy: one report per person, epsilon 1, of which " in result.stdout
+    assert "audit passed, 5,000 messages of each person compared" in result.stdout
+    assert "shuffler" not in result.stdout  # 20 reports hide nobody
+    assert json.loads((tmp_path / "model.json").read_bytes())["privacy"]["audit"]["bound"] == 0.9
+    (tmp_path / "audit.json").write_text(json.dumps(found | {"plan_digest": "0" * 64}))
+    refused = run(reports, "--plan", survey, "--audit", tmp_path / "audit.json")
+    assert refused.exit_code == 1
+    assert "audit of another plan" in refused.stderr
+
+
+def test_only_many_reports_gain_from_a_shuffler(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    result = run(write_reports(tmp_path / "reports", plan, 8000), "--plan", survey)
+    assert "only if a trusted shuffler hid who sent what, and when: central epsilon 0." in result.stdout
 
 
 def test_a_compiled_plan_serves_as_well(run, survey, tmp_path):

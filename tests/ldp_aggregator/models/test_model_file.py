@@ -24,12 +24,14 @@ def test_the_file_gives_back_what_was_trained(model_path, estimates):
 def test_the_file_says_what_it_was_made_from(model_path, snapshot):
     content = json.loads(model_path.read_bytes())
     assert content["plan"] == json.loads(snapshot.plan.json)
-    assert content["epsilon"]["nominal"] == "8"
-    assert all(7.99 < float(each) <= 8 for each in content["epsilon"]["realised"].values())
+    privacy = content["privacy"]
+    assert (privacy["epsilon"], privacy["plan_digest"]) == ("8", snapshot.plan.digest)
+    assert all(7.99 < float(each["epsilon"]) <= 8 for each in privacy["questions"])
+    assert privacy["reports"] == sum(each["reports"] for each in privacy["questions"]) == 20_000
+    assert (privacy["rejected"], privacy["audit"]) == ({}, None)
     assert [feature["n"] for feature in content["estimates"]["features"]] == [
         snapshot.totals[question.key].n for question in snapshot.plan.questions
     ]
-    assert content["rejections"] == {}
 
 
 def test_equal_models_are_equal_files(snapshot, estimates):

@@ -1,0 +1,11 @@
+"""The auditor: what leaves a device is held against epsilon, from outside.
+
+Three layers: the tables' exact ratios (``exact``), a lower bound on epsilon from the bytes that would be
+sent (``blackbox``), and that all else is the same for everybody and for every copy (``homogeneity``,
+``freshness``). It drives the public client, or any other (:class:`Device`), and needs numpy and scipy.
+"""
+
+from ldp_audit.audit import Audit, audit
+from ldp_audit.device import Device, PublicClient
+
+__all__ = ["Audit", "Device", "PublicClient", "audit"]

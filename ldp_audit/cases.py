@@ -1,0 +1,88 @@
+"""Whom the audit compares: people as different as a survey allows, made up from its public values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from encoders.survey import CategoricalFeature, Feature, Plan, Question
+from encoders.survey.checks import MAX_WEIGHT
+
+EXTREMES = ("first", "last", "beyond", "missing")
+"""A feature's first and last value, a number far out of its range, and no value at all."""
+
+_FAR = 100
+
+
+@dataclass(frozen=True)
+class Case:
+    """One made-up person.
+
+    Attributes
+    ----------
+    name : str
+        What is special of this person, for people.
+    row : dict
+    label : str
+    """
+
+    name: str
+    row: dict[str, object]
+    label: str
+
+
+def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
+    """Return people who differ in what a question asks, or in everything.
+
+    Labels are the first and the last; values are `EXTREMES`, as far as the features have them. Where a
+    number is a component of a projection, its inputs are such that it is least or greatest.
+    """
+    asked = plan.features if question is None else question.asked
+    rows = {word: _row(plan, asked, word) for word in EXTREMES}
+    words = [word for place, word in enumerate(EXTREMES) if rows[word] not in list(rows.values())[:place]]
+    labels = (plan.label.values[0], plan.label.values[-1])
+    found = product(words, labels)
+    return [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]
+
+
+def focused(plan: Plan, question: Question) -> Plan:
+    """Return the plan with nearly all of its weight on one question, for the power of it."""
+    weights = (MAX_WEIGHT if each is question else 1 for each in plan.questions)
+    pairs = zip(plan.questions, weights, strict=True)
+    return replace(plan, questions=tuple(replace(each, weight=weight) for each, weight in pairs))
+
+
+def _row(plan: Plan, asked: Sequence[Feature], word: str) -> dict[str, object]:
+    row = {entry.name: _cell(entry, "first") for entry in plan.entries}
+    for feature in asked:
+        row.update(_cells(plan, feature, word))
+    return row
+
+
+def _cells(plan: Plan, feature: Feature, word: str) -> Iterator[tuple[str, object]]:
+    """Yield the entries of a row that make a feature extreme."""
+    known = plan.projection.components if plan.projection else ()
+    component = next((each for each in known if each.name == feature.name), None)
+    if component is None or plan.projection is None:
+        yield feature.name, _cell(feature, word)
+        return
+    opposite = {"first": "last", "last": "first"}
+    for entry, weight in zip(plan.projection.inputs, component.weights, strict=True):
+        yield entry.name, _cell(entry, opposite.get(word, word) if weight.startswith("-") else word)
+
+
+def _cell(feature: Feature, word: str) -> object:
+    if word == "missing" and feature.missing == "category":
+        return None
+    if isinstance(feature, CategoricalFeature):
+        return feature.values[-1 if word == "last" else 0]
+    low, high = (float(edge) for edge in _bounds(feature))
+    numbers = {"last": high, "beyond": high + _FAR * (high - low)}
+    return numbers.get(word, low)
+
+
+def _bounds(feature: Feature) -> tuple[str, str]:
+    assert not isinstance(feature, CategoricalFeature)
+    edges = getattr(feature, "edges", None)
+    return (edges[0], edges[-1]) if edges else (feature.low, feature.high)  # type: ignore[union-attr]

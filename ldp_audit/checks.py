@@ -1,0 +1,31 @@
+"""One verdict of the audit, and the error it allows itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALPHA = 1e-6
+"""The chance that a run finds fault with a client that has none, all tests of a run together."""
+
+HOMOGENEITY, FRESHNESS = "homogeneity", "freshness"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim, and what came of testing it.
+
+    Attributes
+    ----------
+    layer : str
+        Which part of the audit makes it.
+    name : str
+        What should hold.
+    passed : bool
+    found : str
+        What was seen, in words.
+    """
+
+    layer: str
+    name: str
+    passed: bool
+    found: str

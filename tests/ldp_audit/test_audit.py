@@ -1,0 +1,91 @@
+"""The audit of what this project's own client sends: exactly, from the bytes, and of what tells nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import ldp_audit.exact
+from encoders.mechanisms import DE
+from encoders.survey import Plan, read_survey
+from ldp_audit import PublicClient, audit
+from ldp_audit.audit import listen, measure
+from ldp_audit.cases import cases_of, focused
+from ldp_audit.exact import exactly
+from tests.ldp_audit.mutants import plan_of
+
+WAYS = [
+    ("DE", "piecewise"),
+    ("SUE", "onebit"),
+    ("OUE", "sampled-laplace"),
+    ("SHE", "sign-vector"),
+    ("THE", "laplace"),
+]
+
+
+@pytest.mark.parametrize(("frequency", "numeric"), WAYS)
+def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
+    plan = plan_of(frequency, numeric)
+    found = audit(plan, 2000, alpha=1e-8, copies=8)
+    assert found.faults == []
+    assert [each.question for each in found.exact] == [question.name for question in plan.questions]
+    assert {each.mechanism for each in found.exact} >= {frequency, numeric}
+    for each in found.exact:  # THE's threshold and one bit about a square cannot use all of epsilon
+        assert each.loss < 1e-3 or frequency == "THE" or numeric == "onebit"
+
+
+def test_the_bytes_give_away_nearly_what_the_tables_say() -> None:
+    plan = plan_of("DE", "sign")
+    for question in plan.questions:
+        people = cases_of(plan, question)[:4]
+        heard = listen(PublicClient(), focused(plan, question), people, 20_000)
+        assert 0.75 < measure(question.name, heard, 1e-8).leak.bound <= 1
+
+
+def test_a_plan_of_one_question_is_measured_once() -> None:
+    plan = read_survey(
+        '[survey]\nid = "one"\nepsilon = 2\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
+        '[features.f]\nvalues = ["a", "b"]\n'
+    ).compile()
+    found = audit(plan, 2000, alpha=1e-8, copies=8)
+    assert found.passed
+    assert len(found.measured) == len(found.exact) == 1
+    assert found.exact[0].enumerated == 4
+
+
+class Understated(DE):
+    """Claims less than its tables spend."""
+
+    def __init__(self, domain: int, tables: Any) -> None:
+        super().__init__(domain, tables)
+        self.ratio = self.ratio * Fraction(9, 10)
+
+
+class Leaky(DE):
+    """Its probabilities do not add up to one."""
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        return [each * Fraction(9, 10) for each in super().likelihood(payload)]
+
+
+def with_mechanism(plan: Plan, kind: type[DE]) -> Plan:
+    first = plan.questions[0]
+    changed = kind(first.domain, first.mechanism.tables)
+    return replace(plan, questions=(replace(first, mechanism=changed), *plan.questions[1:]))
+
+
+@pytest.mark.parametrize("kind", [Understated, Leaky])
+def test_tables_that_are_not_what_they_claim_are_flagged(kind: type[DE]) -> None:
+    plan = with_mechanism(plan_of(), kind)
+    assert not exactly(plan, plan.questions[0]).passed
+    found = audit(plan, 1000, alpha=1e-8, copies=4)
+    assert "exact: kind: the tables do not keep epsilon" in found.faults
+
+
+def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of()
+    monkeypatch.setattr(ldp_audit.exact, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
+    assert not exactly(plan, plan.questions[0]).passed

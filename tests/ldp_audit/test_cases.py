@@ -1,0 +1,68 @@
+"""The people compared differ as much as the survey allows, and are made of its public values alone."""
+
+from __future__ import annotations
+
+from encoders.survey import read_survey
+from ldp_audit.cases import cases_of, focused
+
+TEXT = """
+[survey]
+id = "cases"
+epsilon = 1
+[label]
+name = "label"
+values = ["x", "y", "z"]
+[features.kind]
+values = ["a", "b", "c"]
+[features.size]
+range = [-1, 3]
+bins = 2
+missing = "category"
+[projection.inputs.left]
+range = [0, 10]
+[projection.inputs.right]
+range = [0, 1]
+[features.both]
+weights = [0.5, -0.25]
+range = [-1, 1]
+"""
+PLAN = read_survey(TEXT).compile()
+
+
+def rows(question=None):
+    return {case.name: case.row for case in cases_of(PLAN, question)}
+
+
+def test_people_differ_in_everything() -> None:
+    assert {case.label for case in cases_of(PLAN)} == {"x", "z"}
+    assert rows() == {
+        f"{word}, {label}": row
+        for label in "xz"
+        for word, row in {
+            "first": {"kind": "a", "size": -1.0, "left": 0.0, "right": 1.0},
+            "last": {"kind": "c", "size": 3.0, "left": 10.0, "right": 0.0},
+            "beyond": {"kind": "a", "size": 403.0, "left": 1010.0, "right": 101.0},
+            "missing": {"kind": "a", "size": None, "left": 0.0, "right": 0.0},
+        }.items()
+    }
+
+
+def test_for_one_question_only_what_it_asks_differs() -> None:
+    kind = next(question for question in PLAN.questions if question.name == "kind")
+    assert [row["kind"] for row in rows(kind).values()] == ["a", "a", "c", "c"]
+    assert len({str(row | {"kind": ""}) for row in rows(kind).values()}) == 1
+
+
+def test_every_person_can_answer() -> None:
+    for case in cases_of(PLAN):
+        PLAN.encode(case.row, case.label)
+    low, high = (PLAN.encode_row(rows()[f"{word}, x"])[2] for word in ("first", "last"))
+    assert low < high  # the component is least, and greatest
+
+
+def test_a_focused_plan_asks_one_question_nearly_always() -> None:
+    kind = PLAN.questions[0]
+    plan = focused(PLAN, kind)
+    assert [question.name for question in plan.questions] == [question.name for question in PLAN.questions]
+    assert [question.weight for question in plan.questions] == [10**6, 1, 1, 1]
+    assert plan.questions[0].mechanism is kind.mechanism

@@ -1,6 +1,7 @@
 # make demo    the whole protocol over a real collector, on real answers
 # make test    every test            make lint    ruff and mypy
 # make bench   speed against PyPI's LDP libraries
+# make audit   what messages give away at most, measured at length; which bugs the audit flags
 # make clean   everything that is generated, the environments too
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -12,7 +13,7 @@ VENV := .venv
 BENCH := .venv-bench
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint bench clean redis
+.PHONY: demo test lint bench audit clean redis
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
@@ -24,6 +25,9 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+audit: $(VENV)/.dev
+	$(VENV)/bin/python -m benchmarks.audit
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks

@@ -4,16 +4,22 @@
     python -m benchmarks.audit [--trials 1000000] [--epsilons 0.5,1,2] [mechanisms...]
 
 One question each, about two values (or a number) and two labels, answered by the public client; four people,
-six pairs. "bound" is the lower bound on epsilon from the bytes alone, wrong once in a million runs.
+six pairs. "bound" is the lower bound on epsilon from the bytes alone, wrong once in a million runs. Then the
+clients with a bug, and how long reports take.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
+from tempfile import TemporaryDirectory
+
+import numpy as np
 
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
@@ -22,6 +28,8 @@ from ldp_audit.audit import listen, measure
 from ldp_audit.cases import cases_of, focused
 from ldp_audit.checks import ALPHA
 from ldp_audit.exact import exactly
+from ldp_audit.timing import Timing, compare_times, timing
+from ldp_client import Answer, Client
 from tests.ldp_audit.mutants import MUTANTS, Mutant, plan_of
 
 DISCRETE = ("DE", "SUE", "OUE", "SHE", "THE")
@@ -38,7 +46,10 @@ values = ["no", "yes"]
 [mechanism]
 {kind} = "{mechanism}"
 """
+URL = "http://audit.invalid/v1/surveys/audit"
+SENT = 2_000
 MUTANT_TRIALS = 20_000
+TIMED = 100_000
 
 
 def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:
@@ -67,6 +78,13 @@ def row(cell: tuple[str, str, int]) -> str:
     )
 
 
+def timed(mechanism: str) -> str:
+    """Compare the times that one mechanism's reports take."""
+    plan, question = question_of(mechanism, "1")
+    found = timing(PublicClient(), plan, cases_of(plan, question), TIMED)
+    return f"| {mechanism} | {found.median:.1f} | {found.apart:.2%} | {found.p:.1g} | {found.runs:,} |"
+
+
 def flagged(mutant: Mutant) -> str:
     """Audit one client with a bug."""
     found = audit(plan_of(mutant.frequency, mutant.numeric), MUTANT_TRIALS, mutant.device())
@@ -74,22 +92,71 @@ def flagged(mutant: Mutant) -> str:
     return f"| {(mutant.device.__doc__ or '').rstrip('.')} | {layers} |"
 
 
+class Network:
+    """Notes when a report reaches it."""
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        self.reached = time.perf_counter_ns()
+        return Answer(200, b'{"status": "recorded"}')
+
+
+def until_sent(mechanism: str, runs: int) -> Timing:
+    """Compare the times from the call of `report` until its bytes are handed to the network."""
+    plan, question = question_of(mechanism, "1")
+    order = cases_of(plan, question) * runs
+    random.SystemRandom().shuffle(order)
+    times: dict[str, list[int]] = {case.name: [] for case in order}
+    for case in order:
+        network = Network()
+        with (
+            TemporaryDirectory() as folder,
+            Client(plan, URL, transport=network, journal=f"{folder}/journal") as client,
+        ):
+            start = time.perf_counter_ns()
+            client.report(case.row, case.label)
+            client.flush()
+        times[case.name].append(network.reached - start)
+    return compare_times({name: np.array(found) for name, found in times.items()})
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("mechanisms", nargs="*", default=(*DISCRETE, *NUMERIC))
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--epsilons", default="0.5,1,2")
+    parser.add_argument("--only", choices=("bounds", "bugs", "times"), help="One of the three parts.")
     chosen = parser.parse_args()
-    cells = product(chosen.mechanisms, chosen.epsilons.split(","), (chosen.trials,))
+    if chosen.only in (None, "bounds"):
+        print_bounds(chosen.mechanisms, chosen.epsilons.split(","), chosen.trials)
+    if chosen.only in (None, "bugs"):
+        print_bugs()
+    if chosen.only in (None, "times"):
+        print_times(chosen.mechanisms)
+
+
+def print_bounds(mechanisms: Sequence[str], epsilons: Sequence[str], trials: int) -> None:
+    print("| mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        print("| mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |")
-        print("|---|---|---|---|---|---|---|---|", flush=True)
-        for line in pool.map(row, cells):
+        for line in pool.map(row, product(mechanisms, epsilons, (trials,))):
             print(line, flush=True)
-        print("\n| bug | flagged by |\n|---|---|", flush=True)
+
+
+def print_bugs() -> None:
+    print("\n| bug | flagged by |\n|---|---|", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
         for line in pool.map(flagged, MUTANTS):
             print(line, flush=True)
+
+
+def print_times(mechanisms: Sequence[str]) -> None:
+    """Time one after the other; nothing else runs meanwhile."""
+    print("\n| mechanism | us per report | medians differ by | Kolmogorov-Smirnov p | runs of each |")
+    print("|---|---|---|---|---|", flush=True)
+    for mechanism in mechanisms:
+        print(timed(mechanism), flush=True)
+    print(f"\nuntil sent (sign-vector): {until_sent('sign-vector', SENT)}")
 
 
 if __name__ == "__main__":

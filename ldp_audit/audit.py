@@ -16,6 +16,7 @@ from ldp_audit.exact import Exact, exactly
 from ldp_audit.freshness import forks, retries
 from ldp_audit.homogeneity import homogeneity
 from ldp_audit.messages import Messages, as_array
+from ldp_audit.timing import same_time
 
 COPIES = 64
 ANY = "any question"
@@ -106,6 +107,7 @@ def audit(
     device: Device | None = None,
     alpha: float = ALPHA,
     copies: int = COPIES,
+    timed: int = 0,
     progress: Callable[[str], object] | None = None,
 ) -> Audit:
     """Audit a plan, and the client that answers it, from outside.
@@ -121,6 +123,8 @@ def audit(
         The chance of finding fault where there is none, all tests together.
     copies : int
         Forked copies of this process that must differ in what they send.
+    timed : int
+        Timed reports of each person; 0 leaves the layer of time out.
     progress : callable, optional
         Called with what is about to be done.
 
@@ -132,7 +136,7 @@ def audit(
     say = progress or (lambda _text: None)
     people = cases_of(plan)
     say("freshness")  # before anything starts a thread, which no process should fork with
-    fresh = (forks(device, plan, people[-1], copies), retries(device, plan, people[0]))
+    fresh: tuple[Check, ...] = (forks(device, plan, people[-1], copies), retries(device, plan, people[0]))
     say("exact")
     exact = tuple(exactly(plan, question) for question in plan.questions)
     asked = plan.questions if len(plan.questions) > 1 else ()
@@ -144,6 +148,9 @@ def audit(
         say(f"black box: {question.name}")
         answers = listen(device, focused(plan, question), cases_of(plan, question), trials)
         measured.append(measure(question.name, answers, share))
+    if timed:
+        say("timing")
+        fresh += (same_time(device, plan, people, timed),)
     say("homogeneity")
     checks = (*homogeneity(plan, heard, share), *fresh)
     return Audit(plan, trials, alpha, exact, tuple(measured), checks)

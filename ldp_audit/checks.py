@@ -7,7 +7,7 @@ from dataclasses import dataclass
 ALPHA = 1e-6
 """The chance that a run finds fault with a client that has none, all tests of a run together."""
 
-HOMOGENEITY, FRESHNESS = "homogeneity", "freshness"
+HOMOGENEITY, FRESHNESS, TIMING = "homogeneity", "freshness", "timing"
 
 
 @dataclass(frozen=True)

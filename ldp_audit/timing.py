@@ -1,0 +1,92 @@
+"""The layer of time: how long a device computes should hardly depend on the answer.
+
+People take turns in random order, so that whatever else the machine does falls on all alike. Python is not
+constant-time: coding a row differs by some tens of nanoseconds, which the test of Kolmogorov and Smirnov sees
+and a network does not. So medians within 2 % pass, and the p-value is told.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from time import perf_counter_ns
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import ks_2samp
+
+from encoders.survey import Plan
+from ldp_audit.cases import Case
+from ldp_audit.checks import TIMING, Check
+from ldp_audit.device import Device
+
+LIMIT = 0.02
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How the times of the two people who differ most compare.
+
+    Attributes
+    ----------
+    people : tuple of str
+    median : float
+        Microseconds that one report takes, the median of all.
+    apart : float
+        Difference of two people's medians, as a share of the lesser; the largest of all pairs.
+    p : float
+        The least p-value of Kolmogorov and Smirnov's test over all pairs.
+    runs : int
+        Of each person.
+    """
+
+    people: tuple[str, str]
+    median: float
+    apart: float
+    p: float
+    runs: int
+
+
+def same_time(device: Device, plan: Plan, people: Sequence[Case], runs: int) -> Check:
+    """Compare the times that so many reports of each person take."""
+    found = timing(device, plan, people, runs)
+    words = (
+        f"{found.apart:.1%} of {found.median:.1f} microseconds, p = {found.p:.1g} over {runs:,} runs of each"
+    )
+    return Check(TIMING, "two people's median computing times are within 2 %", found.apart < LIMIT, words)
+
+
+def timing(device: Device, plan: Plan, people: Sequence[Case], runs: int) -> Timing:
+    """Time so many reports of each person."""
+    order = list(people) * runs
+    random.SystemRandom().shuffle(order)
+    times: dict[str, list[int]] = {case.name: [] for case in people}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for case in order:
+            start = perf_counter_ns()
+            device.report(plan, case.row, case.label)
+            times[case.name].append(perf_counter_ns() - start)
+    finally:
+        if collecting:
+            gc.enable()
+    return compare_times({name: np.array(found) for name, found in times.items()})
+
+
+def compare_times(times: Mapping[str, NDArray[np.int64]]) -> Timing:
+    """Return how the times of several people, in nanoseconds, compare."""
+    medians = {name: float(np.median(found)) for name, found in times.items()}
+    pairs = list(combinations(times, 2))
+    apart = {pair: _apart(medians[pair[0]], medians[pair[1]]) for pair in pairs}
+    p = min(float(ks_2samp(times[one], times[two], method="asymp").pvalue) for one, two in pairs)
+    worst = max(pairs, key=apart.__getitem__)
+    everybody = np.concatenate(list(times.values()))
+    return Timing(worst, float(np.median(everybody)) / 1000, apart[worst], p, len(next(iter(times.values()))))
+
+
+def _apart(one: float, other: float) -> float:
+    return abs(one - other) / min(one, other)

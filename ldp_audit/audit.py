@@ -7,19 +7,22 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
+from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_audit.blackbox import Leak, compare
 from ldp_audit.cases import Case, cases_of, focused
 from ldp_audit.checks import ALPHA, Check
 from ldp_audit.device import Device, PublicClient
 from ldp_audit.exact import Exact, exactly
-from ldp_audit.freshness import forks, retries
+from ldp_audit.freshness import copies_of, forks, retries
 from ldp_audit.homogeneity import homogeneity
 from ldp_audit.messages import Messages, as_array
 from ldp_audit.timing import same_time
 
 COPIES = 64
 ANY = "any question"
+_FEWEST = 100
+_ALIKE = 20_000
 
 Heard = dict[str, Messages]
 """The messages of each person, by name."""
@@ -74,7 +77,17 @@ class Audit:
         return [
             *(f"exact: {question}: the tables do not keep epsilon" for question in unproved),
             *(f"black box: {each.question}: {each.leak}" for each in leaks),
-            *(f"{each.layer}: {each.name}: {each.found}" for each in self.checks if not each.passed),
+            *(f"{each.layer}: {each.name}: {each.found}" for each in self.checks if each.passed is False),
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What this audit could not have found, a sentence each."""
+        return [
+            f"black box: {each.question}: so few messages tell up to {each.leak.ceiling:.2f}, no leak beyond "
+            f"epsilon: give more trials"
+            for each in self.measured
+            if each.leak.ceiling <= float(self.plan.epsilon)
         ]
 
     @property
@@ -92,6 +105,7 @@ class Audit:
             "alpha": self.alpha,
             "passed": self.passed,
             "faults": self.faults,
+            "notes": self.notes,
             "exact": [
                 asdict(each) | {"ratio": [str(each.ratio.numerator), str(each.ratio.denominator)]}
                 for each in self.exact
@@ -131,29 +145,47 @@ def audit(
     Returns
     -------
     Audit
+
+    Raises
+    ------
+    LdpError
+        If there are too few trials or copies, or alpha is no chance.
     """
+    _check(trials, alpha, copies)
     device = device or PublicClient()
     say = progress or (lambda _text: None)
     people = cases_of(plan)
-    say("freshness")  # before anything starts a thread, which no process should fork with
-    fresh: tuple[Check, ...] = (forks(device, plan, people[-1], copies), retries(device, plan, people[0]))
+    asked = plan.questions if len(plan.questions) > 1 else ()
+    share = alpha / (len(asked) + 3)  # the plan as it is, each question, homogeneity, forks
+    say("freshness")  # first, before anything starts a thread, which no process should fork with
+    sent = copies_of(device, plan, people[-1], copies)
+    checks = [retries(device, plan, people)]
     say("exact")
     exact = tuple(exactly(plan, question) for question in plan.questions)
-    asked = plan.questions if len(plan.questions) > 1 else ()
-    share = alpha / (len(asked) + 2)  # of the plan as it is, of each question, and of homogeneity
     say(f"black box: {ANY}")
     heard = listen(device, plan, people, trials)
     measured = [measure(ANY, heard, share)]
+    say("homogeneity")
+    checks += homogeneity(plan, heard, share)
+    checks.append(forks(plan, sent, heard[people[-1].name].first(_ALIKE), share))
+    del heard  # long messages of many people are large
     for question in asked:
         say(f"black box: {question.name}")
         answers = listen(device, focused(plan, question), cases_of(plan, question), trials)
         measured.append(measure(question.name, answers, share))
     if timed:
         say("timing")
-        fresh += (same_time(device, plan, people, timed),)
-    say("homogeneity")
-    checks = (*homogeneity(plan, heard, share), *fresh)
-    return Audit(plan, trials, alpha, exact, tuple(measured), checks)
+        checks.append(same_time(device, plan, people, timed))
+    return Audit(plan, trials, alpha, exact, tuple(measured), tuple(checks))
+
+
+def _check(trials: int, alpha: float, copies: int) -> None:
+    if trials < _FEWEST:
+        raise LdpError(f"an audit needs at least {_FEWEST} trials, not {trials}")
+    if not 0 < alpha < 1:
+        raise LdpError("alpha is a chance: above 0 and below 1")
+    if copies < 2:
+        raise LdpError("an audit compares at least 2 forked copies")
 
 
 def listen(device: Device, plan: Plan, people: Sequence[Case], trials: int) -> Heard:

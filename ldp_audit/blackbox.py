@@ -8,9 +8,8 @@ the other, so that epsilon is at least ln(p/q). No knowledge of mechanism or wir
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,12 @@ from ldp_audit.messages import Flags, Messages
 CHOOSING = 0.2
 """Share of the messages that choose the event. Choosing needs few; the bound gains from all the others."""
 
-_TELLING_BITS = 24
+_MOST_BITS = 1024
 _QUANTILES = 16
 _CAUTION = 5.0
+
+Counts = NDArray[np.int64]
+Both = tuple[Messages, Messages]
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Leak:
     event : str
     bound : float
         Epsilon is at least this; 0 if nothing was found.
+    ceiling : float
+        No bound from so few messages could be higher.
     trials : int
         Messages of each.
     """
@@ -87,6 +91,7 @@ class Leak:
     other: str
     event: str
     bound: float
+    ceiling: float
     trials: int
 
     def __str__(self) -> str:
@@ -113,8 +118,9 @@ def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float
     if swapped:
         one, other, names = other, one, (names[1], names[0])
     often, seldom = (int(event.holds(each.part(cut, len(each))).sum()) for each in (one, other))
-    bound = epsilon_at_least(often, seldom, len(one) - cut, alpha)
-    return Leak(*names, str(event), bound, len(one))
+    tested = len(one) - cut
+    bound, ceiling = (epsilon_at_least(*hits, tested, alpha) for hits in ((often, seldom), (tested, 0)))
+    return Leak(*names, str(event), bound, ceiling, len(one))
 
 
 def epsilon_at_least(often: int, seldom: int, trials: int, alpha: float) -> float:
@@ -129,17 +135,16 @@ def epsilon_at_least(often: int, seldom: int, trials: int, alpha: float) -> floa
 def _choose(one: Messages, other: Messages) -> tuple[Event, bool]:
     """Return the event with the best outlook, and whether it is likelier for the other person."""
     best, chosen = -math.inf, (Event("length", (), 0), False)
-    for events, counts in _counted(one, other):
-        for swapped in (False, True):
-            often, seldom = counts[::-1] if swapped else counts
-            outlook = _outlook(often, seldom)
+    for family in _families(one, other):
+        for swapped, counts in ((False, family.counts), (True, family.counts[::-1])):
+            outlook = _outlook(*counts)
             place = int(outlook.argmax())
             if outlook[place] > best:
-                best, chosen = float(outlook[place]), (events[place], swapped)
+                best, chosen = float(outlook[place]), (family.event(place), swapped)
     return chosen
 
 
-def _outlook(often: NDArray[np.int64], seldom: NDArray[np.int64]) -> NDArray[np.float64]:
+def _outlook(often: Counts, seldom: Counts) -> NDArray[np.float64]:
     """Return what the test, on more messages than these, may be expected to prove."""
     p, q = often + 0.5, seldom + 0.5
     error = np.sqrt(CHOOSING / (1 - CHOOSING) * (1 / p + 1 / q))
@@ -147,23 +152,24 @@ def _outlook(often: NDArray[np.int64], seldom: NDArray[np.int64]) -> NDArray[np.
     return found
 
 
-def _counted(one: Messages, other: Messages) -> Iterator[tuple[list[Event], list[NDArray[np.int64]]]]:
-    """Yield families of events, and how many messages of each person they hold for."""
+@dataclass(frozen=True)
+class _Family:
+    """Events of one kind: how many messages of each person they hold for, and which one is at a place."""
+
+    counts: tuple[Counts, Counts]
+    event: Callable[[int], Event]
+
+
+def _families(one: Messages, other: Messages) -> Iterator[_Family]:
     both = (one, other)
-    lengths = sorted({int(length) for each in both for length in np.unique(each.lengths)})
-    yield (
-        [Event("length", (), length) for length in lengths],
-        [np.array([(each.lengths == length).sum() for length in lengths]) for each in both],
-    )
-    varying = [int(place) for place in np.flatnonzero(_varies(one, one) | _varies(one, other))]
-    for place in varying:
-        events = [Event("byte", (place,), value) for value in range(256)]
-        yield events, [np.bincount(each.data[:, place], minlength=256) for each in both]
-    if varying:
-        yield from _pairs_of_bits(both, varying)
-    for place in varying:
+    yield _lengths(both)
+    varying = np.flatnonzero(_varies(one, one) | _varies(one, other))
+    for place in map(int, varying):
+        yield _byte(both, place)
         if place + 1 < one.data.shape[1]:
-            yield _limits(both, place)
+            yield _word(both, place)
+    if len(varying):
+        yield _pairs_of_bits(both, varying)
 
 
 def _varies(one: Messages, other: Messages) -> Flags:
@@ -171,33 +177,47 @@ def _varies(one: Messages, other: Messages) -> Flags:
     return found
 
 
-def _limits(both: tuple[Messages, Messages], place: int) -> tuple[list[Event], list[NDArray[np.int64]]]:
+def _lengths(both: Both) -> _Family:
+    lengths = sorted({int(length) for each in both for length in np.unique(each.lengths)})
+    one, other = (np.array([(each.lengths == length).sum() for length in lengths]) for each in both)
+    return _Family((one, other), lambda at: Event("length", (), lengths[at]))
+
+
+def _byte(both: Both, place: int) -> _Family:
+    one, other = (np.bincount(each.data[:, place], minlength=256) for each in both)
+    return _Family((one, other), lambda at: Event("byte", (place,), at))
+
+
+def _word(both: Both, place: int) -> _Family:
     """Return how often a word is some limit or more, the limits being quantiles."""
     words = [np.sort(_words(each, place)) for each in both]
     limits = np.unique(np.quantile(np.concatenate(words), np.arange(1, _QUANTILES) / _QUANTILES).round())
-    events = [Event("word", (place,), int(limit)) for limit in limits]
-    return events, [len(word) - np.searchsorted(word, limits) for word in words]
+    one, other = (len(word) - np.searchsorted(word, limits) for word in words)
+    return _Family((one, other), lambda at: Event("word", (place,), int(limits[at])))
 
 
-def _pairs_of_bits(
-    both: tuple[Messages, Messages], places: Sequence[int]
-) -> Iterator[tuple[list[Event], list[NDArray[np.int64]]]]:
-    """Yield the pairs among those bits that tell the two people apart best by themselves."""
+def _pairs_of_bits(both: Both, places: NDArray[np.int64]) -> _Family:
+    """Return how often each two bits are 0 and 0, 0 and 1, 1 and 0, 1 and 1."""
     bits = [np.unpackbits(each.data[:, places], axis=1) for each in both]
     shares = [each.mean(axis=0) for each in bits]
-    telling = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:_TELLING_BITS]
-    chosen = [each[:, telling].astype(np.float32) for each in bits]
-    joint = [each.T @ each for each in chosen]
-    names = [8 * places[bit // 8] + int(bit) % 8 for bit in telling]
-    for one, two in combinations(range(len(telling)), 2):
-        events = [Event("bits", (names[one], names[two]), value) for value in range(4)]
-        yield events, [_four(each, one, two, len(bits[0])) for each in joint]
+    chosen = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:_MOST_BITS]
+    names = 8 * places[chosen // 8] + chosen % 8
+    one, other = (_joint(each[:, chosen].astype(np.float32)) for each in bits)
+    size = len(chosen)
+
+    def event(at: int) -> Event:
+        what, pair = divmod(at, size * size)
+        return Event("bits", (int(names[pair // size]), int(names[pair % size])), what)
+
+    return _Family((one, other), event)
 
 
-def _four(joint: NDArray[np.float32], one: int, two: int, count: int) -> NDArray[np.int64]:
-    """Count 00, 01, 10 and 11 of two bits, from the counts of ones."""
-    both, first, second = joint[one, two], joint[one, one], joint[two, two]
-    return np.array([count - first - second + both, second - both, first - both, both]).astype(np.int64)
+def _joint(bits: NDArray[np.float32]) -> Counts:
+    """Count 00, 01, 10 and 11 of every two columns."""
+    both = (bits.T @ bits).astype(np.int64)
+    first = np.diag(both)[:, None]
+    second = first.T
+    return np.stack([len(bits) - first - second + both, second - both, first - both, both]).ravel()
 
 
 def _bit(messages: Messages, place: int) -> NDArray[np.int64]:

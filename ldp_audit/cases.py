@@ -1,4 +1,4 @@
-"""Whom the audit compares: people as different as a survey allows, made up from its public values alone."""
+"""Whom the audit compares: people at the ends of what a survey allows and in its middle, all made up."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import product
 from encoders.survey import CategoricalFeature, Feature, Plan, Question
 from encoders.survey.checks import MAX_WEIGHT
 
-EXTREMES = ("first", "last", "beyond", "missing")
-"""A feature's first and last value, a number far out of its range, and no value at all."""
+PLACES = ("first", "last", "middle", "beyond", "missing")
+"""A feature's first and last value, one between, a number far out of its range, and no value at all."""
 
 _FAR = 100
 
@@ -35,13 +35,14 @@ class Case:
 def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
     """Return people who differ in what a question asks, or in everything.
 
-    Labels are the first and the last; values are `EXTREMES`, as far as the features have them. Where a
-    number is a component of a projection, its inputs are such that it is least or greatest.
+    Labels are the first, the last and one between; values are `PLACES`, as far as the features have them.
+    Where a number is a component of a projection, its inputs are such that it is least or greatest.
     """
     asked = plan.features if question is None else question.asked
-    rows = {word: _row(plan, asked, word) for word in EXTREMES}
-    words = [word for place, word in enumerate(EXTREMES) if rows[word] not in list(rows.values())[:place]]
-    labels = (plan.label.values[0], plan.label.values[-1])
+    rows = {word: _row(plan, asked, word) for word in PLACES}
+    words = [word for place, word in enumerate(PLACES) if rows[word] not in list(rows.values())[:place]]
+    known = plan.label.values
+    labels = dict.fromkeys((known[0], known[-1], known[len(known) // 2]))
     found = product(words, labels)
     return [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]
 
@@ -76,9 +77,9 @@ def _cell(feature: Feature, word: str) -> object:
     if word == "missing" and feature.missing == "category":
         return None
     if isinstance(feature, CategoricalFeature):
-        return feature.values[-1 if word == "last" else 0]
+        return feature.values[{"last": -1, "middle": len(feature.values) // 2}.get(word, 0)]
     low, high = (float(edge) for edge in _bounds(feature))
-    numbers = {"last": high, "beyond": high + _FAR * (high - low)}
+    numbers = {"last": high, "middle": (low + high) / 2, "beyond": high + _FAR * (high - low)}
     return numbers.get(word, low)
 
 

@@ -20,12 +20,13 @@ class Check:
         Which part of the audit makes it.
     name : str
         What should hold.
-    passed : bool
+    passed : bool or None
+        None: told, not judged.
     found : str
         What was seen, in words.
     """
 
     layer: str
     name: str
-    passed: bool
+    passed: bool | None
     found: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -14,9 +13,7 @@ from ldp_audit.pages import as_html, as_text
 from ldp_client import load_plan
 
 TIMED = 20_000
-"""Timed reports of each person: fewer would tell noise from a difference of 2 % too seldom."""
-
-_OUTPUT = click.Path(dir_okay=False, path_type=Path)
+"""Timed reports of each person."""
 
 
 @click.command()
@@ -29,24 +26,26 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
     help="Messages of each made-up person, for each question and for the survey as it is.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option("--html", "page", type=_OUTPUT, help="Write a page for a browser too.")
+@click.option(
+    "--html", "page", type=click.File("w", "utf-8", lazy=False), help="Write a page for a browser too."
+)
 @click.pass_context
-def main(context: click.Context, survey: str, trials: int, as_json: bool, page: Path | None) -> None:
+def main(context: click.Context, survey: str, trials: int, as_json: bool, page: TextIO | None) -> None:
     """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.
 
-    Proves each question's tables, makes up people as different as the survey allows, lets this
-    installation's client answer for them, and looks at the bytes only. Nothing is sent anywhere.
-    Exits with 1 if anything is wrong.
+    Proves each question's tables, makes up people at the ends of what the survey allows and in its middle,
+    lets this installation's client answer for them, and looks at the bytes only. Nothing is sent anywhere.
+    Exits with 1 if anything is wrong, with 2 if there is nothing to audit.
     """
     try:
         found = audit(load_plan(survey), trials, timed=TIMED, progress=_say)
-        if page:
-            page.write_text(as_html(found), "utf-8")
-    except (LdpError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(found.as_dict()) if as_json else as_text(found))
+    except LdpError as error:
+        click.echo(f"Error: {error}", err=True)
+        context.exit(2)
+    if page:
+        page.write(as_html(found))
+    click.echo(json.dumps(found.as_dict(), allow_nan=False) if as_json else as_text(found))
     if not found.passed:
-        sys.stdout.flush()
         context.exit(1)
 
 

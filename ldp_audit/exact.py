@@ -1,7 +1,8 @@
 """The exact layer: what a question's integers spend, as a rational number.
 
-Where payloads are one byte they are all enumerated, with every input: the probabilities must add up to one,
-and the worst ratio must be the one claimed. Longer payloads are made of parts whose worst ratios multiply.
+Where payloads are one byte they are all enumerated, with every input that others are mixtures of: the
+probabilities must add up to one, and the worst ratio must be the one claimed. Longer payloads are made of
+parts whose worst ratios multiply.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def _possible(mechanism: Mechanism, payload: bytes) -> bool:
 
 
 def _enumerated(mechanism: Mechanism, outputs: list[bytes]) -> Fraction:
-    """Return the worst ratio found, or 0 if some input's probabilities do not add up to one."""
+    """Return the worst ratio, 0 if probabilities do not add up to one or an input excludes an output."""
     laws = [mechanism.likelihood(payload) for payload in outputs]
-    if any(sum(column) != 1 for column in zip(*laws, strict=True)):
+    sound = all(sum(column) == 1 for column in zip(*laws, strict=True)) and min(map(min, laws)) > 0
+    if not sound:
         return Fraction(0)
     return max(max(law) / min(law) for law in laws)

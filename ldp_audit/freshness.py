@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
+from scipy.stats import beta
+
+from encoders.errors import ReportError
+from encoders.report import unpack
 from encoders.survey import Plan
 from ldp_audit.cases import Case
 from ldp_audit.checks import FRESHNESS, Check
@@ -15,27 +20,64 @@ from ldp_audit.device import Device
 _SECONDS = 60.0
 
 
-def retries(device: Device, plan: Plan, case: Case) -> Check:
-    """Look at all that one person's device posts while the network fails."""
-    bodies = device.attempts(plan, case.row, case.label)
-    good = len(bodies) > 1 and len(set(bodies)) == 1
-    return Check(
-        FRESHNESS, "a retry sends the same bytes", good, f"{len(bodies)} attempts, {len(set(bodies))} bodies"
-    )
+def retries(device: Device, plan: Plan, people: Sequence[Case]) -> Check:
+    """Look at all that each person's device posts while the network fails."""
+    name = "a retry sends the same bytes, a report of this plan"
+    for case in people:
+        bodies = device.attempts(plan, case.row, case.label)
+        if len(bodies) < 2 or len(set(bodies)) > 1:
+            found = f"({case.name}) made {len(bodies)} attempts with {len(set(bodies))} different bodies"
+            return Check(FRESHNESS, name, False, found)
+        if _answer(bodies[0], plan) is None:
+            return Check(FRESHNESS, name, False, f"({case.name}) posted something else")
+    return Check(FRESHNESS, name, True, f"{len(people)} people")
 
 
-def forks(device: Device, plan: Plan, case: Case, copies: int) -> Check:
-    """Let copies of this process report, each once; a generator's copied state would show.
+def copies_of(device: Device, plan: Plan, case: Case, count: int) -> list[bytes]:
+    """Return what forked copies of this process send, each once; nothing where processes do not fork.
 
-    Its state is warmed up first, so that a pool read ahead is copied too.
+    A generator's state is warmed up first, so that a pool read ahead is copied too.
     """
-    name = f"{copies} forked copies of a process send different reports"
     if not hasattr(os, "fork"):
-        return Check(FRESHNESS, name, True, "not tested: this system does not fork")
+        return []
     device.report(plan, case.row, case.label)
-    sent = {_from_a_copy(device, plan, case) for _ in range(copies)}
-    different = len(sent - {b""})
-    return Check(FRESHNESS, name, different == copies, f"{different} of {copies} are different")
+    return [_from_a_copy(device, plan, case) for _ in range(count)]
+
+
+def forks(plan: Plan, sent: Sequence[bytes], alike: Sequence[bytes], alpha: float) -> Check:
+    """Judge what copies sent: a copied state shows in ids, or in answers that are all the same.
+
+    Parameters
+    ----------
+    plan : Plan
+    sent : sequence of bytes
+        See :func:`copies_of`.
+    alike : sequence of bytes
+        Messages of the same person from one process, to know how often an answer occurs by chance.
+    alpha : float
+        The chance of finding fault where there is none.
+    """
+    name = f"{len(sent)} forked copies of a process send different reports"
+    if not sent:
+        return Check(FRESHNESS, "forked copies of a process", None, "not tested: this system does not fork")
+    different = len(set(sent) - {b""})
+    answers = {_answer(message, plan) for message in sent}
+    if different == len(sent) and len(answers) == 1:
+        answer = answers.pop()
+        hits = sum(_answer(message, plan) == answer for message in alike)
+        often = float(beta.ppf(1 - alpha / 2, hits + 1, len(alike) - hits)) if hits < len(alike) else 1.0
+        if often ** (len(sent) - 1) < alpha / 2:
+            return Check(FRESHNESS, name, False, "the ids are different, the answers all the same")
+    return Check(FRESHNESS, name, different == len(sent), f"{different} of {len(sent)} are different")
+
+
+def _answer(message: bytes, plan: Plan) -> tuple[int, bytes] | None:
+    """Return the question and the randomised answer, None of what is no report of the plan."""
+    try:
+        report = unpack(message)
+    except ReportError:
+        return None
+    return (report.question, report.payload) if report.plan_digest.hex() == plan.digest else None
 
 
 def _from_a_copy(device: Device, plan: Plan, case: Case) -> bytes:

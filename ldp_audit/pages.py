@@ -8,12 +8,12 @@ from html import escape
 from ldp_audit.audit import Audit
 
 _EXACT = ("question", "mechanism", "realised epsilon", "loss", "outputs enumerated", "")
-_MEASURED = ("question", "epsilon at least", "told by", "between", "pairs")
+_MEASURED = ("question", "epsilon at least", "could tell up to", "told by", "between", "pairs")
 _CHECKS = ("what should hold", "found", "")
 _MEANING = (
     "Exact: no two people's probabilities of any output differ by more than e^(realised epsilon). Black box: "
     "a lower bound on epsilon from the bytes alone, which must not exceed the nominal one. The rest must "
-    "tell nothing. A sound client fails one run in a million."
+    "tell nothing. By chance, a sound client fails one run in a million."
 )
 
 
@@ -38,7 +38,8 @@ def _title(audit: Audit) -> str:
 
 
 def _verdict(audit: Audit) -> list[str]:
-    return [f"FAULT: {fault}" for fault in audit.faults] or ["passed"]
+    verdict = [f"FAULT: {fault}" for fault in audit.faults] or ["passed"]
+    return [*(f"note: {note}" for note in audit.notes), *verdict]
 
 
 def _tables(audit: Audit) -> list[tuple[Sequence[str], list[Sequence[str]]]]:
@@ -50,6 +51,7 @@ def _tables(audit: Audit) -> list[tuple[Sequence[str], list[Sequence[str]]]]:
         (
             each.question,
             f"{each.leak.bound:.4f}",
+            f"{each.leak.ceiling:.1f}",
             each.leak.event,
             f"({each.leak.likelier}) and ({each.leak.other})",
             str(each.pairs),
@@ -64,8 +66,8 @@ def _count(enumerated: int) -> str:
     return str(enumerated) if enumerated else "by factors"
 
 
-def _mark(passed: bool) -> str:
-    return "ok" if passed else "FAULT"
+def _mark(passed: bool | None) -> str:
+    return {True: "ok", False: "FAULT", None: "told, not judged"}[passed]
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

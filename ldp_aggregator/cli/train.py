@@ -87,7 +87,7 @@ def _privacy(said: dict[str, Any]) -> list[str]:
         verdict = "passed" if audit["passed"] else "FAILED"
         lines.append(f"  audit {verdict}, {audit['trials']:,} messages of each person compared")
     if shuffled["epsilon"] < float(said["epsilon"]):
-        central = f"epsilon {shuffled['epsilon']:.3g} with delta {shuffled['delta']}"
+        central = f"epsilon {shuffled['epsilon']:.3g} with delta {shuffled['delta']:.1g}"
         lines.append(f"  only if a trusted shuffler hid who sent what, and when: central {central}")
     return lines
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ from encoders.survey import Plan
 from encoders.tables import realised_epsilon
 from ldp_aggregator.snapshot import Snapshot
 
-DELTA = Decimal("1e-6")
-"""The chance that the bound for shuffled reports allows itself."""
-
+_DELTA = 1e-6
 _CONDITION = (
-    "only if a shuffler that the reader trusts removed from each report who sent it, from where and when, "
-    "before anybody else saw it; otherwise the epsilon above is all there is"
+    "only if a shuffler that the reader trusts mixed all of these reports together, none of them made up, "
+    "and removed from each who sent it, from where and when, before anybody else saw it; otherwise the "
+    "epsilon above is all there is"
 )
-_KEPT = ("passed", "faults", "trials", "alpha")
+_NO_AUDIT = "is no audit; ldp-audit --json writes them"
 
 
 class AuditError(LdpError):
@@ -47,6 +45,7 @@ def privacy_of(snapshot: Snapshot, audit: dict[str, Any] | None = None) -> dict[
         for question in plan.questions
     ]
     reports = sum(entry["reports"] for entry in questions if isinstance(entry["reports"], int))
+    delta = min(_DELTA, 1 / (10 * max(reports, 1)))
     return {
         "plan_digest": plan.digest,
         "epsilon": format(plan.epsilon.normalize(), "f"),
@@ -57,13 +56,13 @@ def privacy_of(snapshot: Snapshot, audit: dict[str, Any] | None = None) -> dict[
         "audit": audit,
         "only_if_shuffled": {
             "condition": _CONDITION,
-            "epsilon": shuffled_epsilon(float(plan.epsilon), reports),
-            "delta": format(DELTA, "f"),
+            "epsilon": shuffled_epsilon(float(plan.epsilon), reports, delta),
+            "delta": delta,
         },
     }
 
 
-def shuffled_epsilon(local: float, reports: int, delta: float = float(DELTA)) -> float:
+def shuffled_epsilon(local: float, reports: int, delta: float) -> float:
     """Return the central epsilon of shuffled reports, each `local`-differentially private.
 
     Feldman, McMillan and Talwar (2021, Theorem 3.1, as their published code tightens it); where that
@@ -75,6 +74,7 @@ def shuffled_epsilon(local: float, reports: int, delta: float = float(DELTA)) ->
     reports : int
         How many were shuffled together.
     delta : float
+        The chance that the bound allows itself.
     """
     doubt = math.log(4 / delta)
     if reports == 0 or local > math.log(reports / (16 * doubt)):
@@ -87,20 +87,24 @@ def shuffled_epsilon(local: float, reports: int, delta: float = float(DELTA)) ->
 def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     """Return the result of an audit that ``ldp-audit --json`` wrote, if it is of this plan.
 
+    Whether it was passed is judged anew: no fault, and no more than epsilon given away.
+
     Raises
     ------
     AuditError
         If it is no such file, or of another plan.
     """
     try:
-        found = json.loads(path.read_bytes())
-        kept: dict[str, Any] = {key: found[key] for key in _KEPT}
-        kept["bound"] = max(float(entry["leak"]["bound"]) for entry in found["black_box"])
-        digest = found["plan_digest"]
+        found = json.loads(path.read_bytes(), parse_constant=float)
+        digest, faults, trials = found["plan_digest"], found["faults"], found["trials"]
+        bound = max(float(entry["leak"]["bound"]) for entry in found["black_box"])
     except OSError as error:
         raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise AuditError(f"{path}: is no audit; ldp-audit --json writes them") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise AuditError(f"{path}: {_NO_AUDIT}") from error
+    if not (isinstance(faults, list) and type(trials) is int and 0 <= bound < math.inf):
+        raise AuditError(f"{path}: {_NO_AUDIT}")
     if digest != plan.digest:
         raise AuditError(f"{path}: is the audit of another plan than the one trained on")
-    return kept
+    passed = not faults and bound <= plan.epsilon
+    return {"passed": passed, "faults": len(faults), "trials": trials, "bound": bound}

@@ -216,6 +216,37 @@ class HalfByData(Retold):
         return next(each for each in plan.questions if each.moment == 1 + (codes[1] > GRID))
 
 
+class MiddleInTheClear(Retold):
+    """The values between the first and the last are not randomised."""
+
+    def payload(self, plan, question, codes, label_code, row):
+        if question.mechanism.name == "DE" and 0 < codes[0] < 3:
+            return bytes([question.value(codes, label_code)])
+        return super().payload(plan, question, codes, label_code, row)
+
+
+class SeededAnswers(Retold):
+    """Report ids from the operating system, answers from a generator seeded once."""
+
+    def __init__(self):
+        super().__init__()
+        self.seeded = FastStream(1)
+
+    def question(self, plan, codes, label_code):
+        return plan.draw(self.seeded)
+
+    def payload(self, plan, question, codes, label_code, row):
+        return question.mechanism.perturb(question.value(codes, label_code), self.seeded)
+
+
+class FreshRetriesForSome(Retold):
+    """Those who have no answer are randomised anew on every retry."""
+
+    def attempts(self, plan, row, label):
+        again = [self.report(plan, row, label) for _ in range(3)]
+        return again if row["kind"] is None else again[:1] * 3
+
+
 @dataclass(frozen=True)
 class Mutant:
     device: Callable[[], PublicClient]
@@ -244,4 +275,7 @@ MUTANTS = (
     Mutant(LabelInTheHeader, "homogeneity"),
     Mutant(LabelInTheDigest, "homogeneity"),
     Mutant(HalfByData, "homogeneity"),
+    Mutant(MiddleInTheClear, "black box"),
+    Mutant(SeededAnswers, "freshness"),
+    Mutant(FreshRetriesForSome, "freshness"),
 )

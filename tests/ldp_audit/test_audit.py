@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import ldp_audit.exact
+from encoders.errors import LdpError
 from encoders.mechanisms import DE
 from encoders.survey import Plan, read_survey
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import listen, measure
 from ldp_audit.cases import cases_of, focused
 from ldp_audit.exact import exactly
-from tests.ldp_audit.mutants import plan_of
+from tests.ldp_audit.mutants import SURVEY, plan_of
 
 WAYS = [
     ("DE", "piecewise"),
@@ -89,3 +90,31 @@ def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch: pytest.Mon
     plan = plan_of()
     monkeypatch.setattr(ldp_audit.exact, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
     assert not exactly(plan, plan.questions[0]).passed
+
+
+class Excluding(DE):
+    """An input that excludes an output."""
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        chances = super().likelihood(payload)
+        moved = chances[0] if payload == b"\1" else Fraction(0)
+        return [chances[0] - moved, *chances[1:]]
+
+
+def test_an_output_that_one_input_excludes_is_flagged() -> None:
+    plan = with_mechanism(plan_of(), Excluding)
+    assert not exactly(plan, plan.questions[0]).passed
+
+
+def test_too_few_messages_for_a_large_epsilon_are_told_of() -> None:
+    text = SURVEY.format(frequency="DE", numeric="sign").replace("epsilon = 1", "epsilon = 9")
+    found = audit(read_survey(text).compile(), 1000, alpha=1e-8, copies=8)
+    assert found.passed
+    assert len(found.notes) == 4
+    assert "no leak beyond epsilon: give more trials" in found.notes[0]
+
+
+@pytest.mark.parametrize("options", [{"trials": 99}, {"alpha": 0}, {"alpha": 2}, {"copies": 1}])
+def test_an_audit_that_could_tell_nothing_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(LdpError):
+        audit(plan_of(), **options)

@@ -34,13 +34,14 @@ def rows(question=None):
 
 
 def test_people_differ_in_everything() -> None:
-    assert {case.label for case in cases_of(PLAN)} == {"x", "z"}
+    assert {case.label for case in cases_of(PLAN)} == {"x", "y", "z"}
     assert rows() == {
         f"{word}, {label}": row
-        for label in "xz"
+        for label in "xzy"
         for word, row in {
             "first": {"kind": "a", "size": -1.0, "left": 0.0, "right": 1.0},
             "last": {"kind": "c", "size": 3.0, "left": 10.0, "right": 0.0},
+            "middle": {"kind": "b", "size": 1.0, "left": 5.0, "right": 0.5},
             "beyond": {"kind": "a", "size": 403.0, "left": 1010.0, "right": 101.0},
             "missing": {"kind": "a", "size": None, "left": 0.0, "right": 0.0},
         }.items()
@@ -49,7 +50,7 @@ def test_people_differ_in_everything() -> None:
 
 def test_for_one_question_only_what_it_asks_differs() -> None:
     kind = next(question for question in PLAN.questions if question.name == "kind")
-    assert [row["kind"] for row in rows(kind).values()] == ["a", "a", "c", "c"]
+    assert [row["kind"] for row in rows(kind).values()] == ["a"] * 3 + ["c"] * 3 + ["b"] * 3
     assert len({str(row | {"kind": ""}) for row in rows(kind).values()}) == 1
 
 

@@ -27,7 +27,7 @@ def survey(tmp_path: Path) -> Path:
 def rare_false_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all audits here together be wrong less than once in a million runs of these tests."""
     monkeypatch.setattr(ldp_audit.cli, "audit", partial(audit, alpha=1e-8, copies=8))
-    monkeypatch.setattr(ldp_audit.cli, "TIMED", 0)
+    monkeypatch.setattr(ldp_audit.cli, "TIMED", 30)
 
 
 def run(*arguments: object):
@@ -50,11 +50,11 @@ def test_the_tables_say_what_was_proved_and_measured(survey: Path, tmp_path: Pat
 def test_json_holds_everything(survey: Path) -> None:
     said = json.loads(run(survey, "--json").stdout)
     assert said["passed"] is True
-    assert said["faults"] == []
+    assert said["faults"] == said["notes"] == []
     assert [entry["question"] for entry in said["exact"]] == ["kind", "size (mean)", "size (square)"]
     assert all(int(part) > 0 for entry in said["exact"] for part in entry["ratio"])
     assert said["black_box"][0]["question"] == "any question"
-    assert {entry["layer"] for entry in said["checks"]} == {"homogeneity", "freshness"}
+    assert {entry["layer"] for entry in said["checks"]} == {"homogeneity", "freshness", "timing"}
 
 
 def test_a_fault_is_named_and_ends_with_1(survey: Path, tmp_path: Path, monkeypatch) -> None:
@@ -79,6 +79,12 @@ def test_a_survey_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[survey]\n")
     for path, words in ((tmp_path / "absent.toml", "cannot be read"), (tmp_path / "bad.toml", "bad.toml: ")):
         result = run(path)
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert words in result.stderr
         assert "Traceback" not in result.output
+
+
+def test_a_page_that_cannot_be_written_is_said_at_once(survey: Path, tmp_path: Path) -> None:
+    result = run(survey, "--html", tmp_path / "absent" / "page.html")
+    assert result.exit_code == 2
+    assert "black box" not in result.stderr

@@ -30,7 +30,7 @@ WAYS = [
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
 def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
     plan = plan_of(frequency, numeric)
-    found = audit(plan, 2000, alpha=1e-8, copies=8)
+    found = audit(plan, 1500, alpha=1e-8, copies=8)
     assert found.faults == []
     assert [each.question for each in found.exact] == [question.name for question in plan.questions]
     assert {each.mechanism for each in found.exact} >= {frequency, numeric}
@@ -51,7 +51,7 @@ def test_a_plan_of_one_question_is_measured_once() -> None:
         '[survey]\nid = "one"\nepsilon = 2\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
         '[features.f]\nvalues = ["a", "b"]\n'
     ).compile()
-    found = audit(plan, 2000, alpha=1e-8, copies=8)
+    found = audit(plan, 1500, alpha=1e-8, copies=8)
     assert found.passed
     assert len(found.measured) == len(found.exact) == 1
     assert found.exact[0].enumerated == 4

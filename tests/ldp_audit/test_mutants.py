@@ -7,15 +7,13 @@ import pytest
 from ldp_audit import audit
 from tests.ldp_audit.mutants import MUTANTS, Mutant, Retold, plan_of
 
-TRIALS = 2500
-
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_bug_is_flagged(mutant: Mutant) -> None:
-    found = audit(plan_of(mutant.frequency, mutant.numeric), TRIALS, mutant.device(), copies=16)
+    found = audit(plan_of(mutant.frequency, mutant.numeric), mutant.trials, mutant.device(), copies=16)
     assert not found.passed
     assert any(fault.startswith(f"{mutant.layer}: ") for fault in found.faults), found.faults
 
 
 def test_what_the_mutants_are_made_from_is_sound() -> None:
-    assert audit(plan_of(), TRIALS, Retold(), alpha=1e-8, copies=16).faults == []
+    assert audit(plan_of(), 2000, Retold(), alpha=1e-8, copies=16).faults == []

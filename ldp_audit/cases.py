@@ -78,12 +78,6 @@ def _cell(feature: Feature, word: str) -> object:
         return None
     if isinstance(feature, CategoricalFeature):
         return feature.values[{"last": -1, "middle": len(feature.values) // 2}.get(word, 0)]
-    low, high = (float(edge) for edge in _bounds(feature))
+    low, high = feature.bounds
     numbers = {"last": high, "middle": (low + high) / 2, "beyond": high + _FAR * (high - low)}
     return numbers.get(word, low)
-
-
-def _bounds(feature: Feature) -> tuple[str, str]:
-    assert not isinstance(feature, CategoricalFeature)
-    edges = getattr(feature, "edges", None)
-    return (edges[0], edges[-1]) if edges else (feature.low, feature.high)  # type: ignore[union-attr]

@@ -1,8 +1,8 @@
 """The model file: canonical JSON that carries its own proof of being whole. Never pickle.
 
 What it holds: the plan and its digest, a statement on privacy, every estimate with its errors, and the
-probabilities the classifier uses. A checksum over all of it tells a
-truncated or hand-edited file from a good one.
+probabilities the classifier uses. A checksum over all of it tells a truncated or hand-edited file from a
+good one.
 """
 
 from __future__ import annotations

@@ -193,14 +193,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def _encode(self, X: Any) -> IntArray:
         """Code rows with the survey code that runs on the devices."""
-        columns = self._columns(X)
-        return encode_table(self.plan_, columns)
-
-    def _columns(self, X: Any) -> Columns:
         check_is_fitted(self)
         names = [entry.name for entry in self.plan_.entries]
         if is_dicts(X) or (self._by_name and is_named(X)):
-            return columns_by_name(X, names)
+            return encode_table(self.plan_, columns_by_name(X, names))
         if self._by_name:
             # an array carries no names to compare, which is no reason for scikit-learn's warning
             X = check_array(as_table(X), dtype=None, ensure_all_finite="allow-nan")
@@ -208,7 +204,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         else:
             X = validate_data(self, as_table(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
-        return columns_by_position(X, names)
+        return encode_table(self.plan_, columns_by_position(X, names))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) + sum of log P(value | label), shape (m, k)."""

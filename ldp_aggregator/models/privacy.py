@@ -10,6 +10,7 @@ from typing import Any
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.tables import realised_epsilon
+from ldp_aggregator.estimation.hearing import total_of
 from ldp_aggregator.snapshot import Snapshot
 
 _DELTA = 1e-6
@@ -40,11 +41,11 @@ def privacy_of(snapshot: Snapshot, audit: dict[str, Any] | None = None) -> dict[
             "question": question.name,
             "mechanism": question.mechanism.name,
             "epsilon": format(realised_epsilon(question.mechanism.ratio), "f"),
-            "reports": snapshot.totals[question.key].n if question.key in snapshot.totals else 0,
+            "reports": total_of(snapshot, question).n,
         }
         for question in plan.questions
     ]
-    reports = sum(entry["reports"] for entry in questions if isinstance(entry["reports"], int))
+    reports = sum(total_of(snapshot, question).n for question in plan.questions)
     delta = min(_DELTA, 1 / (10 * max(reports, 1)))
     return {
         "plan_digest": plan.digest,

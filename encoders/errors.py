@@ -4,7 +4,8 @@
 
     LdpError
     ├── SurveyError          a survey file or plan that cannot be used (.field, .line)
-    │   └── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
+    │   ├── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
+    │   └── SignatureError   a plan that the key in question did not sign, or a bad key or signature
     ├── RowError             a row or label that does not fit the survey (.field, .why)
     └── ReportError          bytes that are no acceptable report (.reason)
 
@@ -30,6 +31,7 @@ class Reason(StrEnum):
     LENGTH_REQUIRED = "length-required"
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
     UNKNOWN_SURVEY = "unknown-survey"
+    NO_SIGNATURE = "no-signature"
     STORE_UNAVAILABLE = "store-unavailable"
     NOT_AUTHORISED = "not-authorised"
     NO_SUCH_PAGE = "no-such-page"
@@ -64,6 +66,10 @@ class SurveyError(LdpError):
 
 class PrivacyError(SurveyError):
     """Probability tables that would spend more than the epsilon they claim."""
+
+
+class SignatureError(SurveyError):
+    """A plan that the key in question did not sign, or a key or signature that is none."""
 
 
 class RowError(LdpError):

@@ -1,12 +1,13 @@
-"""Plans from files: an authored survey or a compiled plan, told apart by content."""
+"""Plans from files: an authored survey or a compiled plan, told apart by content; signatures beside them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from encoders.errors import SurveyError
+from encoders.errors import SignatureError, SurveyError
 from encoders.survey.authoring import read_survey
 from encoders.survey.plan import Plan
+from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import line_of
 
 
@@ -24,6 +25,29 @@ def load_plan_file(path: Path) -> Plan:
     except SurveyError as error:
         error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
         raise
+
+
+def signature_path(survey: Path) -> Path:
+    """Return where the signature of a survey's file is kept: beside it, its name with ``.sig`` added."""
+    return survey.with_name(f"{survey.name}.sig")
+
+
+def load_signature_file(path: Path) -> bytes | None:
+    """Load a signature, well-formed but unchecked; none if there is no such file.
+
+    Raises
+    ------
+    SignatureError
+        If the file cannot be read or is no signature; the message begins with its name.
+    """
+    try:
+        return read_signature(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SignatureError(f"{path.name}: cannot be read: {error.strerror}") from error
+    except SignatureError as error:
+        raise SignatureError(f"{path.name}: {error.why}") from error
 
 
 def _read(path: Path) -> str:

@@ -10,7 +10,7 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from encoders.survey.files import load_plan_file
+from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.settings import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
@@ -52,11 +52,15 @@ def main() -> None:
 def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, threads: int) -> None:
     """Serve SURVEYS (TOML files or compiled plans) until stopped.
 
+    An author's signature beside one (survey.toml.sig, see ldp-survey sign) is served with it, unchecked:
+    a collector knows no author's key.
+
     The operator's pages, /snapshot and /estimates, open to the token in the environment variable
     LDP_OPERATOR_TOKEN.
     """
     try:
         plans = [load_plan_file(path) for path in surveys]
+        signatures = _signatures(surveys, plans)
         caveats = _publish(store, plans)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
@@ -67,6 +71,8 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
     def announce(addresses: list[str]) -> None:
         for plan in plans:
             click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
+            if plan.id in signatures:
+                click.echo("  with a signature, not checked here: only those who have the author's key can")
         click.echo(f"counting into {_without_password(store)}")
         for caveat in caveats:
             click.echo(f"warning: {caveat}")
@@ -75,7 +81,16 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
                 f"/snapshot and /estimates are closed: set {TOKEN_VARIABLE} to open them to its holder"
             )
 
-    run(lambda: create_app(open_store(store), token), bind, workers, threads, announce)
+    run(lambda: create_app(open_store(store), token, signatures=signatures), bind, workers, threads, announce)
+
+
+def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:
+    """Return the signatures that lie beside the surveys, by id."""
+    found = [
+        (plan.id, load_signature_file(signature_path(path)))
+        for path, plan in zip(surveys, plans, strict=True)
+    ]
+    return {survey: signature for survey, signature in found if signature}
 
 
 def _publish(url: str, plans: list[Plan]) -> list[str]:

@@ -20,6 +20,7 @@ from ldp_aggregator.authoring.learn import learn
 from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.preview import explain, made_up_row, preview
 from ldp_aggregator.authoring.project import project
+from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.csv_rows import read_rows, read_table
 from ldp_aggregator.models.model_file import read_model
 from reduction.dca import DEFAULT_RIDGE
@@ -177,6 +178,37 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     with _clear_errors():
         text = learn(_read_toml(survey), read_model(pilot), pilot.name, components, bins, people)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+
+
+@main.command()
+@click.argument("keyfile", type=click.Path(path_type=Path))
+def keygen(keyfile: Path) -> None:
+    """Make a pair of keys for signing: write the private one to KEYFILE, print the public one.
+
+    Apps pin the public key. Keep KEYFILE from everybody, collectors above all, and keep a copy: who loses
+    it can sign no survey for those apps any more.
+    """
+    with _clear_errors():
+        click.echo(write_key(keyfile))
+
+
+@main.command("sign")
+@click.argument("survey", type=_FILE)
+@click.option("--key", type=_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Beside SURVEY by default, .sig added to its name; a collector looks there.",
+)
+def sign_(survey: Path, key: Path, output: Path | None) -> None:
+    """Sign the plan of SURVEY, so that apps that pin your public key take it.
+
+    Sign one plan per survey id: a collector can serve any that you signed.
+    """
+    with _clear_errors():
+        signed = sign_file(survey, key, output)
+    click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
 def _read_toml(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flask import Flask
 
 from encoders.survey import Plan
@@ -11,7 +13,12 @@ from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
 from ldp_aggregator.stores import Store
 
 
-def create_app(store: Store, operator_token: str | None = None, max_body: int = MAX_BODY_BYTES) -> Flask:
+def create_app(
+    store: Store,
+    operator_token: str | None = None,
+    max_body: int = MAX_BODY_BYTES,
+    signatures: Mapping[str, bytes] | None = None,
+) -> Flask:
     """Make the application that serves the surveys published in a store.
 
     Parameters
@@ -22,6 +29,8 @@ def create_app(store: Store, operator_token: str | None = None, max_body: int = 
         Opens /snapshot and /estimates to whoever sends it; without one they stay closed.
     max_body : int
         Bytes of one request's body at most.
+    signatures : mapping of survey id to bytes, optional
+        The authors' signatures. They are passed on unchecked: which keys apps pin is not known here.
 
     Returns
     -------
@@ -30,7 +39,7 @@ def create_app(store: Store, operator_token: str | None = None, max_body: int = 
     """
     app = Flask(__name__, static_folder=None)
     plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
-    app.extensions["ldp"] = Service(store, plans, operator_token, max_body)
+    app.extensions["ldp"] = Service(store, plans, signatures or {}, operator_token, max_body)
     app.register_blueprint(pages)
     problems.install(app)
     return app

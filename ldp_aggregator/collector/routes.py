@@ -10,6 +10,7 @@ from werkzeug.exceptions import ClientDisconnected
 from encoders.errors import Reason, ReportError
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
+from encoders.survey.signature import signature_text
 from ldp_aggregator.collector.intake import DUPLICATE, RECORDED, Intake
 from ldp_aggregator.collector.metrics import render_metrics
 from ldp_aggregator.collector.problems import Problem
@@ -43,6 +44,15 @@ def plan(survey: str) -> Response:
     response.set_etag(plan.digest)
     response.make_conditional(request)
     return response
+
+
+@pages.get("/v1/surveys/<survey>/signature")
+def signature(survey: str) -> Response:
+    """Send the author's signature of a survey's plan."""
+    found = service().signatures.get(_plan(survey).id)
+    if found is None:
+        raise Problem(Reason.NO_SIGNATURE, "the collector was started without a signature of this survey")
+    return Response(signature_text(found), content_type="text/plain; charset=utf-8")
 
 
 @pages.post("/v1/surveys/<survey>/reports")

@@ -21,6 +21,8 @@ class Service:
     store : Store
     plans : mapping of survey id to Plan
         Those in the store when the application was made.
+    signatures : mapping of survey id to bytes
+        Of those plans that their authors signed; passed on unchecked.
     operator_token : str or None
         None closes the operator's pages.
     max_body : int
@@ -29,5 +31,6 @@ class Service:
 
     store: Store
     plans: Mapping[str, Plan]
+    signatures: Mapping[str, bytes]
     operator_token: str | None
     max_body: int

@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
+from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError
@@ -28,6 +29,22 @@ def test_the_plan_is_sent_as_it_was_hashed(web: FlaskClient, plan: Plan) -> None
     assert answer.headers["ETag"] == f'"{plan.digest}"'
     assert web.get("/v1/surveys/sleep", headers={"If-None-Match": f'"{plan.digest}"'}).status_code == 304
     assert web.get("/v1/surveys").json == {"surveys": [{"id": "sleep", "digest": plan.digest}]}
+
+
+def test_a_signature_is_passed_on_as_it_was_given(store: MemoryStore) -> None:
+    # These 64 bytes are nobody's signature: the collector knows no key, so it cannot tell.
+    web = create_app(store, signatures={"sleep": bytes(range(64))}).test_client()
+    answer = web.get("/v1/surveys/sleep/signature")
+    assert (answer.status_code, answer.content_type) == (200, "text/plain; charset=utf-8")
+    assert read_signature(answer.data) == bytes(range(64))
+    assert answer.data.count(b"\n") == 1
+
+
+def test_a_survey_without_a_signature_says_so(web: FlaskClient) -> None:
+    answer = web.get("/v1/surveys/sleep/signature")
+    assert (answer.status_code, answer.content_type) == (404, "application/problem+json")
+    assert (answer.json["reason"], answer.json["retryable"]) == ("no-signature", False)
+    assert web.get("/v1/surveys/diet/signature").json["reason"] == "unknown-survey"
 
 
 def test_one_report_gets_its_own_status(web: FlaskClient, plan: Plan) -> None:

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
 import pytest
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
+from encoders.survey.signature import make_keys, read_signature, sign, signature_text, verify
 from ldp_aggregator.cli.collector import _without_password
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
@@ -147,6 +148,36 @@ def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path) -> None
     result = serve(path, "--store", f"sqlite:///{tmp_path}/store.db")
     assert result.returncode == 1
     assert "broken.toml: line 4: survey.epsilon" in result.stderr
+
+
+def test_a_signature_beside_the_survey_reaches_every_worker(survey: Path, tmp_path: Path, plan: Plan) -> None:
+    keys = make_keys()
+    survey.with_name("survey.toml.sig").write_text(signature_text(sign(plan, keys.private_pem)))
+    other = tmp_path / "unsigned.toml"
+    other.write_text(SURVEY.replace('"sleep"', '"unsigned"'))
+    with collector([survey, other], f"sqlite:///{tmp_path}/store.db", workers=3) as (base, process):
+        for _ in range(12):  # each on a connection of its own, which any worker may take
+            sent = [fetch(f"{base}/v1/surveys/sleep{page}") for page in ("", "/signature")]
+            verify(sent[0], read_signature(sent[1]), keys.public_key)
+        with pytest.raises(HTTPError, match="404"):
+            fetch(f"{base}/v1/surveys/unsigned/signature")
+        process.send_signal(signal.SIGTERM)
+        assert (process.stdout.read() if process.stdout else "").count("not checked here") == 1
+
+
+def fetch(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        data: bytes = answer.read()
+    return data
+
+
+def test_a_signature_file_that_is_none_is_refused_before_serving(survey: Path, tmp_path: Path) -> None:
+    survey.with_name("survey.toml.sig").write_text("junk\n")
+    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db")
+    assert result.returncode == 1
+    assert "survey.toml.sig: not a signature" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "store.db").exists()
 
 
 def test_a_changed_survey_under_its_old_id_is_refused(survey: Path, tmp_path: Path) -> None:

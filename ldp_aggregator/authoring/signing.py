@@ -1,0 +1,100 @@
+"""The author's key in a file, and the signature beside a survey."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from encoders.errors import SignatureError
+from encoders.survey.files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.signature import make_keys, public_key_of, sign, signature_text
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What was signed.
+
+    Attributes
+    ----------
+    path : Path
+        Where the signature is.
+    digest : str
+        Of the plan.
+    public_key : str
+        Whose signature it is.
+    """
+
+    path: Path
+    digest: str
+    public_key: str
+
+
+def write_key(path: Path) -> str:
+    """Make a pair of keys, and write the private one to a new file that only its owner can read.
+
+    Returns
+    -------
+    str
+        The public key.
+
+    Raises
+    ------
+    SignatureError
+        If there is such a file already, it cannot be written, or cryptography is not installed.
+    """
+    keys = make_keys()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(keys.private_pem)
+    except FileExistsError as error:
+        raise SignatureError(f"{path.name}: is there already, and a lost key cannot be made again") from error
+    except OSError as error:
+        raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
+    return keys.public_key
+
+
+def sign_file(survey: Path, key: Path, output: Path | None = None) -> Signed:
+    """Sign a survey, and write the signature to a file.
+
+    Parameters
+    ----------
+    survey : Path
+        Authored TOML or a compiled plan.
+    key : Path
+        The private key, as :func:`write_key` writes it.
+    output : Path, optional
+        Beside the survey by default. An older signature there is replaced, any other file is not.
+
+    Raises
+    ------
+    SurveyError, SignatureError
+        If a file cannot be used; the message begins with its name.
+    """
+    plan, pem = load_plan_file(survey), _read(key)
+    path = output or signature_path(survey)
+    try:
+        signature, public_key = sign(plan, pem), public_key_of(pem)
+    except SignatureError as error:
+        raise SignatureError(f"{key.name}: {error.why}") from error
+    _check_replaceable(path)
+    try:
+        path.write_text(signature_text(signature), encoding="ascii", newline="\n")
+    except OSError as error:
+        raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
+    return Signed(path, plan.digest, public_key)
+
+
+def _check_replaceable(path: Path) -> None:
+    try:
+        load_signature_file(path)
+    except SignatureError as error:
+        raise SignatureError(f"{error.why}; it is not overwritten") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SignatureError(f"{path.name}: cannot be read: {error.strerror}") from error

@@ -112,6 +112,7 @@ def until_sent(mechanism: str, runs: int) -> Timing:
             TemporaryDirectory() as folder,
             Client(plan, URL, transport=network, journal=f"{folder}/journal") as client,
         ):
+            client.grant()
             start = time.perf_counter_ns()
             client.report(case.row, case.label)
             client.flush()

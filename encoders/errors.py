@@ -32,6 +32,7 @@ class Reason(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
     UNKNOWN_SURVEY = "unknown-survey"
     NO_SIGNATURE = "no-signature"
+    SURVEY_CLOSED = "survey-closed"
     STORE_UNAVAILABLE = "store-unavailable"
     NOT_AUTHORISED = "not-authorised"
     NO_SUCH_PAGE = "no-such-page"

@@ -111,6 +111,7 @@ def answer(url: str, people: Sequence[Person]) -> list[str]:
     states = []
     for row, label in people:
         with ldp_client.Client(plan, url, journal=":memory:") as client:
+            client.grant()
             receipt = client.report(row, label)
             answered = client.flush() if receipt.state is ldp_client.State.QUEUED else receipt
             states.append(str(answered.state))

@@ -7,5 +7,6 @@ import ldp_client
 
 answer = {"gender": "female", "grade": 10, "hours_tv": 2, "hours_sleep": 7.5, "strength_training_days": 3}
 with ldp_client.configure() as client:
+    client.grant()  # in an application: once the person has agreed
     print(ldp_client.report({**answer, "texted_while_driving": None}, "yes"))
     print(client.flush())

@@ -46,6 +46,7 @@ class PublicClient:
                 max_epsilon=float(plan.epsilon),
                 strict=True,
             ) as client:
+                client.grant()
                 client.report(row, label)
                 client.flush(_WAIT)  # tries again at once
         return network.bodies

@@ -1,8 +1,10 @@
 """The device's side: randomise one answer, keep it in a journal, send it once.
 
 >>> import ldp_client
->>> ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")  # doctest: +SKIP
->>> ldp_client.report({"age": "young", "income": 21_000}, "no")              # doctest: +SKIP
+>>> client = ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")  # doctest: +SKIP
+>>> client.grant()   # once the person has agreed                                     # doctest: +SKIP
+Receipt(state=<State.READY: 'ready'>, survey='sleep-2026', ...)
+>>> ldp_client.report({"age": "young", "income": 21_000}, "no")                       # doctest: +SKIP
 Receipt(state=<State.QUEUED: 'queued'>, survey='sleep-2026', epsilon=1.0, ...)
 
 The raw row never leaves this process and is never written anywhere. Nothing here imports more than
@@ -18,13 +20,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ldp_client.aio import AsyncClient, AsyncTransport
     from ldp_client.client import Client
     from ldp_client.errors import (
         BudgetError,
         ClientError,
         ClosedError,
+        ConsentError,
+        ExpiredError,
         JournalError,
         LdpError,
+        PlanError,
         ReportError,
         RowError,
         SurveyError,
@@ -38,14 +44,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AsyncClient",
+    "AsyncTransport",
     "BudgetError",
     "Client",
     "ClientError",
     "ClosedError",
+    "ConsentError",
+    "ExpiredError",
     "HttpTransport",
     "Journal",
     "JournalError",
     "LdpError",
+    "PlanError",
     "Receipt",
     "ReportError",
     "RowError",
@@ -60,6 +71,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "aio": ("AsyncClient", "AsyncTransport"),
     "client": ("Client",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "journal": ("Journal",),
@@ -98,7 +110,7 @@ def configure(survey: str | None = None, **options: object) -> Client:
     global _client
     survey = survey or os.environ.get("LDP_SURVEY_URL")
     if not survey:
-        raise TransportError("no survey: call configure(URL) or set LDP_SURVEY_URL")
+        raise TransportError("no survey: call configure(URL) or set LDP_SURVEY_URL", "not-configured")
     former, _client = _client, Client(survey, **options)  # type: ignore[arg-type]
     if former is not None:
         former.close()
@@ -106,8 +118,21 @@ def configure(survey: str | None = None, **options: object) -> Client:
 
 
 def report(row: Mapping[str, object], label: object) -> Receipt:
-    """Answer the configured survey: see :meth:`Client.report`."""
-    return (_client or configure()).report(row, label)
+    """Answer the configured survey: see :meth:`Client.report`.
+
+    Without `configure` before it, the survey is that of ``LDP_SURVEY_URL``; if that names none, nothing is
+    raised either: the receipt says so.
+    """
+    if _client is None:
+        from ldp_client.errors import TransportError
+        from ldp_client.receipt import receipt_of
+
+        try:
+            configure()
+        except TransportError as error:
+            return receipt_of(error, "")
+    assert _client is not None
+    return _client.report(row, label)
 
 
 def __getattr__(name: str) -> object:

@@ -1,18 +1,16 @@
-"""Deliver one report: the same bytes until the collector answers."""
+"""What a collector's answer to one attempt means, and how long to wait for the next."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from encoders.errors import Reason
-from ldp_client.errors import TransportError
 from ldp_client.receipt import State
-from ldp_client.transport import Answer, Transport
+from ldp_client.transport import Answer
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 300.0
-ATTEMPT_SECONDS = 10.0
+LONGEST_RETRY_AFTER = 86_400.0
 
 _FINAL = {
     Reason.MALFORMED,
@@ -24,58 +22,44 @@ _FINAL = {
 """Reasons that judge a report's bytes; any other, a collector's wrong plan too, may be gone tomorrow."""
 
 
-def deliver(
-    transport: Transport, url: str, report: bytes, pause: Callable[[float], bool]
-) -> tuple[State, str]:
-    """Post a report's bytes until a collector has judged them.
-
-    Parameters
-    ----------
-    transport : Transport
-    url : str
-        Where reports go.
-    report : bytes
-        Sent unchanged every time; the collector counts it once.
-    pause : callable
-        Waits the given seconds, or less; False ends the attempts.
-
-    Returns
-    -------
-    state, reason
-        SENT, DUPLICATE or REJECTED with its reason; QUEUED if `pause` ended it before an answer.
-    """
-    attempt = 0
-    while True:
-        seconds = backoff(attempt)
-        try:
-            answer = transport.request("POST", url, report, ATTEMPT_SECONDS)
-        except TransportError:
-            pass
-        else:
-            verdict = judge(answer)
-            if verdict:
-                return verdict
-            seconds = max(seconds, min(answer.retry_after or 0.0, LONGEST_PAUSE))
-        if not pause(seconds):
-            return State.QUEUED, ""
-        attempt += 1
-
-
 def judge(answer: Answer) -> tuple[State, str] | None:
-    """Read a collector's verdict; None means try again.
+    """Read a collector's verdict on a report: its state, and the reason of a refusal; None means try again.
 
-    Only an answer in the collector's own words, about these very bytes, ends a report's journey. A
-    proxy's page, a captive portal's "200 OK", or a collector that was restarted without this survey does not.
+    Only an answer in the collector's own words, about these very bytes or this survey's end, ends a report's
+    journey. A proxy's page, a captive portal's "200 OK", or a collector that was restarted without this
+    survey does not.
     """
     status, reason = answer.entry("status"), answer.entry("reason")
     if answer.status == 200 and status in ("recorded", "duplicate"):
         return (State.SENT if status == "recorded" else State.DUPLICATE), ""
     if 400 <= answer.status < 500 and isinstance(reason, str) and reason in _FINAL:
         return State.REJECTED, str(reason)
+    if is_closed(answer):
+        return State.EXPIRED, str(Reason.SURVEY_CLOSED)
     return None
 
 
-def backoff(attempt: int) -> float:
-    """Return how long to wait after a failed attempt: full jitter under an exponential ceiling."""
-    ceiling = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt, 16))
-    return ceiling * int.from_bytes(os.urandom(4), "little") / 2**32
+def is_closed(answer: Answer) -> bool:
+    """Tell whether the collector says that the survey is over."""
+    return answer.status == 410 and answer.entry("reason") == Reason.SURVEY_CLOSED
+
+
+def is_about_collector(answer: Answer | None) -> bool:
+    """Tell whether no verdict means that the whole collector is out of reach, not this survey alone."""
+    return answer is None or answer.status == 429 or answer.status >= 500
+
+
+def pause_after(failures: int, answer: Answer | None) -> float:
+    """Return how long to wait after so many failures in a row: no less than the collector asked for."""
+    asked = (answer.retry_after or 0.0) if answer else 0.0
+    return max(backoff(failures), min(asked, LONGEST_RETRY_AFTER))
+
+
+def backoff(failures: int) -> float:
+    """Return a pause: full jitter under a ceiling that doubles with every failure."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, 16)) * chance()
+
+
+def chance() -> float:
+    """Draw uniformly from [0, 1): when to send never depends on what is sent."""
+    return int.from_bytes(os.urandom(4), "little") / 2**32

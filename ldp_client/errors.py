@@ -7,13 +7,14 @@
     └── ClientError                           (.reason)
         ├── BudgetError        the plan asks for more epsilon than this client grants
         ├── ClosedError        the client was closed; nothing was drawn
-        ├── JournalError       the journal cannot be read or written; nothing was spent
+        ├── ConsentError       the person has not agreed, or this device's environment forbids reports
+        ├── ExpiredError       the collector has closed the survey
+        ├── JournalError       the journal cannot be used; nothing was spent
+        ├── PlanError          another plan than the one that this device, or the application, is bound to
         └── TransportError     the collector cannot be reached or answers nonsense
 """
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 from encoders.errors import LdpError, ReportError, RowError, SurveyError
 
@@ -21,8 +22,11 @@ __all__ = [
     "BudgetError",
     "ClientError",
     "ClosedError",
+    "ConsentError",
+    "ExpiredError",
     "JournalError",
     "LdpError",
+    "PlanError",
     "ReportError",
     "RowError",
     "SurveyError",
@@ -31,9 +35,19 @@ __all__ = [
 
 
 class ClientError(LdpError):
-    """Base of the client's own errors; `reason` is a stable word."""
+    """Base of the client's own errors.
 
-    reason: ClassVar[str] = "client-error"
+    Attributes
+    ----------
+    reason : str
+        A stable word, as in receipts.
+    """
+
+    reason: str = "client-error"
+
+    def __init__(self, why: str, reason: str = "") -> None:
+        super().__init__(why)
+        self.reason = reason or self.reason
 
 
 class BudgetError(ClientError):
@@ -48,10 +62,28 @@ class ClosedError(ClientError):
     reason = "client-closed"
 
 
+class ConsentError(ClientError):
+    """The person has not agreed to this survey, or the environment forbids reports; nothing was drawn."""
+
+    reason = "no-consent"
+
+
+class ExpiredError(ClientError):
+    """The collector has closed the survey; nothing was drawn."""
+
+    reason = "survey-closed"
+
+
 class JournalError(ClientError):
     """The journal cannot be read or written; no report was made, so nothing was spent."""
 
     reason = "journal-unavailable"
+
+
+class PlanError(ClientError):
+    """Another plan than the one that this device or the application is bound to; nothing was drawn."""
+
+    reason = "plan-changed"
 
 
 class TransportError(ClientError):

@@ -1,99 +1,133 @@
-"""The journal: what this device has answered, on disk before anything is sent.
+"""The journal: what this device agreed to and answered, on disk before anything is sent.
 
-One small SQLite file holds, per survey, the plan's digest, the epsilon spent, and the report's bytes
-until they are delivered. The raw row is never written. A report is made inside the transaction that
-records it: two threads or processes can never both randomise, and what was not recorded was never sent.
+One small SQLite file holds a line per survey, and a line's state only ever moves along this way::
 
-Every act on a file opens its own connection, so nothing is shared with a forked child or another thread.
+    (none) -> ready <-> no_consent       the person agreed to a plan; it is pinned by its digest from then on
+              ready -> queued            her one report is made, and its epsilon spent
+                       queued -> sent | duplicate | rejected | expired | withdrawn
+
+The raw row is never written. A report is made inside the transaction that records it: two threads or
+processes can never both randomise, and what was not recorded was never sent.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import sys
-import threading
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
-from ldp_client.errors import JournalError
+from encoders.survey.plan import Plan
+from ldp_client.errors import BudgetError, ConsentError, JournalError, PlanError
+from ldp_client.journal_file import NEWER, JournalFile
 from ldp_client.receipt import State
 
-_BUSY_SECONDS = 10.0
-_SCHEMA = """
-CREATE TABLE answers (
-    survey  TEXT PRIMARY KEY,
-    family  TEXT NOT NULL,
-    digest  TEXT NOT NULL,
-    url     TEXT NOT NULL,
-    epsilon TEXT NOT NULL,
-    report  BLOB,
-    state   TEXT NOT NULL,
-    reason  TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID
-"""
+MOST_QUEUED = 10_000
+"""Reports that may wait at once. What is queued is never dropped for room: its epsilon is spent."""
 
-
-_VERSION = 1
-_NEWER = "the journal was written by a newer version, or edited"
+_UNANSWERED = (State.READY, State.NO_CONSENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One survey's line in the journal; `report` is None once it was delivered or refused."""
+    """One survey's line.
 
-    survey: str
-    digest: str
-    url: str
-    epsilon: str
-    report: bytes | None
-    state: State
-    reason: str
-
-
-class Journal:
-    """One file of answers, shared by all clients of a device.
-
-    Parameters
+    Attributes
     ----------
-    path : path, optional
-        By default ``$LDP_JOURNAL``, else the platform's place for application data.
-        ":memory:" forgets everything with the process: for simulations and tests only.
-
-    Raises
-    ------
-    JournalError
-        If the path is empty.
+    survey, family, url, digest : str
+        What was agreed to: the survey, its family, where reports go, which plan.
+    signer : str
+        The public key by which the plan's signature was checked, if it was.
+    epsilon : str
+        What was spent: "0" until there is a report.
+    state : State
+    reason : str
+        Why it was rejected or has expired.
+    plan, report : bytes or None
+        Until the report is delivered, or deleted.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = os.fsdecode(path if path is not None else default_path())
-        if not self._path:
-            raise JournalError("the journal needs a path: an empty one would forget each report")
-        self._memory: sqlite3.Connection | None = None
-        if self._path == ":memory:":
-            self._memory = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-            self._lock = threading.Lock()
-            weakref.finalize(self, self._memory.close)
-        else:
-            # made absolute once: a process that changes its directory must find the same journal again
-            self._path = os.path.abspath(self._path)
+    survey: str
+    family: str
+    url: str
+    digest: str
+    signer: str
+    epsilon: str
+    state: State
+    reason: str
+    plan: bytes | None
+    report: bytes | None
+
+    @property
+    def answered(self) -> bool:
+        """Whether this device made its one report."""
+        return self.state not in _UNANSWERED
+
+
+class Journal(JournalFile):
+    """The lines of all surveys; one file, shared by all clients of a device.
+
+    See :class:`~ldp_client.journal_file.JournalFile` for its parameters. Every method raises
+    :class:`~ldp_client.errors.JournalError` if the file cannot be used.
+    """
+
+    # -- what the person agrees to ---------------------------------------------------------
+
+    def grant(self, plan: Plan, url: str, signer: str = "") -> Entry:
+        """Note that the person agrees to a plan, which is pinned from now on.
+
+        Returns
+        -------
+        Entry
+            READY; or as it was, if the survey is answered.
+
+        Raises
+        ------
+        PlanError
+            If this device is bound to another plan of the survey.
+        """
+        with self.transaction() as connection:
+            known = _find(connection, plan.id)
+            require_pinned(known, plan)
+            if not (known and known.answered):
+                connection.execute(
+                    "INSERT OR REPLACE INTO surveys (survey, family, url, digest, plan, signer, state) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (plan.id, plan.family, url, plan.digest, plan.json, signer, State.READY),
+                )
+            return _known(connection, plan.id)
+
+    def withdraw(self, survey: str) -> Entry | None:
+        """Note that the person no longer agrees; a report that waits is deleted.
+
+        What a collector has counted cannot be taken back: nobody can tell which report it was.
+        """
+        with self.transaction() as connection:
+            connection.execute(
+                "UPDATE surveys SET state = ? WHERE survey = ? AND state = ?",
+                (State.NO_CONSENT, survey, State.READY),
+            )
+            _end(connection, survey, State.WITHDRAWN, "")
+            return _find(connection, survey)
+
+    # -- the one report --------------------------------------------------------------------
 
     def commit(
-        self, survey: str, family: str, digest: str, url: str, epsilon: str, make: Callable[[], bytes]
+        self, plan: Plan, url: str, make: Callable[[], bytes], max_total: Fraction | None = None
     ) -> tuple[Entry, bool]:
-        """Make and record this device's one report for a family of surveys, unless there is one already.
+        """Make and record this device's one report for a survey, unless its family has one already.
 
         Parameters
         ----------
-        survey, family, digest, url, epsilon : str
-            What is answered, by which plan, at which collector, and what it spends.
+        plan : Plan
+        url : str
+            Where the report goes.
         make : callable
             Randomises; called at most once, while the journal is locked, and only if its result will
             be recorded in the same transaction.
+        max_total : Fraction, optional
+            What all reports of this journal may spend together.
 
         Returns
         -------
@@ -104,108 +138,116 @@ class Journal:
 
         Raises
         ------
+        ConsentError
+            If the person has not agreed, or no longer does; nothing was drawn.
+        PlanError
+            If she agreed to another plan of the survey; nothing was drawn.
+        BudgetError
+            If the journal's reports would spend more than `max_total`; nothing was drawn.
         JournalError
-            If the journal cannot be written; the report, if made, is forgotten unsent.
+            If the journal cannot be written (the report, if made, is forgotten unsent), or
+            `MOST_QUEUED` reports wait already.
         """
-        with self._transaction() as connection:
-            known = _find(connection, survey, family)
-            if known:
-                return known, False
-            entry = Entry(survey, digest, url, epsilon, make(), State.QUEUED, "")
+        with self.transaction() as connection:
+            agreed = _find(connection, plan.id)
+            answer = agreed if agreed and agreed.answered else _find_answer(connection, plan.family)
+            if answer:
+                return answer, False
+            require_pinned(agreed, plan)
+            if agreed is None or agreed.state is not State.READY:
+                raise ConsentError("the person has not agreed to this survey: grant() notes that she does")
+            _require_room(connection)
+            _require_budget(connection, plan, max_total)
             connection.execute(
-                "INSERT INTO answers (survey, family, digest, url, epsilon, report, state) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (survey, family, digest, url, epsilon, entry.report, entry.state),
+                "UPDATE surveys SET url = ?, report = ?, epsilon = ?, state = ? WHERE survey = ?",
+                (url, make(), str(plan.epsilon), State.QUEUED, plan.id),
             )
-        return entry, True
-
-    def find(self, survey: str) -> Entry | None:
-        """Return a survey's line, if this device answered it."""
-        with self._transaction() as connection:
-            return _find(connection, survey)
+            return _known(connection, plan.id), True
 
     def settle(self, survey: str, state: State, reason: str = "") -> None:
         """Note how a queued report ended, and forget its bytes; a later verdict changes nothing."""
-        with self._transaction() as connection:
-            connection.execute(
-                "UPDATE answers SET state = ?, reason = ?, report = NULL "
-                "WHERE survey = ? AND state = 'queued'",
-                (state, reason, survey),
-            )
+        with self.transaction() as connection:
+            _end(connection, survey, state, reason)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file's write lock; commit on success, roll back on any error."""
-        try:
-            with self._connection() as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    _migrate(connection)
-                    yield connection
-                    connection.execute("COMMIT")
-                finally:
-                    if connection.in_transaction:  # a full disk has ended it already
-                        connection.execute("ROLLBACK")
-        except (sqlite3.Error, OSError) as error:
-            raise JournalError(f"the journal cannot be used: {error}") from error
+    # -- reading ---------------------------------------------------------------------------
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        if self._memory is not None:
-            with self._lock:
-                yield self._memory
-            return
-        Path(self._path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # for this person's eyes only
-        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = ON")
-            yield connection
+    def find(self, survey: str) -> Entry | None:
+        """Return a survey's line."""
+        with self.transaction(writes=False) as connection:
+            return _find(connection, survey)
+
+    def entries(self) -> list[Entry]:
+        """Return all lines."""
+        with self.transaction(writes=False) as connection:
+            return [_entry(row) for row in connection.execute(f"{_SELECT} ORDER BY survey")]
+
+    def queued(self) -> list[tuple[str, str]]:
+        """Return survey and URL of every report that waits."""
+        with self.transaction(writes=False) as connection:
+            return connection.execute(
+                "SELECT survey, url FROM surveys WHERE state = ?", (State.QUEUED,)
+            ).fetchall()
 
 
-def default_path() -> Path:
-    """Return ``$LDP_JOURNAL``, or where this platform keeps an application's data."""
-    try:
-        return _default_path()
-    except RuntimeError as error:
-        raise JournalError("there is no home directory for the journal: set LDP_JOURNAL") from error
+def require_pinned(known: Entry | None, plan: Plan) -> None:
+    """Raise PlanError if this device is bound to another plan of the survey."""
+    if known and known.digest != plan.digest:
+        raise PlanError(
+            f"the plan has digest {plan.digest}, but this device is bound to {known.digest}, which it saw "
+            "first: a survey has one plan for good, and nothing is sent for another"
+        )
 
 
-def _default_path() -> Path:
-    if named := os.environ.get("LDP_JOURNAL"):
-        return Path(named).expanduser()
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
-    else:
-        chosen = os.environ.get("XDG_DATA_HOME", "")
-        # the XDG specification: a relative path is to be ignored
-        base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".local" / "share"
-    return base / "ldp-client" / "journal.db"
+# -- SQL ------------------------------------------------------------------------------------
+
+_SELECT = "SELECT survey, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Create the table, or bring that of an older version up to date."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == _VERSION:
+def _find(connection: sqlite3.Connection, survey: str) -> Entry | None:
+    row = connection.execute(f"{_SELECT} WHERE survey = ?", (survey,)).fetchone()
+    return _entry(row) if row else None
+
+
+def _known(connection: sqlite3.Connection, survey: str) -> Entry:
+    entry = _find(connection, survey)
+    assert entry is not None
+    return entry
+
+
+def _find_answer(connection: sqlite3.Connection, family: str) -> Entry | None:
+    """Return the answered line of any survey of a family."""
+    rows = connection.execute(f"{_SELECT} WHERE family = ?", (family,)).fetchall()
+    return next((entry for entry in map(_entry, rows) if entry.answered), None)
+
+
+def _require_room(connection: sqlite3.Connection) -> None:
+    (count,) = connection.execute("SELECT count(*) FROM surveys WHERE state = ?", (State.QUEUED,)).fetchone()
+    if count >= MOST_QUEUED:
+        raise JournalError(f"{count} reports wait to be sent already; nothing was drawn", "queue-full")
+
+
+def _require_budget(connection: sqlite3.Connection, plan: Plan, most: Fraction | None) -> None:
+    if most is None:
         return
-    if version > _VERSION:
-        raise JournalError(_NEWER)
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
-        connection.execute("ALTER TABLE answers ADD COLUMN family TEXT NOT NULL DEFAULT ''")
-        connection.execute("UPDATE answers SET family = survey")
-    else:
-        connection.execute(_SCHEMA)
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
+    spent = sum(
+        (Fraction(text) for (text,) in connection.execute("SELECT epsilon FROM surveys")), Fraction(0)
+    )
+    if spent + Fraction(plan.epsilon) > most:
+        raise BudgetError(
+            f"the plan asks for epsilon {plan.epsilon}, and {float(spent):g} of {float(most):g} are spent",
+            "total-epsilon-spent",
+        )
 
 
-def _find(connection: sqlite3.Connection, survey: str, family: str | None = None) -> Entry | None:
-    query = "SELECT survey, digest, url, epsilon, report, state, reason FROM answers "
-    row = connection.execute(query + "WHERE survey = ? OR family = ?", (survey, family)).fetchone()
-    if row is None:
-        return None
-    survey, digest, url, epsilon, report, state, reason = row
-    if state not in list(State):
-        raise JournalError(_NEWER)
-    return Entry(survey, digest, url, epsilon, report, State(state), reason)
+def _end(connection: sqlite3.Connection, survey: str, state: State, reason: str) -> None:
+    connection.execute(
+        "UPDATE surveys SET state = ?, reason = ?, report = NULL, plan = NULL WHERE survey = ? AND state = ?",
+        (state, reason, survey, State.QUEUED),
+    )
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    entry = Entry(*row)
+    if entry.state not in list(State):
+        raise JournalError(NEWER)
+    return replace(entry, state=State(entry.state))

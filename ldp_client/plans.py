@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from encoders.errors import SurveyError
-from encoders.survey.files import load_plan_file
+from encoders.errors import Reason, SignatureError, SurveyError
+from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.plan import Plan
-from ldp_client.errors import TransportError
+from encoders.survey.signature import read_signature, verify
+from ldp_client.delivery import is_closed
+from ldp_client.errors import ExpiredError, TransportError
 from ldp_client.transport import HttpTransport, Transport, check_url
 
 _TIMEOUT = 10.0
 
 
-def load_plan(source: str | os.PathLike[str], transport: Transport | None = None) -> Plan:
+def load_plan(
+    source: str | os.PathLike[str], transport: Transport | None = None, public_key: str | None = None
+) -> Plan:
     """Load and check a plan.
 
     Parameters
@@ -22,24 +26,51 @@ def load_plan(source: str | os.PathLike[str], transport: Transport | None = None
     source : str or path
         A collector's URL (http://host/v1/surveys/ID), or a file: authored TOML or a compiled plan.
     transport : Transport, optional
+    public_key : str, optional
+        Take only a plan that was signed with this key, see `ldp-survey sign`; needs the extra [signed].
 
     Raises
     ------
     SurveyError, PrivacyError
         If it is no plan, or one that would spend more than its epsilon.
+    SignatureError
+        If it lacks the signature that is asked for.
     TransportError
         If the collector does not answer with one.
+    ExpiredError
+        If the collector says that the survey is closed.
     """
     if not is_url(source):
-        return load_plan_file(Path(source))
-    url = check_url(str(source))
-    answer = (transport or HttpTransport()).request("GET", url, None, _TIMEOUT)
-    if answer.status != 200:
-        raise TransportError(f"the collector answers {answer.status} instead of the survey's plan")
-    plan = Plan.from_json(answer.body)
+        return _from_file(Path(source), public_key)
+    url, transport = check_url(str(source)), transport or HttpTransport()
+    data = _get(transport, url, "the survey's plan")
+    if public_key is not None:
+        verify(data, read_signature(_get(transport, f"{url}/signature", "its signature")), public_key)
+    plan = Plan.from_json(data)
     if plan.id != url.rsplit("/", 1)[-1]:
         raise SurveyError("the collector sent the plan of another survey", "id")
     return plan
+
+
+def _from_file(path: Path, public_key: str | None) -> Plan:
+    plan = load_plan_file(path)
+    if public_key is not None:
+        signature = load_signature_file(signature_path(path))
+        if signature is None:
+            raise SignatureError(f"there is no {signature_path(path).name}, which has to sign the plan")
+        verify(plan.json, signature, public_key)
+    return plan
+
+
+def _get(transport: Transport, url: str, what: str) -> bytes:
+    answer = transport.request("GET", url, None, _TIMEOUT)
+    if is_closed(answer):
+        raise ExpiredError("the collector has closed the survey")
+    if answer.entry("reason") == Reason.NO_SIGNATURE:
+        raise SignatureError("the collector has no signature of the plan")
+    if answer.status != 200:
+        raise TransportError(f"the collector answers {answer.status} instead of {what}")
+    return answer.body
 
 
 def is_url(source: object) -> bool:

@@ -5,12 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ldp_client.errors import ClientError, ClosedError, JournalError, LdpError, RowError, TransportError
+from encoders.errors import SignatureError
+from ldp_client.errors import (
+    ClientError,
+    ClosedError,
+    ConsentError,
+    ExpiredError,
+    JournalError,
+    LdpError,
+    RowError,
+    TransportError,
+)
 
 
 class State(StrEnum):
-    """Where an answer stands."""
+    """Where a survey stands on this device, or what became of a call."""
 
+    NO_CONSENT = "no_consent"
+    """The person has not agreed, or has withdrawn before answering; nothing was drawn or spent."""
+    READY = "ready"
+    """The person has agreed, and the plan is on this device: `report` will answer."""
     QUEUED = "queued"
     """Randomised and written to the journal; on its way."""
     SENT = "sent"
@@ -19,6 +33,10 @@ class State(StrEnum):
     """The collector had counted these very bytes before: as good as sent."""
     REJECTED = "rejected"
     """Refused for good, by the collector or by this client; `reason` says why."""
+    EXPIRED = "expired"
+    """The survey was closed before the report arrived; it is deleted."""
+    WITHDRAWN = "withdrawn"
+    """The person withdrew before the report arrived; it is deleted, and none is ever made in its place."""
     ALREADY_REPORTED = "already_reported"
     """This device answered the survey before; nothing was drawn or spent."""
     INVALID = "invalid"
@@ -57,10 +75,26 @@ class Receipt:
     clipped: tuple[str, ...] = ()
 
 
-def receipt_of(error: LdpError, survey: str) -> Receipt:
+_STATES: dict[type[Exception], State] = {
+    RowError: State.INVALID,
+    ConsentError: State.NO_CONSENT,
+    ExpiredError: State.EXPIRED,
+    ClosedError: State.UNAVAILABLE,
+    JournalError: State.UNAVAILABLE,
+    TransportError: State.UNAVAILABLE,
+}
+
+
+def receipt_of(error: Exception, survey: str) -> Receipt:
     """Say what an error means to the caller."""
+    state = _STATES.get(type(error), State.REJECTED)
     if isinstance(error, RowError):
-        return Receipt(State.INVALID, survey, field=error.field, reason="invalid-row", why=error.why)
-    temporary = isinstance(error, ClosedError | JournalError | TransportError)
-    reason = error.reason if isinstance(error, ClientError) else "invalid-plan"
-    return Receipt(State.UNAVAILABLE if temporary else State.REJECTED, survey, reason=reason, why=str(error))
+        return Receipt(state, survey, reason="invalid-row", field=error.field, why=error.why)
+    if isinstance(error, ClientError):
+        return Receipt(state, survey, reason=error.reason, why=str(error))
+    if isinstance(error, LdpError):
+        reason = "bad-signature" if isinstance(error, SignatureError) else "invalid-plan"
+        return Receipt(state, survey, reason=reason, why=str(error))
+    # not ours, so its text may quote anything, the row too
+    why = f"an unexpected {type(error).__name__}; a strict client raises it"
+    return Receipt(State.UNAVAILABLE, survey, reason="internal-error", why=why)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.errors import TransportError
 
 if TYPE_CHECKING:
-    from http.client import HTTPResponse
+    from http.client import HTTPConnection, HTTPResponse
 
 USER_AGENT = "ldp-client"
 MAX_ANSWER_BYTES = 1 << 20  # a plan is never larger
@@ -62,22 +62,35 @@ class HttpTransport:
     """Requests over :mod:`http.client`, a connection each: a device sends one report in its life."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
-        """Send one request and read the whole answer."""
+        """Send one request and read the whole answer, all within `timeout` seconds."""
         import http.client  # late: an application that never sends does not pay for it
 
-        parts = urlsplit(url)
-        connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         try:
-            connection = connect(parts.hostname or "", parts.port, timeout=timeout)
-            with closing(connection):
-                connection.connect()
-                with _within(timeout, connection.sock):
-                    connection.request(method, parts.path or "/", body, _headers(body))
-                    response = connection.getresponse()
-                    wait = _seconds(response.getheader("Retry-After"))
-                    return Answer(response.status, _read(response), wait)
+            connection, secure = _connection(urlsplit(url))
+            with (
+                closing(socket.create_connection((connection.host, connection.port), timeout)) as raw,
+                _within(timeout, raw),
+                closing(secure(raw)) as connection.sock,
+            ):
+                connection.request(method, urlsplit(url).path or "/", body, _headers(body))
+                response = connection.getresponse()
+                return Answer(response.status, _read(response), _retry_after(response))
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
+
+
+def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.socket], socket.socket]]:
+    """Return a connection that is not connected yet, and what secures its socket."""
+    import http.client
+
+    host = parts.hostname or ""
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, parts.port), lambda raw: raw
+    import ssl
+
+    context = ssl.create_default_context()
+    secured = http.client.HTTPSConnection(host, parts.port, context=context)
+    return secured, lambda raw: context.wrap_socket(raw, server_hostname=host)
 
 
 def check_url(url: str) -> str:
@@ -102,20 +115,23 @@ def check_url(url: str) -> str:
 def _within(seconds: float, connected: socket.socket) -> Iterator[None]:
     """End an exchange that takes longer, whatever it waits for.
 
-    A socket's own timeout is for each read: a server that drips would hold the caller for hours.
+    A socket's own timeout is for each read: a server that drips, in its handshake or its answer, would
+    hold the caller for hours. A duplicate is cut, since a secured socket takes the original over.
     """
-    alarm = threading.Timer(seconds, _cut, [connected])
+    line = connected.dup()
+    alarm = threading.Timer(seconds, _cut, [line])
     alarm.daemon = True
-    alarm.start()
     try:
+        alarm.start()
         yield
     finally:
         alarm.cancel()
+        line.close()
 
 
-def _cut(connected: socket.socket) -> None:
+def _cut(line: socket.socket) -> None:
     with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def _headers(body: bytes | None) -> dict[str, str]:
@@ -132,6 +148,15 @@ def _read(response: HTTPResponse) -> bytes:
     return data
 
 
-def _seconds(header: str | None) -> float | None:
-    """Read Retry-After in its form of seconds; a date is not worth trusting the device's clock."""
-    return float(header) if header and header.isascii() and header.isdigit() else None
+def _retry_after(response: HTTPResponse) -> float | None:
+    """Read Retry-After: seconds, or a date, which is held against the server's own clock."""
+    text = response.getheader("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        wait = parsedate_to_datetime(text) - parsedate_to_datetime(response.getheader("Date", ""))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return max(0.0, wait.total_seconds())

@@ -79,6 +79,7 @@ def test_what_devices_say_is_what_the_model_knows(store: str, tmp_path: Path) ->
             row, label = PEOPLE[number % len(PEOPLE)]
             journal = tmp_path / f"device-{number}.db" if number < 50 else ":memory:"
             with Client(plan, url, journal=journal, max_epsilon=20) as client:
+                assert client.grant().state is State.READY
                 assert client.report(row, label).state is State.QUEUED
                 assert client.report(row, label).state is State.ALREADY_REPORTED
                 return client.flush().state

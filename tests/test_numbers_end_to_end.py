@@ -92,10 +92,11 @@ def check(numeric: str, store: str, folder: Path) -> None:
         assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
         assert post(url, b"".join(reports[:9])) == {"recorded": 0, "duplicate": 9, "rejected": []}
         with Client(plan, url, journal=":memory:", max_epsilon=20) as client:
+            client.grant()
             row, kind = someone(rng)
             receipt = client.report({**row, "height": 99, "left": -2}, kind)
             assert (receipt.state, receipt.clipped) == (State.QUEUED, ("left", "height"))
-            assert client.flush().state is State.SENT  # type: ignore[union-attr]
+            assert client.flush().state is State.SENT
         said = command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
     assert f"{PEOPLE + 1} reports" in said
 

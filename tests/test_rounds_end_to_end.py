@@ -55,8 +55,9 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
         reports = [make_report(plan, *someone(rng), noise) for _ in range(PEOPLE)]
         assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
         with Client(plan, url, journal=tmp_path / "journal.db", max_epsilon=5) as client:
+            client.grant()
             client.report(first_row, first_label)
-            assert client.flush().state is State.SENT  # type: ignore[union-attr]
+            assert client.flush().state is State.SENT
         command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     second.write_text(command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey))
@@ -66,6 +67,7 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
         reports = [make_report(plan, *someone(rng), noise) for _ in range(PEOPLE)]
         assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
         with Client(plan, url, journal=tmp_path / "journal.db", max_epsilon=5) as client:
+            client.grant()
             receipt = client.report(first_row, first_label)
             assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
         command("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)

@@ -56,13 +56,15 @@ class Script:
 
 @pytest.fixture
 def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Client]]:
-    """Build clients of the plan with one journal and hardly any waiting between attempts."""
+    """Build clients of the plan, agreed to, with one journal and hardly any waiting between attempts."""
     monkeypatch.setattr("ldp_client.delivery.FIRST_PAUSE", 0.001)
     made: list[Client] = []
 
-    def build(transport: Script, survey: object = plan, **options: object) -> Client:
-        options.setdefault("journal", tmp_path / "journal.db")
+    def build(transport: Script, survey: object = plan, agreed: bool = True, **options: object) -> Client:
+        options = {"journal": tmp_path / "journal.db", "spread": 0, **options}
         made.append(Client(survey, URL, transport=transport, **options))  # type: ignore[arg-type]
+        if agreed:
+            made[-1].grant()
         return made[-1]
 
     yield build

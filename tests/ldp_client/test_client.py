@@ -102,10 +102,12 @@ def test_strict_clients_raise(client: Build) -> None:
 
 def test_a_plan_above_the_cap_is_refused_before_anything_is_drawn(client: Build) -> None:
     script = Script(RECORDED)
-    capped = client(script, max_epsilon=0.5)
+    capped = client(script, agreed=False, max_epsilon=0.5)
+    assert (capped.grant().state, capped.status().state) == (State.REJECTED, State.NO_CONSENT)
+    client(script).close()  # agreed, with the usual cap
     receipt = capped.report(ROW, "no")
     assert (receipt.state, receipt.reason, receipt.epsilon) == (State.REJECTED, "epsilon-above-cap", 0.0)
-    assert capped.flush() is None
+    assert capped.flush().state is State.READY
     assert client(script).report(ROW, "no").state is State.QUEUED
 
 
@@ -119,15 +121,16 @@ def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build)
 
 @pytest.mark.parametrize("answer", [TransportError("down"), Answer(404, b"{}"), Answer(200, b"{}")])
 def test_without_a_plan_nothing_is_drawn(client: Build, answer: Answer | TransportError) -> None:
-    receipt = client(Script(answer), URL).report(ROW, "no")
-    assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
-    assert receipt.epsilon == 0.0
+    one = client(Script(answer), URL, agreed=False)
+    assert one.grant().state in (State.UNAVAILABLE, State.REJECTED)
+    receipt = one.report(ROW, "no")
+    assert (receipt.state, receipt.epsilon) == (State.NO_CONSENT, 0.0)
 
 
 def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
     louder = plan.json.replace(b'"keep":"6', b'"keep":"9')
     assert louder != plan.json
-    receipt = client(Script(Answer(200, louder)), URL).report(ROW, "no")
+    receipt = client(Script(Answer(200, louder)), URL, agreed=False).grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
 
 
@@ -161,10 +164,13 @@ def test_configure_and_report_are_the_short_form(
     monkeypatch.setattr(ldp_client, "_client", None)
     monkeypatch.delenv("LDP_SURVEY_URL", raising=False)
     with pytest.raises(TransportError, match="LDP_SURVEY_URL"):
-        ldp_client.report(ROW, "no")
+        ldp_client.configure()
+    receipt = ldp_client.report(ROW, "no")
+    assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "not-configured")
     monkeypatch.setenv("LDP_SURVEY_URL", URL)
     script = Script(Answer(200, plan.json), RECORDED)
     one = ldp_client.configure(transport=script, journal=":memory:")
+    assert one.grant().state is State.READY
     assert ldp_client.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
     one.close()
@@ -200,18 +206,16 @@ def test_answers_that_are_no_verdict_are_tried_again(status: int) -> None:
 
 
 def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> None:
-    down, elsewhere, up = Script(TransportError("refused")), Script(RECORDED), Script(RECORDED)
+    down, up = Script(TransportError("refused")), Script(RECORDED)
     first = client(down)
     first.report(ROW, "no")
     first.close()
     journal = first._journal
-    staging = Client(plan, "http://staging.test/v1/surveys/sleep", transport=elsewhere, journal=journal)
+    staging = Client(plan, "http://staging.test/v1/surveys/sleep", transport=up, journal=journal)
     assert staging.report(ROW, "yes").state is State.ALREADY_REPORTED
-    assert staging.flush(0.1).state is State.QUEUED
+    assert staging.flush().state is State.SENT
     staging.close()
-    assert elsewhere.requests == []
-    assert client(up).flush().state is State.SENT
-    assert set(up.bodies) == set(down.bodies)
+    assert {(url, body) for _, url, body in up.requests} == {(f"{URL}/reports", down.bodies[0])}
 
 
 def test_a_closed_client_draws_nothing(client: Build) -> None:
@@ -226,6 +230,7 @@ def test_a_closed_client_draws_nothing(client: Build) -> None:
 def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldp_client, "_client", None)
     one = ldp_client.configure(URL, transport=Script(Answer(200, plan.json), RECORDED), journal=":memory:")
+    one.grant()
     with pytest.raises(TransportError):
         ldp_client.configure("nonsense")
     assert ldp_client.report(ROW, "no").state is State.QUEUED
@@ -256,7 +261,7 @@ def test_only_a_verdict_on_the_bytes_ends_their_journey(body: bytes) -> None:
 
 def test_a_plan_that_is_nested_nonsense_does_not_reach_the_app(client: Build) -> None:
     for status in (200, 500):
-        receipt = client(Script(Answer(status, b"[" * 100_000)), URL).report(ROW, "no")
+        receipt = client(Script(Answer(status, b"[" * 100_000)), URL, agreed=False).grant()
         assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
 
 
@@ -265,7 +270,7 @@ def test_a_queued_report_needs_neither_the_plan_nor_a_row_to_be_sent(client: Bui
     first.report(ROW, "no")
     first.close()
     script = Script(RECORDED)
-    later = client(script, URL)  # would have to fetch the plan, which nobody serves
+    later = client(script, URL, agreed=False)  # would have to fetch the plan, which nobody serves
     assert later.report({}, None).state is State.ALREADY_REPORTED
     assert later.flush().state is State.SENT
     assert [method for method, _, _ in script.requests] == ["POST"]
@@ -273,7 +278,8 @@ def test_a_queued_report_needs_neither_the_plan_nor_a_row_to_be_sent(client: Bui
 
 def test_a_url_of_another_survey_than_the_plans_is_refused(plan: Plan) -> None:
     with Client(plan, "http://collector.test/v1/surveys/diet", journal=":memory:") as one:
-        receipt = one.report(ROW, "no")
+        receipt = one.grant()
+        assert one.report(ROW, "no").state is State.NO_CONSENT
     assert (receipt.state, receipt.epsilon) == (State.REJECTED, 0.0)
 
 
@@ -281,11 +287,14 @@ def test_who_answered_one_round_answers_no_other(client: Build, plan: Plan, tmp_
     pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
     unheard = Script(TransportError("no network"))
     with Client(pilot, url, transport=unheard, journal=tmp_path / "journal.db") as first:
+        first.grant()
         assert first.report(ROW, "yes").state is State.QUEUED
     script = Script(RECORDED)
-    receipt = client(script).report(ROW, "yes")
+    second = client(script)
+    receipt = second.report(ROW, "yes")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.ALREADY_REPORTED, "pilot", 0)
-    assert not script.bodies  # least of all the other round's report, which is queued still
+    second.close()
+    assert [(where, body) for _, where, body in script.requests] == [(f"{url}/reports", unheard.bodies[0])]
 
 
 def test_a_receipt_names_the_numbers_that_were_clipped(client: Build) -> None:

@@ -1,0 +1,137 @@
+"""The client for asyncio applications: the same client, never blocking the event loop.
+
+The journal is read and written on a worker thread. Sending stays on the client's own thread, which outlives
+the loop; a transport of asyncio is called back into the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from encoders.survey.plan import Plan
+from ldp_client.client import Client
+from ldp_client.errors import TransportError
+from ldp_client.receipt import Receipt
+from ldp_client.sender import EXIT_SECONDS
+from ldp_client.transport import Answer
+
+Result = TypeVar("Result")
+
+
+class AsyncTransport(Protocol):
+    """Carries one request, as :class:`~ldp_client.transport.Transport` does, on the event loop."""
+
+    async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        """Return the server's answer, or raise if there is none."""
+        ...
+
+
+class AsyncClient:
+    """A :class:`~ldp_client.client.Client` whose calls are awaited.
+
+    Parameters
+    ----------
+    survey, url
+        As for `Client`.
+    transport : AsyncTransport, optional
+        For example over the application's own HTTP library; by default the client's, on a thread.
+    on_outcome : callable, optional
+        Called on the event loop.
+    **options
+        As for `Client`.
+
+    Examples
+    --------
+    >>> async with AsyncClient("https://collector.example/v1/surveys/sleep-2026") as client:  # doctest: +SKIP
+    ...     await client.grant()
+    ...     receipt = await client.report({"age": "young", "income": 21_000}, "no")
+    """
+
+    def __init__(
+        self,
+        survey: str | os.PathLike[str] | Plan,
+        url: str | None = None,
+        *,
+        transport: AsyncTransport | None = None,
+        on_outcome: Callable[[Receipt], object] | None = None,
+        **options: Any,
+    ) -> None:
+        self._bridge = _Bridge(transport, on_outcome)
+        self._client = Client(
+            survey,
+            url,
+            transport=self._bridge if transport else None,
+            on_outcome=self._bridge.tell if on_outcome else None,
+            **options,
+        )
+
+    @property
+    def client(self) -> Client:
+        """The client beneath, for what needs no waiting: its `survey`, its `outcomes`."""
+        return self._client
+
+    async def grant(self) -> Receipt:
+        """Await :meth:`Client.grant`."""
+        return await self._call(self._client.grant)
+
+    async def withdraw(self) -> Receipt:
+        """Await :meth:`Client.withdraw`."""
+        return await self._call(self._client.withdraw)
+
+    async def status(self) -> Receipt:
+        """Await :meth:`Client.status`."""
+        return await self._call(self._client.status)
+
+    async def report(self, row: Mapping[str, object], label: object) -> Receipt:
+        """Await :meth:`Client.report`."""
+        return await self._call(lambda: self._client.report(row, label))
+
+    async def flush(self, timeout: float = 10.0) -> Receipt:
+        """Await :meth:`Client.flush`."""
+        return await self._call(lambda: self._client.flush(timeout))
+
+    async def close(self, timeout: float = EXIT_SECONDS) -> None:
+        """Await :meth:`Client.close`."""
+        await self._call(lambda: self._client.close(timeout))
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def _call(self, act: Callable[[], Result]) -> Result:
+        self._bridge.loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(act)
+
+
+class _Bridge:
+    """Carries requests and outcomes from the client's threads to the event loop that used it last."""
+
+    def __init__(
+        self, transport: AsyncTransport | None, on_outcome: Callable[[Receipt], object] | None
+    ) -> None:
+        self._transport, self._on_outcome = transport, on_outcome
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        """Run the request on the loop, and wait for it on this thread."""
+        assert self._transport is not None
+        if self.loop is None or not self.loop.is_running():
+            raise TransportError("no answer from the collector: the event loop has ended")
+        request = self._transport.request(method, url, body, timeout)
+        waiting = asyncio.run_coroutine_threadsafe(request, self.loop)
+        try:
+            return waiting.result(timeout)
+        except Exception as error:
+            waiting.cancel()
+            raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
+
+    def tell(self, receipt: Receipt) -> None:
+        """Call the application back on its loop, if that still runs."""
+        assert self._on_outcome is not None
+        if self.loop is not None and self.loop.is_running():
+            self.loop.call_soon_threadsafe(self._on_outcome, receipt)

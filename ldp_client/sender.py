@@ -1,0 +1,266 @@
+"""The thread that sends what a journal holds, in the background and after a restart too.
+
+One thread for all clients that share a journal in this process. It lives while there is something to send.
+When a report is sent depends on the public clock, the network and fresh random bytes only: each waits for a
+slot of its own, drawn when it is first seen. A collector that fails is left alone, all its surveys
+together, for a jittered and growing pause.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from ldp_client.consent import objection
+from ldp_client.delivery import chance, is_about_collector, judge, pause_after
+from ldp_client.errors import JournalError
+from ldp_client.journal import Journal
+from ldp_client.receipt import Receipt, State
+from ldp_client.transport import Answer, Transport
+
+ATTEMPT_SECONDS = 10.0
+EXIT_SECONDS = 2.0
+
+
+class Member(Protocol):
+    """A client, as its sender knows it."""
+
+    survey: str
+    transport: Transport
+    spread: float
+
+    def hear(self, receipt: Receipt) -> None:
+        """Learn what became of the survey's report."""
+        ...
+
+
+@dataclass(slots=True)
+class _Rest:
+    """Why somebody is left alone for a while."""
+
+    until: float
+    failures: int
+    asked: bool
+    """Whether the collector itself named the time."""
+
+
+class Sender:
+    """Sends what one journal holds: each report to the collector that it was made for.
+
+    Made by :func:`sender_of`, once per journal and process.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._members: dict[str, Member] = {}
+        self._last_transport: Transport | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Start afresh: in a forked child there is no thread, and its lock may be held for ever."""
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._waiting: dict[str, str] = {}
+        self._slots: dict[str, float] = {}
+        self._rests: dict[str, _Rest] = {}
+        self._wanted = self._seen = 0
+        self._stopping = False
+
+    # -- for clients -----------------------------------------------------------------------
+
+    def wake(self, member: Member) -> None:
+        """Look into the journal again, and send what is there."""
+        with self._changed:
+            self._members[member.survey] = member
+            self._last_transport = member.transport
+            self._wanted, self._stopping = self._wanted + 1, False
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="ldp-client", daemon=True)
+                with suppress(RuntimeError):  # no thread to be had, or at exit: the next run sends
+                    self._thread.start()
+            self._changed.notify_all()
+
+    def hurry(self, survey: str, timeout: float) -> None:
+        """Try a survey's report now, and wait for its verdict.
+
+        Neither its slot nor our own pauses are waited for; a pause that the collector asked for is.
+        """
+        end = monotonic() + timeout
+        with self._changed:
+            self._slots[survey] = 0.0
+            for name in (survey, self._waiting.get(survey, "")):
+                if name in self._rests and not self._rests[name].asked:
+                    self._rests[name].until = 0.0
+            self._changed.notify_all()
+            while self._is_busy(survey) and (left := end - monotonic()) > 0:
+                self._changed.wait(left)
+
+    def leave(self, member: Member, timeout: float) -> None:
+        """Forget a client; after the last one finish what is due, for so many seconds at most."""
+        with self._changed:
+            if self._members.get(member.survey) is member:
+                del self._members[member.survey]
+            last = not self._members
+        if last:
+            self.stop()
+            self.join(timeout)
+
+    def stop(self) -> None:
+        """Let each report that was never tried have its first attempt now; then end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the thread to end, but no longer than so many seconds."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread() and thread.is_alive():
+            thread.join(max(timeout, 0.0))
+
+    def _is_busy(self, survey: str) -> bool:
+        thread = self._thread
+        if thread is None or thread is threading.current_thread() or not thread.is_alive():
+            return False
+        return self._seen != self._wanted or survey in self._waiting
+
+    # -- the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (survey := self._next()) is not None:
+            try:
+                self._attempt(survey)
+            except JournalError:  # the next attempt sends the same bytes, and may hear "duplicate"
+                self._leave_alone(survey, None)
+
+    def _next(self) -> str | None:
+        """Wait until a report is due, and return its survey; None ends the thread."""
+        while True:
+            if self._seen != self._wanted:
+                self._look()
+            with self._changed:
+                if self._seen != self._wanted:
+                    continue
+                when, survey = min(
+                    ((self._due(survey), survey) for survey in self._waiting), default=(inf, "")
+                )
+                left = when - monotonic()
+                if objection() or not self._waiting or (self._stopping and left > 0):
+                    self._end()
+                    return None
+                if left <= 0:
+                    return survey
+                self._changed.wait(left)
+
+    def _look(self) -> None:
+        """Read what is queued, and draw a slot for what is new."""
+        wanted = self._wanted
+        try:
+            queued = self._journal.queued()
+        except JournalError:
+            queued = []  # the next report, flush or start looks again
+        with self._changed:
+            self._seen = wanted
+            self._waiting = {survey: _origin(url) for survey, url in queued}
+            for survey in self._waiting:
+                spread = self._members[survey].spread if survey in self._members else 0.0
+                self._slots.setdefault(survey, monotonic() + spread * chance())
+            self._changed.notify_all()
+
+    def _due(self, survey: str) -> float:
+        names = (survey, self._waiting[survey])
+        rests = [self._rests[name].until for name in names if name in self._rests]
+        return max(0.0 if self._stopping else self._slots[survey], *rests, 0.0)
+
+    def _end(self) -> None:
+        """Say, under the lock that `wake` takes, that this thread looks no more."""
+        self._thread, self._waiting = None, {}
+        self._changed.notify_all()
+
+    def _attempt(self, survey: str) -> None:
+        entry = self._journal.find(survey)
+        if entry is None or entry.state is not State.QUEUED or entry.report is None:
+            self._forget(survey)  # withdrawn, or told by another process
+            return
+        answer = self._post(survey, f"{entry.url}/reports", entry.report)
+        verdict = judge(answer) if answer else None
+        if verdict is None:
+            self._leave_alone(self._waiting[survey] if is_about_collector(answer) else survey, answer)
+            return
+        self._journal.settle(survey, *verdict)
+        if member := self._members.get(survey):
+            member.hear(Receipt(verdict[0], survey, reason=verdict[1]))
+        self._forget(survey)
+
+    def _post(self, survey: str, url: str, report: bytes) -> Answer | None:
+        member = self._members.get(survey)
+        transport = member.transport if member else self._last_transport
+        assert transport is not None
+        try:
+            return transport.request("POST", url, report, ATTEMPT_SECONDS)
+        except Exception:  # an injected transport may raise anything, and the thread must live
+            return None
+
+    def _leave_alone(self, name: str, answer: Answer | None) -> None:
+        """Pause for a survey, or for a whole collector."""
+        with self._changed:
+            failures = self._rests[name].failures if name in self._rests else 0
+            asked = bool(answer and answer.retry_after)
+            self._rests[name] = _Rest(monotonic() + pause_after(failures, answer), failures + 1, asked)
+
+    def _forget(self, survey: str) -> None:
+        """Drop a report that needs no further attempt; its collector answers."""
+        with self._changed:
+            for name in (survey, self._waiting.pop(survey, "")):
+                self._rests.pop(name, None)
+            self._slots.pop(survey, None)
+            self._changed.notify_all()
+
+
+def _origin(url: str) -> str:
+    """Return scheme and host, by which a collector is left alone."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+# -- one per journal and process ------------------------------------------------------------
+
+_senders: weakref.WeakValueDictionary[str, Sender] = weakref.WeakValueDictionary()
+_finding = threading.Lock()
+
+
+def sender_of(journal: Journal) -> Sender:
+    """Return the sender of a journal, the same for every client of its file."""
+    with _finding:
+        sender = _senders.get(journal.key)
+        if sender is None:
+            sender = _senders[journal.key] = Sender(journal)
+        return sender
+
+
+def _at_exit() -> None:
+    """Give all senders together `EXIT_SECONDS`, however many there are."""
+    senders, end = list(_senders.values()), monotonic() + EXIT_SECONDS
+    for sender in senders:
+        sender.stop()
+    for sender in senders:
+        sender.join(end - monotonic())
+
+
+def _in_child() -> None:
+    global _finding
+    _finding = threading.Lock()
+    for sender in list(_senders.values()):
+        sender.renew()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

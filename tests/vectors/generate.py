@@ -2,9 +2,11 @@
 
 good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the
 value and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and
-good-numeric-projection.json for numbers made of others. bad.json holds reports that a collector of its
-plan must refuse, and the reason. Random bytes are SHA-256 in counter mode, so that a port can make more
-of them.
+good-numeric-projection.json for numbers made of others; good-values.json for every value that a row may
+hold (values.py). bad.json holds reports that a collector of its plan must refuse, and the reason;
+bad-rows.json rows that a client must refuse, and the field; bad-plans.json plans that it must refuse
+(bad_plans.py). Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at
+the exact limits of a mechanism (limits.py).
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ import msgpack
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes
-from encoders.report import MAX_REPORT_BYTES, Report, pack, unpack
+from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
-from ldp_client import make_report
+from encoders.survey.questions import Question
+from tests.vectors import bad_plans, limits, values
+from tests.vectors.common import case, first_draws, random_bytes, words
 
 HERE = Path(__file__).parent
 SURVEY = """
@@ -134,28 +138,15 @@ def plan_of(frequency: str, epsilon: str) -> Plan:
     return read_survey(SURVEY.format(frequency=frequency, epsilon=epsilon, districts=districts)).compile()
 
 
-def random_bytes(seed: str, count: int) -> bytes:
-    """SHA-256 of "seed/0", "seed/1", ..., cut to length."""
-    blocks = (hashlib.sha256(f"{seed}/{block}".encode()).digest() for block in range(-(-count // 32)))
-    return b"".join(blocks)[:count]
-
-
-def first_draws(plan: Plan) -> list[int]:
-    """Return, for each question, a draw well inside its share."""
-    total, reached, middles = sum(question.weight for question in plan.questions), 0, []
-    for question in plan.questions:
-        middles.append((2 * reached + question.weight) * (1 << 63) // total)
-        reached += question.weight
-    return middles
-
-
 def cases(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield every question with drawn noise for some rows, and with the extreme noise for one."""
     for question, middle in zip(plan.questions, first_draws(plan), strict=True):
         rows = ROWS[:2] if question.domain > 100 else ROWS
         for number, (row, label) in enumerate(rows):
             noise = random_bytes(f"{plan.id}/{question.index}/{number}", 16 + question.mechanism.random_bytes)
-            yield case(plan, row, label, middle.to_bytes(8, "little") + noise)
+            yield case(plan, row, label, words(middle) + noise)
+        if question.domain <= 100 or question.mechanism.name == "DE":
+            yield from limit_cases(plan, question, *rows[1], middle)
     for byte in (b"\x00", b"\xff"):
         wanted = plan.questions[0 if byte == b"\x00" else -1].mechanism.random_bytes
         yield case(plan, *ROWS[2], byte * (24 + wanted))
@@ -164,28 +155,23 @@ def cases(plan: Plan) -> Iterator[dict[str, Any]]:
 def numeric_cases(plan: Plan, rows: list[tuple[dict[str, Any], str]]) -> Iterator[dict[str, Any]]:
     """Yield every question with drawn noise for every row, and with the extreme noise for one."""
     for question, middle in zip(plan.questions, first_draws(plan), strict=True):
-        wanted, first = question.mechanism.random_bytes, middle.to_bytes(8, "little")
+        wanted, first = question.mechanism.random_bytes, words(middle)
         for number, (row, label) in enumerate(rows):
             noise = random_bytes(f"{plan.id}/{question.index}/{number}", 16 + wanted)
             yield case(plan, row, label, first + noise)
         for number, byte in ((1, b"\x00"), (2, b"\xff")):
             yield case(plan, *rows[number], first + byte * (16 + wanted))
+        for number in (1, 3, 4) if question.moment else (1,):
+            yield from limit_cases(plan, question, *rows[number], middle)
 
 
-def case(plan: Plan, row: dict[str, Any], label: str, random: bytes) -> dict[str, Any]:
-    report = make_report(plan, row, label, GivenBytes(random))
-    question = plan.questions[unpack(report).question]
-    codes, label_code = plan.encode(row, label)
-    return {
-        "codes": list(codes),
-        "label": label,
-        "label_code": label_code,
-        "question": question.index,
-        "random": random.hex(),
-        "report": report.hex(),
-        "row": row,
-        "value": question.value(codes, label_code),
-    }
+def limit_cases(
+    plan: Plan, question: Question, row: dict[str, Any], label: str, draw: int
+) -> Iterator[dict[str, Any]]:
+    """Yield one row with noise at the exact limits of the question's mechanism."""
+    report_id = random_bytes(f"{plan.id}/{question.index}/limits", 16)
+    for noise in limits.noises(question, question.value(*plan.encode(row, label))):
+        yield case(plan, row, label, words(draw) + report_id + noise)
 
 
 def good(frequency: str) -> dict[str, Any]:
@@ -326,6 +312,8 @@ def files() -> dict[str, str]:
     documents = {names[kind]: good(kind) for kind in KINDS} | {"bad.json": bad()}
     documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
     documents["good-numeric-projection.json"] = good_projection()
+    documents["good-values.json"] = values.good()
+    documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         for name, document in documents.items()

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from encoders.errors import LdpError, Reason, ReportError
-from encoders.mechanisms import NUMERIC_MECHANISMS
+from encoders.errors import LdpError, PrivacyError, Reason, ReportError, RowError, SurveyError
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes
 from encoders.report import pack, unpack
 from encoders.survey import Plan
 from ldp_client import make_report
 from tests.contracts import reference
 from tests.vectors import generate
+from tests.vectors.adapter import value_of as read_value
 
 HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
@@ -27,6 +30,10 @@ NUMERIC = sorted(HERE.glob("good-numeric-*.json"))
 def read(path: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return document
+
+
+def row_of(case: dict[str, Any]) -> dict[str, Any]:
+    return {name: read_value(value) for name, value in case["row"].items()}
 
 
 every_file = pytest.mark.parametrize("path", GOOD, ids=[path.stem for path in GOOD])
@@ -44,8 +51,9 @@ def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
     assert plan.digest == vectors["digest"] == hashlib.sha256(vectors["plan"].encode()).hexdigest()
     for case in vectors["cases"]:
         rng = GivenBytes(bytes.fromhex(case["random"]))
-        assert make_report(plan, case["row"], case["label"], rng).hex() == case["report"]
-        assert plan.encode(case["row"], case["label"]) == (tuple(case["codes"]), case["label_code"])
+        row, label = row_of(case), read_value(case["label"])
+        assert make_report(plan, row, label, rng).hex() == case["report"]
+        assert plan.encode(row, label) == (tuple(case["codes"]), case["label_code"])
         question = plan.questions[case["question"]]
         value = question.value(case["codes"], case["label_code"])
         assert (list(value) if question.mechanism.several else value) == case["value"]
@@ -109,8 +117,9 @@ def value_of(plan: dict[str, Any], question: dict[str, Any], case: dict[str, Any
 def codes_of(plan: dict[str, Any], case: dict[str, Any]) -> list[int]:
     """Code a row as the document says; categories are taken as the vector has them."""
     projection = plan.get("projection", {"inputs": [], "components": []})
-    inputs = [code_of(feature, case["row"][feature["name"]]) for feature in projection["inputs"]]
-    row = case["row"] | {
+    row = row_of(case)
+    inputs = [code_of(feature, row[feature["name"]]) for feature in projection["inputs"]]
+    row |= {
         each["name"]: reference.component(each["weights"], each["offset"], inputs)
         for each in projection["components"]
     }
@@ -120,7 +129,17 @@ def codes_of(plan: dict[str, Any], case: dict[str, Any]) -> list[int]:
     ]
 
 
-def code_of(feature: dict[str, Any], x: float | None) -> int:
+def double_of(x: Any) -> float | None:
+    """Read a number as the document says: the nearest double, a finite one never infinite."""
+    if x is None or x == "":
+        return None
+    if isinstance(x, int):
+        return float(min(max(x, -int(sys.float_info.max)), int(sys.float_info.max)))
+    return x if math.isfinite(x) else None
+
+
+def code_of(feature: dict[str, Any], value: Any) -> int:
+    x = double_of(value)
     if feature["kind"] == "numeric":
         return reference.number_code(feature["low"], feature["high"], feature["missing"], x)
     if x is None:
@@ -155,7 +174,7 @@ def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
         assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
         assert {2, 3} <= {code for case in vectors["cases"] for code in case["codes"]}
         assert any(None in case["row"].values() for case in vectors["cases"])
-        mechanisms |= {question.mechanism.name for question in plan.questions}
+        mechanisms |= {question.mechanism.name for question in plan.questions if not question.moment}
     assert mechanisms == {"DE", "SUE", "OUE", "SHE", "THE"}
 
 
@@ -199,3 +218,52 @@ def test_every_bad_report_is_refused_for_its_reason(case: dict[str, str]) -> Non
     with pytest.raises(ReportError) as caught:
         judged(plan, bytes.fromhex(case["report"]))
     assert caught.value.reason == case["reason"]
+
+
+BAD_ROWS = read(HERE / "bad-rows.json")
+
+
+def test_every_bad_row_is_refused_by_field_before_anything_is_drawn() -> None:
+    plan = Plan.from_json(BAD_ROWS["plan"].encode())
+    for case in BAD_ROWS["cases"]:
+        rng = GivenBytes(bytes.fromhex(case["random"]))
+        with pytest.raises(RowError) as caught:
+            make_report(plan, row_of(case), read_value(case["label"]), rng)
+        assert caught.value.field == case["field"], case["name"]
+        assert rng.take(len(case["random"]) // 2).hex() == case["random"]
+
+
+def test_bad_rows_name_every_field_and_bad_values_every_feature() -> None:
+    plan = Plan.from_json(BAD_ROWS["plan"].encode())
+    entries = {feature.name for feature in plan.entries}
+    assert {case["field"] for case in BAD_ROWS["cases"]} == entries | {plan.label.name}
+    assert len({case["name"] for case in BAD_ROWS["cases"]}) == len(BAD_ROWS["cases"])
+
+
+BAD_PLANS = read(HERE / "bad-plans.json")
+
+
+@pytest.mark.parametrize("case", BAD_PLANS["plans"], ids=[case["name"] for case in BAD_PLANS["plans"]])
+def test_every_bad_plan_is_refused(case: dict[str, str]) -> None:
+    spends = case["name"].endswith("spends more than epsilon")
+    with pytest.raises(PrivacyError if spends else SurveyError):
+        Plan.from_json(case["plan"].encode())
+
+
+def test_bad_plans_overspend_by_every_mechanism_and_their_row_fits_the_honest_plan() -> None:
+    spending = [case["plan"] for case in BAD_PLANS["plans"] if "spends more" in case["name"]]
+    mechanisms = {question["mechanism"] for text in spending for question in json.loads(text)["questions"]}
+    assert mechanisms == set(MECHANISMS) | set(NUMERIC_MECHANISMS)
+    plan, rng = Plan.from_json(BAD_PLANS["honest"].encode()), GivenBytes(bytes.fromhex(BAD_PLANS["random"]))
+    assert make_report(plan, BAD_PLANS["row"], BAD_PLANS["label"], rng).hex() == BAD_PLANS["honest_report"]
+    assert len({case["plan"] for case in BAD_PLANS["plans"]}) == len(BAD_PLANS["plans"])
+
+
+def test_no_json_reader_changes_a_value_of_the_vectors() -> None:
+    # numbers are doubles everywhere, whole ones of at most 2^53; what is not has an object of its own
+    for path in (*GOOD, HERE / "bad-rows.json"):
+        for case in read(path)["cases"]:
+            for value in (*case["row"].values(), case["label"]):
+                assert not isinstance(value, int) or abs(value) <= 1 << 53
+                assert not isinstance(value, float) or (math.isfinite(value) and value.hex() != "-0x0.0p+0")
+                assert not isinstance(value, dict) or value.keys() in ({"integer"}, {"double"})

@@ -1,0 +1,399 @@
+"""Plans that a client must refuse: forged, damaged or contradicting themselves, one mistake each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from encoders.errors import PrivacyError, SurveyError
+from encoders.mechanisms import load, load_numeric
+from encoders.randomness import GivenBytes
+from encoders.survey import Plan, canonical, read_survey
+from encoders.survey.canonical import decimal_text
+from encoders.survey.questions import form_of
+from encoders.tables import realised_epsilon
+from ldp_client import make_report
+from tests.vectors.common import WORD, first_draws, random_bytes, words
+
+SURVEY = """
+[survey]
+id = "plans"
+epsilon = {epsilon}
+[label]
+name = "rested"
+values = ["yes", "no"]
+weight = 1
+[features.age]
+values = ["young", "old"]
+missing = "category"
+[features.hours]
+edges = [0, 4.5, 12]
+[features.sleep]
+range = [0, 12]
+{projection}
+[mechanism]
+frequency = "{frequency}"
+numeric = "{numeric}"
+"""
+PROJECTION = """
+[features.first]
+range = [-1, 1]
+bins = 2
+weights = [0.25, 1]
+[projection.inputs.pulse]
+range = [40, 180]
+[projection.inputs.weight]
+range = [0, 300]
+"""
+ROW = {"age": "old", "hours": 3, "sleep": 7, "pulse": 70, "weight": 60}
+LABEL = "no"
+Document = dict[str, Any]
+
+
+def text_of(frequency: str = "DE", numeric: str = "sign", epsilon: str = "1", projection: str = "") -> str:
+    filled = SURVEY.format(frequency=frequency, numeric=numeric, epsilon=epsilon, projection=projection)
+    return read_survey(filled).compile().json.decode()
+
+
+def bad_plans() -> Document:
+    """Return the plans, and a row that fits the honest ones."""
+    honest = Plan.from_json(text_of().encode())
+    random = words(first_draws(honest)[1]) + random_bytes(
+        "plans", 16 + honest.questions[1].mechanism.random_bytes
+    )
+    refused: dict[str, str] = {}
+    for name, text in (*spellings(), *entries(), *numbers(), *projections(), *tables()):
+        assert name not in refused, name
+        refused[name] = text
+    return {
+        "honest": text_of(),
+        "honest_report": make_report(honest, ROW, LABEL, GivenBytes(random)).hex(),
+        "label": LABEL,
+        "plans": [{"name": name, "plan": text} for name, text in refused.items() if _is_refused(name, text)],
+        "random": random.hex(),
+        "row": ROW,
+    }
+
+
+def _is_refused(name: str, text: str) -> bool:
+    try:
+        Plan.from_json(text.encode())
+    except PrivacyError:
+        return True
+    except SurveyError:
+        assert not name.endswith("spends more than epsilon"), name
+        return True
+    raise AssertionError(f"{name}: taken")
+
+
+# -- the text -----------------------------------------------------------------------------------
+
+
+def spellings() -> Iterator[tuple[str, str]]:
+    text = text_of()
+    document = json.loads(text)
+    yield "empty text", ""
+    yield "no object", "[]"
+    yield "null", "null"
+    yield "truncated", text[:-1]
+    yield "a line feed behind it", text + "\n"
+    yield "a byte order mark", "\ufeff" + text
+    yield "a second object behind it", text + "{}"
+    yield "white space between entries", json.dumps(document, sort_keys=True)
+    yield "keys in another order", json.dumps(dict(reversed(document.items())), separators=(",", ":"))
+    yield (
+        "a key twice, the first ignored",
+        text.replace('{"epsilon":"1",', '{"epsilon":"9","epsilon":"1",', 1),
+    )
+    yield "an escape that is not needed", text.replace("young", "\\u0079oung")
+    yield "a slash escaped", text.replace("young", "yo\\/ung")
+    yield "half a surrogate pair", text.replace("young", "\\ud83d")
+    yield "a float", text.replace('"format":1', '"format":1.0')
+    yield "an exponent", text.replace('"format":1', '"format":1e0')
+    yield "NaN", text.replace('"weight":1', '"weight":NaN', 1)
+
+
+# -- entries ------------------------------------------------------------------------------------
+
+
+def edited(path: str, value: Any, base: str = "") -> str:
+    """Return a plan's text with one entry replaced, added, or left out (...)."""
+    document = json.loads(base or text_of())
+    *inner, last = [int(key) if key.isdigit() else key for key in path.split("/")]
+    node = document
+    for key in inner:
+        node = node[key]
+    if value is ...:
+        del node[last]
+    else:
+        node[last] = value
+    return canonical.dump(document).decode()
+
+
+def question(index: int) -> Document:
+    entry: Document = json.loads(text_of())["questions"][index]
+    return entry
+
+
+ENTRIES: dict[str, tuple[str, Any]] = {
+    "format 2": ("format", 2),
+    "format 0": ("format", 0),
+    "format as text": ("format", "1"),
+    "format true": ("format", True),
+    "no format": ("format", ...),
+    "an unknown entry": ("more", "1"),
+    "an unknown entry of a question": ("questions/0/more", 1),
+    "an unknown entry of a feature": ("features/0/more", 1),
+    "an unknown entry of the label": ("label/more", "1"),
+    "an entry that is null": ("projection", None),
+    "no id": ("id", ...),
+    "id empty": ("id", ""),
+    "id in capitals": ("id", "Plans"),
+    "id of 65 characters": ("id", "a" * 65),
+    "id with a slash": ("id", "plans/.."),
+    "id with a hyphen first": ("id", "-plans"),
+    "id with a line feed behind it": ("id", "plans\n"),
+    "id with a letter beyond ASCII": ("id", "pl\u00e4ne"),
+    "family as the id, which goes without saying": ("family", "plans"),
+    "family empty": ("family", ""),
+    "family null": ("family", None),
+    "family in capitals": ("family", "Plans"),
+    "epsilon 0": ("epsilon", "0"),
+    "epsilon negative": ("epsilon", "-1"),
+    "epsilon below 0.001": ("epsilon", "0.0009"),
+    "epsilon above 32": ("epsilon", "32.000001"),
+    "epsilon with a trailing zero": ("epsilon", "1.0"),
+    "epsilon with an exponent": ("epsilon", "1e0"),
+    "epsilon with a sign": ("epsilon", "+1"),
+    "epsilon as a number": ("epsilon", 1),
+    "epsilon NaN": ("epsilon", "NaN"),
+    "epsilon infinite": ("epsilon", "Infinity"),
+    "epsilon less than what is spent": ("epsilon", "0.999999"),
+    "one class": ("label/values", ["yes"]),
+    "a class twice": ("label/values", ["yes", "yes"]),
+    "a class more than the domain says": ("label/values", ["yes", "no", "maybe"]),
+    "a class that is empty": ("label/values/0", ""),
+    "a class with a line feed": ("label/values/0", "y\nes"),
+    "a class of 201 characters": ("label/values/0", "y" * 201),
+    "a class that is a number": ("label/values/0", 1),
+    "the label named as a feature": ("label/name", "age"),
+    "two features of one name": ("features/1/name", "age"),
+    "a feature without a name": ("features/1/name", ""),
+    "a kind that is unknown": ("features/0/kind", "ordinal"),
+    "a kind of another feature": ("features/0/kind", "binned"),
+    "missing neither category nor error": ("features/0/missing", "ignore"),
+    "missing contradicts the domain": ("features/0/missing", "error"),
+    "a category twice": ("features/0/values", ["old", "old"]),
+    "a category named as the missing one": ("features/0/values/0", "(missing)"),
+    "a category less than the domain says": ("features/0/values", ["old"]),
+    "a category that is true": ("features/0/values/0", True),
+    "edges that fall": ("features/1/edges", ["0", "12", "4.5"]),
+    "edges equal as doubles": ("features/1/edges", ["0", "0.1", "0.10000000000000000001"]),
+    "edges as numbers": ("features/1/edges", [0, 4, 12]),
+    "an edge with an exponent": ("features/1/edges/2", "1e2"),
+    "an edge with a trailing zero": ("features/1/edges/1", "4.50"),
+    "an edge with a leading zero": ("features/1/edges/1", "04.5"),
+    "an edge with a sign": ("features/1/edges/1", "+4.5"),
+    "an edge of minus zero": ("features/1/edges/0", "-0"),
+    "an edge with white space": ("features/1/edges/1", " 4.5"),
+    "an edge with an underscore": ("features/1/edges/2", "1_2"),
+    "an edge beyond the doubles": ("features/1/edges/2", "1" + "0" * 400),
+    "an edge that is infinite": ("features/1/edges/2", "Infinity"),
+    "edges further apart than the doubles reach": (
+        "features/1/edges",
+        ["-1" + "0" * 308, "0", "1" + "0" * 308],
+    ),
+    "one edge": ("features/1/edges", ["0"]),
+    "low above high": ("features/2/low", "13"),
+    "low equal to high": ("features/2/low", "12"),
+    "low as a number": ("features/2/low", 0),
+    "no questions": ("questions", []),
+    "a question about no feature of the plan": ("questions/1/feature", 9),
+    "a question about feature -1": ("questions/1/feature", -1),
+    "a question about feature true": ("questions/2/feature", True),
+    "a question about another feature": ("questions/1/feature", 1),
+    "a question about the label with a feature": ("questions/0/feature", 0),
+    "a domain that does not follow": ("questions/1/domain", 7),
+    "a domain as text": ("questions/1/domain", "6"),
+    "a weight of 0": ("questions/1/weight", 0),
+    "a weight below 0": ("questions/1/weight", -1),
+    "a weight that is true": ("questions/0/weight", True),
+    "a weight as text": ("questions/1/weight", "1"),
+    "a weight above 2000000": ("questions/1/weight", 2000001),
+    "a mechanism that is unknown": ("questions/1/mechanism", "RAPPOR"),
+    "a mechanism in small letters": ("questions/1/mechanism", "de"),
+    "a mechanism of other tables": ("questions/1/mechanism", "OUE"),
+    "a mechanism for numbers asks a category": ("questions/1/mechanism", "sign"),
+    "a moment of a category": ("questions/1/moment", 1),
+    "a moment and a domain": ("questions/3/domain", 4),
+    "moment 3": ("questions/3/moment", 3),
+    "moment true": ("questions/3/moment", True),
+    "moment as text": ("questions/3/moment", "1"),
+    "moment null": ("questions/1/moment", None),
+    "a mean without its square": ("questions/4", ...),
+    "a square without its mean": ("questions/3", ...),
+    "a list of one feature where a number is due": ("questions/3/feature", [2]),
+    "a ratio that is smaller than the tables'": ("questions/1/ratio/0", "1"),
+    "a ratio as numbers": ("questions/1/ratio", [2, 1]),
+    "a ratio of one part": ("questions/1/ratio", ["2"]),
+    "no ratio": ("questions/1/ratio", ...),
+    "a realised epsilon that is smaller than the tables'": ("questions/1/epsilon", "0.5"),
+    "a realised epsilon of more digits": ("questions/1/epsilon", question(1)["epsilon"] + "1"),
+    "a key of no tables": ("questions/1/tables", "0123456789abcdef"),
+    "a key of other tables": ("questions/1/tables", question(0)["tables"]),
+    "tables that nobody uses": ("tables/0123456789abcdef_", {"keep": "1"}),
+    "tables that are a list": (f"tables/{question(1)['tables']}", []),
+    "an entry more in the tables": (f"tables/{question(1)['tables']}/more", "1"),
+    "tables changed, all else as it was": (f"tables/{question(1)['tables']}/keep", "9000000000000000000"),
+}
+
+
+def entries() -> Iterator[tuple[str, str]]:
+    for name, (path, value) in ENTRIES.items():
+        yield name, edited(path, value)
+    ratio = question(1)["ratio"]
+    yield (
+        "a ratio not in its lowest terms",
+        edited("questions/1/ratio", [str(2 * int(part)) for part in ratio]),
+    )
+    yield "a ratio above the tables'", edited("questions/1/ratio/0", str(int(ratio[0]) + 1))
+    listed = json.loads(text_of())["questions"]
+    yield "questions in another order", edited("questions", [*listed[1:], listed[0]])
+    yield "the square before the mean", edited("questions", [*listed[:3], listed[4], listed[3]])
+    yield "a feature asked twice", edited("questions", [*listed[:2], *listed[1:]])
+
+
+def numbers() -> Iterator[tuple[str, str]]:
+    """Yield plans with the mechanism that asks for several numbers at once."""
+    several = text_of(numeric="laplace")
+    yield "laplace: a feature that is no list", edited("questions/3/feature", 2, several)
+    yield "laplace: a list that is empty", edited("questions/3/feature", [], several)
+    yield "laplace: a feature twice", edited("questions/3/feature", [2, 2], several)
+    yield "laplace: a feature that is no number", edited("questions/3/feature", [1], several)
+
+
+def projections() -> Iterator[tuple[str, str]]:
+    base = text_of(projection=PROJECTION)
+    changes: dict[str, tuple[str, Any]] = {
+        "no inputs": ("inputs", []),
+        "an input that is binned": ("inputs/0/kind", "binned"),
+        "an input named as a feature": ("inputs/0/name", "age"),
+        "an input that may be missing, of a feature that may not": ("inputs/0/missing", "category"),
+        "no components": ("components", []),
+        "a component of no feature's name": ("components/0/name", "third"),
+        "a component named as a category": ("components/0/name", "age"),
+        "a weight less than inputs": ("components/0/weights", ["1"]),
+        "a weight of seven decimals": ("components/0/weights/0", "0.0000001"),
+        "a weight with a trailing zero": ("components/0/weights/0", "0.250"),
+        "a weight with an exponent": ("components/0/weights/0", "1e1"),
+        "a weight of minus zero": ("components/0/weights/0", "-0"),
+        "a weight as a number": ("components/0/weights/0", 1),
+        "weights above 8000": ("components/0/weights", ["-4000", "4000.000001"]),
+        "an offset that is empty": ("components/0/offset", ""),
+        "no offset": ("components/0/offset", ...),
+        "an unknown entry": ("more", 1),
+    }
+    for name, (path, value) in changes.items():
+        yield f"projection: {name}", edited(f"projection/{path}", value, base)
+
+
+# -- tables that spend more than epsilon, or are none -------------------------------------------
+
+
+def tables() -> Iterator[tuple[str, str]]:
+    """Yield plans whose entries all follow from tables that no client should use."""
+    for name, (frequency, numeric, index, change) in SPENDING.items():
+        base = text_of(frequency, numeric)
+        yield f"{name}, spends more than epsilon", forged(base, index, change)
+    for name, (frequency, numeric, index, entry) in BROKEN.items():
+        base = text_of(frequency, numeric)
+        key = json.loads(base)["questions"][index]["tables"]
+        yield name, rekeyed(base, key, json.loads(base)["tables"][key] | entry)
+
+
+def steps(**by: int) -> Callable[[Document], Document]:
+    return lambda old: old | {key: str(int(old[key]) + step) for key, step in by.items()}
+
+
+def moved(old: Document) -> Document:
+    """Move probability from the tail of the noise to its middle."""
+    weights = [int(weight) for weight in old["weights"]]
+    weights[-1] //= 2
+    weights[0] = WORD - 2 * sum(weights[1:])
+    return old | {"weights": [str(weight) for weight in weights]}
+
+
+Change = Callable[[Document], Document]
+SPENDING: dict[str, tuple[str, str, int, Change]] = {
+    # by less than doubles can tell: e^epsilon has to be bracketed by rationals
+    "DE keeps the truth one word in 2^64 too often": ("DE", "sign", 1, steps(keep=1)),
+    "DE on the label alone": ("DE", "sign", 0, steps(keep=1)),
+    "SUE one step too far": ("SUE", "sign", 1, steps(p=1, q=-1)),
+    "OUE with too few ones": ("OUE", "sign", 1, steps(q=-2)),
+    "THE with too few ones": ("THE", "sign", 2, lambda old: old | {"q": str(int(old["q"]) // 2)}),
+    "SHE with a thin tail": ("SHE", "sign", 1, moved),
+    "sign": ("DE", "sign", 3, steps(keep=1)),
+    "onebit": ("DE", "onebit", 3, steps(q=-1)),
+    "sign-vector": ("DE", "sign-vector", 3, steps(q=-1)),
+    "piecewise": ("DE", "piecewise", 3, steps(near=1 << 12)),
+    "sampled-laplace with a thin tail": ("DE", "sampled-laplace", 3, moved),
+    "laplace with a thin tail": ("DE", "laplace", 3, moved),
+}
+BROKEN: dict[str, tuple[str, str, int, Document]] = {
+    "DE keeps always": ("DE", "sign", 1, {"keep": str(WORD)}),
+    "DE keeps never": ("DE", "sign", 1, {"keep": "0"}),
+    "DE with a leading zero": ("DE", "sign", 1, {"keep": "01"}),
+    "DE with a sign": ("DE", "sign", 1, {"keep": "+9"}),
+    "DE with a number": ("DE", "sign", 1, {"keep": 9000000000000000}),
+    "DE with an entry more": ("DE", "sign", 1, {"more": "1"}),
+    "OUE of 65 bits": ("OUE", "sign", 1, {"bits": "65"}),
+    "OUE of 0 bits": ("OUE", "sign", 1, {"bits": "0"}),
+    "OUE that says nothing": ("OUE", "sign", 1, {"p": "5", "q": "5"}),
+    "OUE that says the opposite": ("OUE", "sign", 1, {"p": "5", "q": "6"}),
+    "SHE of one weight": ("SHE", "sign", 1, {"weights": [str(WORD)]}),
+    "SHE of weights that add up to less": ("SHE", "sign", 1, {"weights": ["1", "1"]}),
+    "SHE with a weight of 0": ("SHE", "sign", 1, {"weights": [str(WORD - 2), "1", "0"]}),
+    "sign without an oracle": ("DE", "sign", 3, {"oracle": "none"}),
+    "onebit that tells the truth": ("DE", "onebit", 3, {"q": "0"}),
+    "onebit that says the opposite": ("DE", "onebit", 3, {"q": str(WORD // 2 + 1)}),
+    "sampled-laplace of 3 steps": ("DE", "sampled-laplace", 3, {"steps": "3"}),
+}
+
+
+def forged(base: str, index: int, change: Change) -> str:
+    """Change a question's tables, and whatever follows from them."""
+    document = json.loads(base)
+    key = document["questions"][index]["tables"]
+    return rekeyed(base, key, change(document["tables"][key]), follow=True)
+
+
+def rekeyed(base: str, old: str, new: Document, follow: bool = False) -> str:
+    document = json.loads(base)
+    del document["tables"][old]
+    key = hashlib.sha256(canonical.dump(new)).hexdigest()[:16]
+    document["tables"][key] = new
+    for entry in document["questions"]:
+        if entry["tables"] == old:
+            entry["tables"] = key
+            if follow:
+                entry |= spent(_ratio(base, entry, new))
+    return canonical.dump(document).decode()
+
+
+def _ratio(base: str, entry: Document, new: Document) -> Fraction:
+    if "moment" not in entry:
+        return load(entry["mechanism"], entry["domain"], new).ratio
+    plan = Plan.from_json(base.encode())
+    places = entry["feature"] if isinstance(entry["feature"], list) else [entry["feature"]]
+    form = form_of(plan.label, [plan.features[place] for place in places], entry["moment"])
+    return load_numeric(entry["mechanism"], form, new).ratio
+
+
+def spent(ratio: Fraction) -> Document:
+    return {
+        "epsilon": decimal_text(realised_epsilon(ratio)),
+        "ratio": [str(ratio.numerator), str(ratio.denominator)],
+    }

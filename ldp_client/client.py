@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -96,7 +97,7 @@ class Client:
         self._plan: Plan | None = None
         self._url = check_url(where)
         self.survey = self._url.rpartition("/")[2]
-        self._digest = digest.lower() if digest else None
+        self._digest = None if digest is None else _checked(digest)
         self._signer = "" if public_key is None or isinstance(survey, Plan) else public_key.strip()
         if public_key is not None:
             read_public_key(public_key)
@@ -318,6 +319,12 @@ class Client:
             raise BudgetError(
                 f"the plan's epsilon is {plan.epsilon}, and this client grants {float(self._max_epsilon):g}"
             )
+
+
+def _checked(digest: str) -> str:
+    if not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
+    return digest.lower()
 
 
 def _bound(epsilon: float, name: str) -> Fraction:

@@ -57,14 +57,14 @@ class Recorder:
         survey = url.partition("/v1/surveys/")[2].removesuffix("/reports")
         plan = self._plans.get(survey)
         if plan is None:
-            return _answer(404, reason="unknown-survey")
+            return _answer(404, {"reason": "unknown-survey"})
         if method == "GET":
             return Answer(200, plan.json)
         self.bodies.append(body or b"")
         try:
-            return _answer(200, status=self._count(plan, body or b""))
+            return _answer(200, {"status": self._count(plan, body or b"")})
         except ReportError as error:
-            return _answer(400, reason=str(error.reason))
+            return _answer(400, {"reason": error.reason})
 
     def _count(self, plan: Plan, body: bytes) -> str:
         report = unpack(body)
@@ -76,7 +76,7 @@ class Recorder:
         return "recorded"
 
 
-def _answer(status: int, **entries: str) -> Answer:
+def _answer(status: int, entries: dict[str, str]) -> Answer:
     return Answer(status, json.dumps(entries).encode())
 
 

@@ -15,24 +15,25 @@ RECORDED = Answer(200, b'{"status":"recorded"}')
 ROW = {"age": "old", "hours": 7.5}
 
 
+SURVEY = """
+[survey]
+id = "sleep"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+missing = "category"
+[features.hours]
+range = [0, 12]
+bins = 4
+"""
+
+
 @pytest.fixture
 def plan() -> Plan:
-    return read_survey(
-        """
-        [survey]
-        id = "sleep"
-        epsilon = 1.0
-        [label]
-        name = "rested"
-        values = ["yes", "no"]
-        [features.age]
-        values = ["young", "old"]
-        missing = "category"
-        [features.hours]
-        range = [0, 12]
-        bins = 4
-        """
-    ).compile()
+    return read_survey(SURVEY).compile()
 
 
 class Script:

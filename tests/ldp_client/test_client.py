@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable
@@ -14,8 +15,9 @@ import ldp_client
 from encoders.report import unpack
 from encoders.survey import Plan
 from ldp_client import Answer, BudgetError, Client, RowError, State, TransportError
-from ldp_client.delivery import backoff, judge
+from ldp_client.delivery import backoff, chance, judge
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
+from tests.servers import wait_for
 
 Build = Callable[..., Client]
 
@@ -300,3 +302,143 @@ def test_who_answered_one_round_answers_no_other(client: Build, plan: Plan, tmp_
 def test_a_receipt_names_the_numbers_that_were_clipped(client: Build) -> None:
     receipt = client(Script(RECORDED)).report({**ROW, "hours": 13}, "yes")
     assert (receipt.state, receipt.clipped) == (State.QUEUED, ("hours",))
+
+
+# -- what the application hears -----------------------------------------------------------------
+
+
+def test_every_outcome_is_counted_and_called_back(client: Build) -> None:
+    heard: list[tuple[State, str]] = []
+    one = client(
+        Script(TransportError("down"), RECORDED),
+        on_outcome=lambda receipt: heard.append((receipt.state, threading.current_thread().name)),
+    )
+    one.report({"age": "old"}, "no")
+    one.report(ROW, "no")
+    one.flush()
+    one.report(ROW, "no")
+    main = threading.current_thread().name
+    assert heard == [
+        (State.INVALID, main),
+        (State.QUEUED, main),
+        (State.SENT, "ldp-client"),
+        (State.ALREADY_REPORTED, main),
+    ]
+    assert one.outcomes == dict.fromkeys([state for state, _ in heard], 1)
+
+
+def test_a_callback_that_fails_harms_nobody(client: Build, caplog: pytest.LogCaptureFixture) -> None:
+    one = client(Script(RECORDED), on_outcome=lambda _: 1 // 0)
+    assert one.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    assert [record.getMessage() for record in caplog.records] == ["on_outcome failed"] * 2
+
+
+def test_a_callback_may_use_its_client(client: Build) -> None:
+    seen: list[State] = []
+    one = client(Script(RECORDED), on_outcome=lambda _: seen.append(one.flush().state))
+    one.report(ROW, "no")
+    assert one.flush().state is State.SENT
+    assert seen[-1] is State.SENT
+
+
+class Trap(dict[str, object]):
+    """A row that raises something of its own, with its value in the text."""
+
+    def __getitem__(self, name: str) -> object:
+        raise OSError("no such drive: old")
+
+
+def test_nothing_unexpected_reaches_the_application(client: Build) -> None:
+    receipt = client(Script(RECORDED)).report(Trap(ROW), "no")
+    assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "internal-error")
+    assert "OSError" in receipt.why
+    assert "old" not in repr(receipt)
+    with pytest.raises(OSError, match="drive"):
+        client(Script(RECORDED), strict=True).report(Trap(ROW), "no")
+
+
+def test_a_device_without_a_place_for_its_journal_reports_nothing(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("no home")
+
+    for name in ("LDP_JOURNAL", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    with Client(plan, URL, transport=Script(RECORDED)) as one:
+        for receipt in (one.grant(), one.report(ROW, "no"), one.flush(), one.status(), one.withdraw()):
+            assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")
+
+
+def test_the_total_of_all_surveys_is_limited_before_anything_is_drawn(client: Build, plan: Plan) -> None:
+    client(Script(RECORDED)).report(ROW, "no")
+    diet = replace(plan, id="diet", family="diet")
+    with Client(
+        diet,
+        "http://collector.test/v1/surveys/diet",
+        journal=client(Script(RECORDED))._journal,
+        transport=Script(RECORDED),
+        max_total_epsilon=1.9,
+    ) as second:
+        second.grant()
+        receipt = second.report(ROW, "no")
+        assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
+        assert receipt.epsilon == 0.0
+        assert second.status().state is State.READY
+
+
+# -- when it is sent ----------------------------------------------------------------------------
+
+
+def test_a_report_waits_for_a_slot_unless_there_is_no_time(client: Build) -> None:
+    script = Script(RECORDED)
+    one = client(script, spread=1e9)  # due within the first .1 s once in 1e10 runs
+    one.report(ROW, "no")
+    time.sleep(0.1)
+    assert script.bodies == []
+    one.close()
+    assert len(script.bodies) == 1
+
+
+def test_slots_are_spread_evenly() -> None:
+    draws = [chance() for _ in range(4000)]
+    assert all(0 <= draw < 1 for draw in draws)
+    for tenth in range(10):  # 400 expected, sigma 19: beyond 8 sigma once in 1e15
+        assert abs(sum(tenth <= 10 * draw < tenth + 1 for draw in draws) - 400) < 152
+
+
+def test_flush_waits_as_long_as_the_collector_asked(client: Build) -> None:
+    script = Script(Answer(503, b"", 30.0), RECORDED)
+    one = client(script)
+    one.report(ROW, "no")
+    assert one.flush(0.2).state is State.QUEUED
+    assert one.flush(0.2).state is State.QUEUED
+    assert len(script.bodies) == 1
+
+
+def test_one_survey_s_trouble_does_not_hold_up_another(client: Build, plan: Plan) -> None:
+    class TwoSurveys(Script):
+        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+            answer = super().request(method, url, body, timeout)
+            return Answer(404, b'{"reason":"unknown-survey"}') if "sleep" in url else answer
+
+    script = TwoSurveys(RECORDED)
+    gone = client(script)
+    gone.report(ROW, "no")
+    assert gone.flush(0.05).state is State.QUEUED
+    diet = replace(plan, id="diet", family="diet")
+    url = "http://collector.test/v1/surveys/diet"
+    with Client(diet, url, journal=gone._journal, transport=script, spread=0) as second:
+        second.grant()
+        second.report(ROW, "no")
+        assert second.flush().state is State.SENT
+
+
+def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Path) -> None:
+    script = Script(RECORDED)
+    client(script).close()
+    Client(plan, URL, journal=tmp_path / "journal.db", transport=script, spread=0.05).report(ROW, "no")
+    gc.collect()
+    wait_for(lambda: script.bodies)

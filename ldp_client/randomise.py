@@ -1,11 +1,11 @@
-"""The whole way from a row to the bytes that leave the device, told once."""
+"""From a row to the bytes that leave the device: the pure core, without journal and network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from encoders.randomness import RandomSource, SystemEntropy
-from encoders.report import ID_BYTES, Report, pack
+from encoders.survey.answer import answer
 from encoders.survey.plan import Plan
 
 
@@ -37,10 +37,4 @@ def make_report(
     RowError
         If the row or label does not fit the survey; raised before anything is drawn.
     """
-    rng = rng or SystemEntropy()
-    codes, label_code = plan.encode(row, label)  # all of the row is checked, whatever is asked
-    question = plan.draw(rng)  # by public weights, independent of the row
-    report_id = rng.take(ID_BYTES)
-    truth = question.value(codes, label_code)
-    payload = question.mechanism.perturb(truth, rng)  # the last line that sees the truth
-    return pack(Report(bytes.fromhex(plan.digest), question.index, report_id, payload))
+    return answer(plan, row, label, rng or SystemEntropy()).report

@@ -77,6 +77,13 @@ class Mechanism(ABC):
         the label's, code * k + c (for several numbers at once, as many of them).
         """
 
+    @abstractmethod
+    def sends(self, value: Any) -> str:
+        """Say in words, with probabilities, what may be sent where `value` is the true answer.
+
+        For the person at the device; it tells of the truth as much as the value does.
+        """
+
     # -- simulated populations -------------------------------------------------------------
 
     @abstractmethod
@@ -111,6 +118,10 @@ class Mechanism(ABC):
     @abstractmethod
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum checked payloads, shape (m, payload_bytes), to the counters they add, shape (cells,)."""
+
+    @abstractmethod
+    def contribution(self, payload: bytes) -> list[int]:
+        """Return what one checked payload adds to the counters: its tally, without numpy."""
 
     # -- the auditor -----------------------------------------------------------------------
 

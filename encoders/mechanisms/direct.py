@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, width_of
+from encoders.mechanisms.words import each_other, percent
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, keep_threshold
 
@@ -59,6 +60,12 @@ class DE(FrequencyOracle):
         reported = (value, other + (other >= value))[keep_draw >= self._keep]
         return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
+    def sends(self, value: int) -> str:
+        """Tell p and q; see :meth:`Mechanism.sends`."""
+        kept, others = Fraction(self._keep, WORD), self._others
+        moved = percent((1 - kept) / others)
+        return f"the true answer with probability {percent(kept)}, {each_other(others)} with {moved}"
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -79,6 +86,12 @@ class DE(FrequencyOracle):
 
         reported = np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Count the reported value; see :meth:`Mechanism.contribution`."""
+        counts = [0] * self.domain
+        counts[int.from_bytes(payload, "little")] = 1
+        return counts
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v, from the exact cell sizes of multiply-shift."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, read_weights
 from encoders.mechanisms.unary import Unary
+from encoders.mechanisms.words import spread
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
 
@@ -62,6 +63,14 @@ class SHE(FrequencyOracle):
         noise[value] += 1
         return self._vector.pack(*[clamped[index] for index in noise])
 
+    def sends(self, value: int) -> str:
+        """Tell how noisy a 0 and a 1 are; see :meth:`Mechanism.sends`."""
+        empty = spread(self._zero, self._steps - 1)
+        return (
+            f"a whole number for each of the {self.domain} possible answers: around 1 for the true one, "
+            f"around 0 for every other, where it is {empty}"
+        )
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -87,6 +96,10 @@ class SHE(FrequencyOracle):
 
         sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
         return sums
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """List the components; see :meth:`Mechanism.contribution`."""
+        return list(self._vector.unpack(payload))
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the components, with v's own swapped in."""

@@ -24,6 +24,7 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
+from encoders.mechanisms.words import percent, spread
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 
@@ -113,6 +114,21 @@ class Laplace(NumericMechanism):
         noisy = [min(max(x + z, -size), size) for x, z in zip(vector, noise, strict=True)]
         return self._vector.pack(*noisy)
 
+    def sends(self, value: Any) -> str:
+        """Tell what is in the slots, and the noise; see :meth:`Mechanism.sends`."""
+        held = [self._held(slot_and_number(each, self.form.labels)[1]) for each in self._listed(value)]
+        empty = spread(self._laws[0], self._size)
+        return (
+            f"a whole number for each of {self.form.places}: around {', '.join(held)} in the true "
+            f"place{'s' * (len(held) > 1)}, where {self.form.low * self._grid} stands for the lowest "
+            f"and {self._grid} for the highest number; around 0 in every other, where it is {empty}"
+        )
+
+    def _held(self, code: int) -> str:
+        """Say what a slot holds before the noise: a grid point, or the next one."""
+        x, rest = self._rounded(code)
+        return f"{x} (or {x + 1}, with probability {percent(rest)})" if rest else f"{x}"
+
     def _listed(self, value: Any) -> tuple[int, ...]:
         return tuple(value)
 
@@ -145,6 +161,10 @@ class Laplace(NumericMechanism):
 
         sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
         return sums
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """List the slots; see :meth:`Mechanism.contribution`."""
+        return list(self._vector.unpack(payload))
 
     @cached_property
     def _unit(self) -> float:
@@ -198,13 +218,15 @@ class Laplace(NumericMechanism):
         for each, start in zip(self._listed(value), self._starts, strict=True):
             slot, code = slot_and_number(each, self.form.labels)
             cell = vector[start + slot] + self._size
-            x, rest = (
-                (code >> self._bits) - self._grid,
-                Fraction(code & (1 << self._bits) - 1, 1 << self._bits),
-            )
+            x, rest = self._rounded(code)
             held = (1 - rest) * self._laws[x][cell] + (rest * self._laws[x + 1][cell] if rest else 0)
             found *= held / self._laws[0][cell]
         return found
+
+    def _rounded(self, code: int) -> tuple[int, Fraction]:
+        """Return the grid point at or below a number, and the probability of rounding up."""
+        rest = code & (1 << self._bits) - 1
+        return (code >> self._bits) - self._grid, Fraction(rest, 1 << self._bits)
 
 
 class SampledLaplace(Laplace):

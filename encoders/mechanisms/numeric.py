@@ -57,6 +57,13 @@ class Form:
         """Length of the vector that hides the class: k per number, twice if it may be missing."""
         return self.labels * (len(self.missing) + sum(self.missing))
 
+    @property
+    def places(self) -> str:
+        """The slots in words: how many, and what each stands for."""
+        each = "each label" if len(self.missing) == 1 else "each number and label"
+        absent = " and another in case the number is missing" * any(self.missing)
+        return f"{self.slots} places (for {each} one{absent})"
+
 
 class NumericMechanism(Mechanism):
     """A mechanism whose reports tell, per class, the mean of a number or of its square.
@@ -139,6 +146,15 @@ class NumericMechanism(Mechanism):
         share, first, second : float or array
             P(present, class), E[x 1(class)] and E[x^2 1(class)], see `covariance`.
         """
+
+    def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """Name the counters, for people, given the names of the numbers and of the classes: the slots."""
+        return [
+            f"{number}{gone}, {label}"
+            for number, absent in zip(numbers, self.form.missing, strict=True)
+            for gone in ["", " missing"][: 1 + absent]
+            for label in labels
+        ]
 
     # -- the auditor -----------------------------------------------------------------------
 

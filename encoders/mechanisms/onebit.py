@@ -24,7 +24,8 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
-from encoders.mechanisms.unary import count_bits
+from encoders.mechanisms.unary import count_bits, listed_bits
+from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, exp_bounds
 
@@ -74,6 +75,12 @@ class _Coin(NumericMechanism):
         ones = self._threshold(code)
         return Fraction(ones if bit else WORD - ones, WORD)
 
+    def _coins(self, value: int) -> str:
+        """Say how likely a yes is in the own slot and in any other."""
+        _, code = slot_and_number(value, self.form.labels)
+        own, other = (percent(self._coin_chance(1, each)) for each in (code, GRID))
+        return f"yes with probability {own} in the true place, with {other} in any other"
+
 
 class OneBit(_Coin):
     """One coin, for one slot of the vector, drawn without looking at the answer (001, approach 2).
@@ -103,6 +110,13 @@ class OneBit(_Coin):
         bit = int.from_bytes(draws[8:], "little") < self._threshold(asked)
         return (2 * slot + bit).to_bytes(self.payload_bytes, "little")
 
+    def sends(self, value: int) -> str:
+        """Tell how the coin is biased; see :meth:`Mechanism.sends`."""
+        return (
+            f"a yes or a no for a single one of {self.form.places}, drawn without looking at the answer: "
+            f"{self._coins(value)}"
+        )
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -124,6 +138,13 @@ class OneBit(_Coin):
         reported = np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
         counts = np.bincount(reported, minlength=2 * self.form.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Add +1 or -1 to the slot asked for; see :meth:`Mechanism.contribution`."""
+        slot, bit = divmod(int.from_bytes(payload, "little"), 2)
+        counts = [0] * self.form.slots
+        counts[slot] = 2 * bit - 1
+        return counts
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
@@ -169,6 +190,10 @@ class SignVector(_Coin):
         vector = (coins & ~(1 << own)) | bit << own
         return vector.to_bytes(self.payload_bytes, "little")
 
+    def sends(self, value: int) -> str:
+        """Tell how the coins are biased; see :meth:`Mechanism.sends`."""
+        return f"a yes or a no for each of {self.form.places}: {self._coins(value)}"
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -189,6 +214,10 @@ class SignVector(_Coin):
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to every slot."""
         return 2 * count_bits(payloads, self.form.slots) - len(payloads)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Add +1 or -1 to every slot; see :meth:`Mechanism.contribution`."""
+        return [2 * bit - 1 for bit in listed_bits(payload, self.form.slots)]
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""

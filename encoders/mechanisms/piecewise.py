@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -21,6 +22,7 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
+from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, exp_bounds
 
@@ -120,6 +122,14 @@ class Piecewise(NumericMechanism):
         reported: int = (anywhere, near)[decision < self._near]
         return reported.to_bytes(2, "little")
 
+    def sends(self, value: int) -> str:
+        """Tell how likely the window is; see :meth:`Mechanism.sends`."""
+        near, window, cells = percent(Fraction(self._near, WORD)), self._window, self._all
+        return (
+            f"one of {cells} points, {self._line} in a line for each of {self.form.places}: with probability "
+            f"{near} one of the {window} around the true one, else any of the {cells}, each as likely"
+        )
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -151,6 +161,18 @@ class Piecewise(NumericMechanism):
         positions = np.zeros(self.form.slots, dtype=np.int64)
         np.add.at(positions, line, cell - self._far)
         return np.concatenate([counts.astype(np.int64, copy=False), positions])
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Count the line, and add the position; see :meth:`Mechanism.contribution`."""
+        line, cell = divmod(int.from_bytes(payload, "little"), self._line)
+        counts, positions = [0] * self.form.slots, [0] * self.form.slots
+        counts[line], positions[line] = 1, cell - self._far
+        return counts + positions
+
+    def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """Name lines and positions; see :meth:`NumericMechanism.counters`."""
+        lines = super().counters(numbers, labels)
+        return [*lines, *(f"position of {line}" for line in lines)]
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Scale the positions, and debias the lines' counts; see :meth:`NumericMechanism.moments`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -11,6 +12,7 @@ from encoders.mechanisms.base import FrequencyOracle, Number, Tables
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.numeric import GRID, GRID_BITS, Form, NumericMechanism
 from encoders.mechanisms.unary import OUE, SUE
+from encoders.mechanisms.words import percent
 from encoders.randomness import GivenBytes, RandomSource
 
 if TYPE_CHECKING:
@@ -68,6 +70,21 @@ class Sign(NumericMechanism):
         draw = int.from_bytes(rng.take(8), "little")
         return self.oracle.perturb(self._to_oracle(code, label, draw), rng)
 
+    def sends(self, value: int) -> str:
+        """Tell how the number is rounded, then what the oracle sends; see :meth:`Mechanism.sends`."""
+        code, label = divmod(value, self.form.labels)
+        if code > 2 * GRID:
+            rounding = "a missing number stays missing"
+        else:
+            up = percent(self._plus(code))
+            rounding = f"the number is rounded to the highest with probability {up}, else to the lowest"
+        sent = self.oracle.sends(label)  # in the same words for each of its values
+        return f"{rounding}; of that and the label together, {sent}"
+
+    def _plus(self, code: int) -> Fraction:
+        """Return how likely a number that is not missing is rounded up."""
+        return Fraction(code - self._zero, 2 * GRID - self._zero)
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -87,6 +104,15 @@ class Sign(NumericMechanism):
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count as the oracle does."""
         return self.oracle.tally(payloads)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Count as the oracle does; see :meth:`Mechanism.contribution`."""
+        return self.oracle.contribution(payload)
+
+    def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """Name the oracle's values; see :meth:`NumericMechanism.counters`."""
+        signs = ["lowest", "highest", "missing"][: 2 + self.form.missing[0]]
+        return [f"{numbers[0]} {sign}, {label}" for sign in signs for label in labels]
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Combine the frequencies; see :meth:`NumericMechanism.moments`."""
@@ -130,5 +156,5 @@ class Sign(NumericMechanism):
         chances = self.oracle.likelihood(payload)
         if code > 2 * GRID:
             return chances[2 * k + label]
-        plus = Fraction(code - self._zero, 2 * GRID - self._zero)
+        plus = self._plus(code)
         return plus * chances[k + label] + (1 - plus) * chances[label]

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys
+from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import bit_ratio, bit_thresholds, exp_bounds
 
@@ -66,6 +67,12 @@ class Unary(FrequencyOracle):
         bits = others ^ ((ones ^ others) & (1 << int(value)))
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
+    def sends(self, value: int) -> str:
+        """Tell p and q; see :meth:`Mechanism.sends`."""
+        p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
+        answers = f"a yes or a no for each of the {self.domain} possible answers"
+        return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
+
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
@@ -97,6 +104,10 @@ class Unary(FrequencyOracle):
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count the ones of every position."""
         return count_bits(payloads, self.domain)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """List the bits; see :meth:`Mechanism.contribution`."""
+        return listed_bits(payload, self.domain)
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the bits, with v's own swapped in."""
@@ -140,6 +151,12 @@ def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
     bits_of = table.astype(np.int64)
     columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
     return np.concatenate(columns)[:length].astype(np.int64, copy=False)
+
+
+def listed_bits(payload: bytes, length: int) -> list[int]:
+    """List the bits of one payload, position by position."""
+    vector = int.from_bytes(payload, "little")
+    return [vector >> place & 1 for place in range(length)]
 
 
 def _below(flipped: int, steps: Steps) -> int:

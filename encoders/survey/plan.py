@@ -76,6 +76,11 @@ class Plan:
         """SHA-256 of the canonical form, in hexadecimal."""
         return hashlib.sha256(self.json).hexdigest()
 
+    @cached_property
+    def digest_bytes(self) -> bytes:
+        """The digest as reports carry it, 32 bytes."""
+        return bytes.fromhex(self.digest)
+
     @classmethod
     def from_json(cls, data: bytes) -> Plan:
         """Read a plan and check everything in it.
@@ -138,6 +143,10 @@ class Plan:
     def draw(self, rng: RandomSource) -> Question:
         """Draw the question to ask by the public weights; takes 8 random bytes, sees no data."""
         return self.questions[draw(self._limits, rng)]
+
+    def chance(self, question: Question) -> float:
+        """Return the probability that a person is asked this question."""
+        return question.weight / sum(each.weight for each in self.questions)
 
     @cached_property
     def _limits(self) -> Sequence[int]:

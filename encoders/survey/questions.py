@@ -177,7 +177,14 @@ class Question:
         x = (code - GRID) / GRID
         if code > 2 * GRID:
             return MISSING_TEXT
-        return f"{feature.original(x):.6g}" if self.moment == MEAN else f"{x:.4f} (normalised and squared)"
+        return (
+            _six_digits(feature.original(x)) if self.moment == MEAN else f"{x:.4f} (normalised and squared)"
+        )
+
+    @property
+    def label_texts(self) -> list[str]:
+        """Each class in words, as in ``paid = no``."""
+        return [f"{self.label.name} = {value}" for value in self.label.values]
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
         """Return the plan's form."""
@@ -191,6 +198,12 @@ class Question:
             "weight": self.weight,
         }
         return entry | ({"moment": self.moment} if self.moment else {"domain": self.domain})
+
+
+def _six_digits(number: float) -> str:
+    """Write a number to six digits, without an exponent where it is of everyday size."""
+    text = f"{number:.6g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e15 else text
 
 
 def form_of(label: Label, asked: Sequence[Feature], moment: int | None) -> Form:

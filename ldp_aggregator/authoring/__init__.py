@@ -1,1 +1,1 @@
-"""Help for the author of a survey: a first draft, an overview, a preview of one report."""
+"""Help for the author of a survey: a first draft, an overview, a row to preview."""

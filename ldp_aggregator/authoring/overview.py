@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
+from encoders.survey.layout import table
 from encoders.survey.questions import MEAN
 from encoders.tables import realised_epsilon
-from ldp_aggregator.authoring.layout import table
 
 CLIENT_EPSILON = Decimal(2)
 """What a client grants a survey by default; the client's own tests hold it to this."""
@@ -29,15 +29,10 @@ def overview(plan: Plan) -> str:
     return "\n".join([*lines, f"digest {plan.digest}"])
 
 
-def chance(plan: Plan, question: Question) -> float:
-    """Return the probability that a person is asked this question."""
-    return question.weight / sum(each.weight for each in plan.questions)
-
-
 def report_bytes(plan: Plan, question: Question) -> int:
     """Return the length of every report that answers this question."""
     payload = bytes(question.mechanism.payload_bytes)
-    return len(pack(Report(bytes.fromhex(plan.digest), question.index, bytes(ID_BYTES), payload)))
+    return len(pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload)))
 
 
 def warnings(plan: Plan) -> list[str]:
@@ -86,7 +81,7 @@ def _row(plan: Plan, question: Question) -> list[str]:
         mechanism.name,
         f"{spent:.9f}",
         f"{1 - spent / plan.epsilon:.4%}",
-        f"{chance(plan, question):.1%}",
+        f"{plan.chance(question):.1%}",
         f"{report_bytes(plan, question)} bytes",
     ]
 

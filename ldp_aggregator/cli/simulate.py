@@ -15,7 +15,7 @@ import click
 from encoders.errors import LdpError
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
-from ldp_aggregator.authoring.layout import table
+from encoders.survey.layout import table
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.plotting import plot_simulation

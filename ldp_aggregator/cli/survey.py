@@ -14,11 +14,12 @@ from encoders.errors import LdpError, RowError, SurveyError
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.files import load_plan_file
+from encoders.survey.preview import preview
 from encoders.survey.values import MISSING_TEXT
 from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.learn import learn
 from ldp_aggregator.authoring.overview import overview
-from ldp_aggregator.authoring.preview import explain, made_up_row, preview
+from ldp_aggregator.authoring.preview import made_up_row, rivals
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.csv_rows import read_rows, read_table
@@ -119,7 +120,9 @@ def preview_(
         seen = preview(
             plan, row, row.get(plan.label.name) if label is None else label, SystemEntropy(), question
         )
-    click.echo(explain(plan, seen))
+    click.echo(str(seen))
+    if why := rivals(plan, seen.answer.question):
+        click.echo(f"\n{why}")
 
 
 @main.command("project")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import Reason, ReportError
-from encoders.report import Report, fingerprint, split, unpack
+from encoders.report import Report, fingerprint, split
 from encoders.survey import Plan, Question
+from encoders.survey.answer import read_report
 from ldp_aggregator.stores import Store
 
 RECORDED = "recorded"
@@ -57,7 +58,6 @@ class Intake:
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan, self._store = plan, store
-        self._digest = bytes.fromhex(plan.digest)
 
     def take(self, body: bytes) -> list[Verdict]:
         """Judge and count the reports of one body.
@@ -92,7 +92,7 @@ class Intake:
         groups: dict[int, list[_Arrival]] = {}
         for place, piece in enumerate(pieces):
             try:
-                report = self._check(piece)
+                report = read_report(self._plan, piece)
             except ReportError as error:
                 verdicts[place] = Verdict("rejected", error)
             else:
@@ -105,17 +105,6 @@ class Intake:
     def reject(self, reason: Reason) -> None:
         """Count a rejection that was decided before the reports were looked at."""
         self._store.reject(self._plan.id, reason)
-
-    def _check(self, piece: bytes) -> Report:
-        report = unpack(piece)
-        if report.plan_digest != self._digest:
-            raise ReportError(
-                Reason.WRONG_PLAN, "the report answers another plan; fetch the survey's plan again"
-            )
-        if report.question >= len(self._plan.questions):
-            raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(self._plan.questions)} questions")
-        self._plan.questions[report.question].mechanism.check(report.payload)
-        return report
 
     def _record(self, question: Question, arrivals: Sequence[_Arrival]) -> dict[int, Verdict]:
         """Count the reports of one question; an id that occurs twice is judged in a later round."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -224,6 +225,71 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, domain: int) ->
     assert tally.tolist() == slow.sum(axis=0).tolist()
     assert tally.tolist() == (mechanism.tally(payloads[:111]) + mechanism.tally(payloads[111:])).tolist()
     assert mechanism.tally(payloads[:0]).tolist() == [0] * domain
+
+
+@every_name
+@pytest.mark.parametrize("domain", [2, 7, 8, 9, 65, 300])
+def test_a_contribution_is_the_tally_of_one_payload(name: str, domain: int) -> None:
+    mechanism = made(name, domain)
+    for payload in mechanism.perturb_many(np.arange(60) % domain, FastStream(6)):
+        added = mechanism.contribution(payload.tobytes())
+        assert added == mechanism.tally(payload[None]).tolist()
+        assert {type(cell) for cell in added} == {int}
+
+
+# -- the person at the device --------------------------------------------------------------------
+
+
+def percentages(words: str) -> list[float]:
+    """Return the probabilities that a text states, as fractions."""
+    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", words)]
+
+
+def first_cells(mechanism: Mechanism, payloads: list[bytes], owner: int) -> dict[int, float]:
+    """Return the exact law of what a report of `owner` adds to the cell of the value 0."""
+    law: dict[int, Fraction] = {}
+    for payload in payloads:
+        cell = mechanism.contribution(payload)[0]
+        law[cell] = law.get(cell, Fraction(0)) + mechanism.likelihood(payload)[owner]
+    return {cell: float(chance) for cell, chance in law.items()}
+
+
+@every_name
+@pytest.mark.parametrize("epsilon", ["1", "4"])
+def test_the_words_state_the_probabilities_of_the_exact_law(name: str, epsilon: str) -> None:
+    for mechanism, payloads in enumerable(name, epsilon)[:4]:
+        stated = percentages(mechanism.sends(0))
+        own, other = (first_cells(mechanism, payloads, owner) for owner in (0, 1))
+        if name == "SHE":
+            reach = int(re.findall(r"between -(\d+)", mechanism.sends(0))[0])
+            inside = sum(chance for cell, chance in other.items() if abs(cell) <= reach)
+            assert stated == pytest.approx([other[0], inside], abs=6e-4)
+            assert inside >= 0.9
+        else:  # of unary encodings a bit, of DE the whole answer
+            assert stated == pytest.approx([own[1], other[1]], abs=6e-4)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("domain", [2, 3, 300])
+def test_what_de_says_of_itself_is_its_likelihood(domain: int, epsilon: str) -> None:
+    mechanism = made("DE", domain, epsilon)
+    kept, moved = percentages(mechanism.sends(1))
+    law = [mechanism.likelihood(index_payload(mechanism, sent))[1] for sent in range(domain)]
+    assert kept == pytest.approx(float(law[1]), abs=6e-4)
+    assert moved == pytest.approx(float(law[0]), rel=0.05, abs=6e-4)
+    assert sum(law) == 1
+    assert ("each of the" in mechanism.sends(1)) == (domain > 2)
+
+
+def index_payload(mechanism: Mechanism, value: int) -> bytes:
+    return value.to_bytes(mechanism.payload_bytes, "little")
+
+
+@every_name
+def test_the_words_are_the_same_for_every_true_answer(name: str) -> None:
+    """So they tell how an answer is kept, and not which."""
+    mechanism = made(name, 9)
+    assert len({mechanism.sends(value) for value in range(9)}) == 1
 
 
 # -- the trainer ---------------------------------------------------------------------------------

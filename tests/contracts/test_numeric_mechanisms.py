@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,7 @@ from encoders.mechanisms import (
     numeric_rivals,
 )
 from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.sign import Sign
 from encoders.randomness import FastStream, GivenBytes
 from encoders.tables import WORD, realised_epsilon
 from tests.contracts import reference
@@ -551,6 +553,93 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
 
 
 # -- the trainer ---------------------------------------------------------------------------------
+
+
+@every_name
+@every_moment
+def test_a_contribution_is_the_tally_of_one_payload(name: str, low: int) -> None:
+    for form in forms(name, low, (2, 3, 10)):
+        mechanism = made(name, form)
+        values = [each if mechanism.several else each[0] for each in values_of(form, 3, 8)]
+        for payload in mechanism.perturb_many(np.array(values), FastStream(4)):
+            added = mechanism.contribution(payload.tobytes())
+            assert added == mechanism.tally(payload[None]).tolist()
+            assert {type(cell) for cell in added} == {int}
+        names = mechanism.counters(
+            [f"x{i}" for i in range(len(form.missing))], [*map(str, range(form.labels))]
+        )
+        assert len(names) == len(set(names)) == mechanism.cells
+
+
+# -- the person at the device --------------------------------------------------------------------
+
+
+def percentages(words: str) -> list[float]:
+    """Return the probabilities that a text states, as fractions."""
+    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", words)]
+
+
+def number(share: float, low: int) -> int:
+    """Return the value, with the class 1 of 2, of the number so far from the lowest to the highest."""
+    least = GRID * (1 + low)
+    return 2 * (least + round(share * (2 * GRID - least))) + 1
+
+
+@pytest.mark.parametrize("name", ["onebit", "sign-vector"])
+@every_moment
+def test_the_words_of_a_coin_state_its_exact_law(name: str, low: int) -> None:
+    mechanism = made(name, Form(2, (True,), low))
+    payloads, _ = enumerated(mechanism)
+    for value, own in [(number(0.3, low), 1), (2 * MISSING + 1, 3)]:
+        yes, asked = [Fraction(0)] * 4, [Fraction(0)] * 4
+        for payload in payloads:
+            chance = mechanism.chance(payload, value)
+            for slot, cell in enumerate(mechanism.contribution(payload)):
+                yes[slot] += chance * (cell == 1)
+                asked[slot] += chance * (cell != 0)
+        coins = [float(ones / all_of) for ones, all_of in zip(yes, asked, strict=True)]
+        assert percentages(mechanism.sends(value)) == pytest.approx([coins[own], coins[0]], abs=6e-4)
+
+
+@every_moment
+def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
+    mechanism = made("sign", Form(2, (True,), low))
+    assert isinstance(mechanism, Sign)
+    oracle = mechanism.oracle.sends(0)
+    assert percentages(mechanism.sends(number(0.3, low))) == pytest.approx([0.3, *percentages(oracle)])
+    assert mechanism.sends(number(0.3, low)).endswith(oracle)
+    assert mechanism.sends(2 * MISSING) == (
+        f"a missing number stays missing; of that and the label together, {oracle}"
+    )
+
+
+@every_moment
+def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: int) -> None:
+    for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:
+        mechanism = made(name, Form(2, missing, low))
+        steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
+        noise = reference.slot_laws(mechanism.tables, 0)[0]
+        value = number(0.3, low)
+        words = mechanism.sends((value, 2 * MISSING) if mechanism.several else value)
+        *rounding, none, inside = percentages(words)
+        held = low * steps + 0.3 * (1 - low) * steps
+        below, up = re.findall(r"around (-?\d+) \(or (-?\d+),", words)[0]
+        assert [int(below), int(up)] == [math.floor(held), math.floor(held) + 1]
+        assert rounding == pytest.approx([held % 1], abs=6e-4)
+        reach = int(re.findall(r"between -(\d+)", words)[0])
+        assert none == pytest.approx(float(noise[0]), abs=6e-4)
+        assert inside == pytest.approx(float(sum(noise[y] for y in noise if abs(y) <= reach)), abs=6e-4)
+        assert f"where {low * steps} stands for the lowest and {steps} for the highest number" in words
+
+
+@every_moment
+def test_the_words_of_piecewise_state_its_tables(low: int) -> None:
+    mechanism = made("piecewise", Form(2, (True,), low))
+    near, reach = (int(mechanism.tables[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
+    words, line = mechanism.sends(number(0.3, low)), 129 + 2 * reach
+    assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
+    assert words.startswith(f"one of {4 * line} points, {line} in a line for each of 4 places")
+    assert f"one of the {2 * reach + 1} around the true one" in words
 
 
 def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Tables of text for a terminal."""
+"""Text for a terminal: tables and paragraphs."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 
@@ -14,6 +15,11 @@ def table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def paragraph(text: str, indent: str = "") -> list[str]:
+    """Break text into lines of 100 characters."""
+    return textwrap.wrap(text, 100, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
 
 
 def in_words(meaning: dict[str, str]) -> str:

@@ -1,0 +1,92 @@
+"""The whole way from a row to the bytes that leave the device, told once; and what those bytes answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from encoders.errors import LdpError, Reason, ReportError
+from encoders.randomness import RandomSource
+from encoders.report import ID_BYTES, Report, pack, unpack
+from encoders.survey.plan import Plan
+from encoders.survey.questions import Question
+
+
+class Answer(NamedTuple):
+    """What a device makes of one row. Only `report` leaves it.
+
+    Attributes
+    ----------
+    question : Question
+        The one question that is answered.
+    truth : int or tuple of int
+        The true answer, as the question's mechanism takes it.
+    payload, report : bytes
+        The randomised answer alone, and as it travels.
+    """
+
+    question: Question
+    truth: Any
+    payload: bytes
+    report: bytes
+
+    def __repr__(self) -> str:  # ends up in logs: without the truth
+        return f"Answer(question={self.question.name!r}, report={self.report!r})"
+
+
+def answer(
+    plan: Plan, row: Mapping[str, object], label: object, rng: RandomSource, asked: str | None = None
+) -> Answer:
+    """Draw a question, and answer it by a report.
+
+    Parameters
+    ----------
+    plan : Plan
+    row : Mapping[str, object]
+        Every feature of the survey by name; None for a missing value. Other entries are ignored.
+    label : object
+    rng : RandomSource
+        Taken in this order: 8 bytes for the question, 16 for the report id, then the mechanism's.
+    asked : str, optional
+        Name of a question to answer in place of a drawn one: to look at, never to send, since who
+        chooses the question may tell by that. Nothing is taken for the question then.
+
+    Raises
+    ------
+    RowError
+        If the row or label does not fit the survey; raised before anything is drawn.
+    LdpError
+        If there is no such question.
+    """
+    codes, label_code = plan.encode(row, label)  # all of the row is checked, whatever is asked
+    question = plan.draw(rng) if asked is None else _named(plan, asked)  # by public weights, not by the row
+    report_id = rng.take(ID_BYTES)
+    truth = question.value(codes, label_code)
+    payload = question.mechanism.perturb(truth, rng)  # the last line that sees the truth
+    report = pack(Report(plan.digest_bytes, question.index, report_id, payload))
+    return Answer(question, truth, payload, report)
+
+
+def read_report(plan: Plan, data: bytes) -> Report:
+    """Unpack a report and check that a device which answers this plan could have sent it.
+
+    Raises
+    ------
+    ReportError
+        With the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question`` or ``bad-payload``.
+    """
+    report = unpack(data)
+    if report.plan_digest != plan.digest_bytes:
+        raise ReportError(Reason.WRONG_PLAN, "the report answers another plan; fetch the survey's plan again")
+    if report.question >= len(plan.questions):
+        raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(plan.questions)} questions")
+    plan.questions[report.question].mechanism.check(report.payload)
+    return report
+
+
+def _named(plan: Plan, name: str) -> Question:
+    for question in plan.questions:
+        if question.name == name:
+            return question
+    known = ", ".join(question.name for question in plan.questions)
+    raise LdpError(f"there is no question {name!r}; the survey asks {known}")

@@ -1,0 +1,110 @@
+"""What a report says, and what it could have been: every answer, some a little likelier than others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from encoders.mechanisms import SHE, FrequencyOracle, NumericMechanism
+from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.words import odds, percent
+from encoders.survey.layout import in_words, paragraph, table
+from encoders.survey.plan import Plan
+from encoders.survey.questions import Question
+from encoders.tables import exp_bounds
+
+SHOWN = 16
+"""Possible answers listed; a larger domain shows the likeliest."""
+
+
+def decoded(question: Question, payload: bytes) -> list[str]:
+    """Return what a randomised answer says, in lines of text."""
+    cells, mechanism = question.mechanism.contribution(payload), question.mechanism
+    if isinstance(mechanism, NumericMechanism):
+        return _of_numbers(question, mechanism, cells)
+    assert isinstance(mechanism, FrequencyOracle)
+    if mechanism.constant_sum:
+        return [in_words(question.meaning(cells.index(1)))]
+    if isinstance(mechanism, SHE):
+        return [f"a noisy number for each of the {len(cells)} possible answers"]
+    return [f"yes to {sum(cells)} of the {len(cells)} possible answers"]
+
+
+def _of_numbers(question: Question, mechanism: NumericMechanism, cells: Sequence[int]) -> list[str]:
+    names = mechanism.counters([feature.name for feature in question.asked], question.label_texts)
+    said = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
+    if not said:
+        return ["nothing of any of them"]
+    if len(said) > SHOWN:
+        return [f"noise in {len(said)} of {len(cells)} places"]
+    words = {1: "yes", -1: "no"} if {cell for _, cell in said} <= {1, -1} else {}
+    return table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in said], "<>")
+
+
+def could_have_been(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
+    """Return each true answer's chance to send this, in lines of text; `truth` is marked, if it is known."""
+    chances = _chances(question, payload, truth)
+    order = sorted(chances, key=lambda value: -chances[value])
+    shown = order[:SHOWN] + [value for value in order[SHOWN:] if value == truth]
+    rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
+    every = "some true answers, the extremes among them" if question.moment else "each possible true answer"
+    return [
+        *paragraph(
+            "No one can be sure of the truth from it: every answer could have sent just this. The "
+            f"chance of that for {every}, and what somebody would now believe who had thought all of these "
+            "equally likely:"
+        ),
+        *_answers(question, payload, chances, shown, truth),
+        *rest,
+        *_bound(plan, chances),
+    ]
+
+
+def _bound(plan: Plan, chances: Mapping[Any, Fraction]) -> list[str]:
+    epsilon, most = f"{plan.epsilon.normalize():f}", float(exp_bounds(plan.epsilon)[0])
+    ratio = float(max(chances.values()) / min(chances.values()))
+    return paragraph(
+        f"The highest chance is {ratio:.4f} times the lowest: that is as far as it can move anyone's odds "
+        f"between two of these answers. No report of this survey exceeds e^{epsilon} = {most:.4f}. "
+        f"Sending it spends epsilon = {epsilon}; sending the same bytes again spends no more."
+    )
+
+
+def _chances(question: Question, payload: bytes, truth: Any) -> dict[Any, Fraction]:
+    """Return P[payload | value] for every value, or for some numbers: lowest, middle, highest, the truth."""
+    mechanism = question.mechanism
+    if isinstance(mechanism, NumericMechanism):
+        return {value: mechanism.chance(payload, value) for value in _some_numbers(mechanism, truth)}
+    return dict(enumerate(mechanism.likelihood(payload)))
+
+
+def _some_numbers(mechanism: NumericMechanism, truth: Any) -> list[Any]:
+    lowest, k, missing = GRID * (1 + mechanism.form.low), mechanism.form.labels, mechanism.form.missing
+    codes = [lowest, (lowest + 2 * GRID) // 2, 2 * GRID] + [2 * GRID + 1] * all(missing)
+    values: list[Any] = [code * k + label for label in range(k) for code in codes]
+    if mechanism.several:
+        values = [(value,) * len(missing) for value in values]
+    return values if truth is None or truth in values else [*values, truth]
+
+
+def _answers(
+    question: Question, payload: bytes, chances: Mapping[Any, Fraction], shown: Sequence[Any], truth: Any
+) -> list[str]:
+    total = sum(chances.values(), Fraction(0))
+    rows = [["  true answer", "chance", "belief", ""]]
+    for value in shown:
+        mark = "<- the truth" if value == truth else ""
+        believed = percent(chances[value] / total)
+        rows.append([f"  {in_words(question.meaning(value))}", odds(chances[value]), believed, mark])
+    if not question.moment:  # counters of a question about a number stand for no single answer
+        for row, says in zip(rows, ["says", *_says(question, payload, shown)], strict=True):
+            row.insert(1, says)
+    return table(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
+
+
+def _says(question: Question, payload: bytes, shown: Sequence[int]) -> list[str]:
+    cells = question.mechanism.contribution(payload)
+    if isinstance(question.mechanism, SHE):
+        return [str(cells[value]) for value in shown]
+    return [("no", "yes")[cells[value]] for value in shown]

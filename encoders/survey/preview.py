@@ -1,0 +1,142 @@
+"""One report, seen through: what is asked, what would be sent, what it could have been.
+
+Nothing is sent and nothing is kept. A preview takes the very steps of a report; only the device itself,
+and an author at her desk, ever see the true answer beside the report. A report that waits to be sent is
+explained without the row, which is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from encoders.randomness import RandomSource
+from encoders.survey.answer import Answer, answer, read_report
+from encoders.survey.layout import in_words, paragraph, table
+from encoders.survey.origins import could_have_been, decoded
+from encoders.survey.plan import Plan
+from encoders.survey.questions import Question
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a device would do with one row. `str` tells it in words; `repr` does not tell the truth.
+
+    Attributes
+    ----------
+    plan : Plan
+    answer : Answer
+        The question itself, and the true answer as its mechanism takes it.
+    clipped : tuple of str
+        What of the row is beyond its public bounds, see :meth:`encoders.survey.Plan.clipped`.
+    """
+
+    plan: Plan = field(repr=False)
+    answer: Answer
+    clipped: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def question(self) -> str:
+        """Name of the question that is asked."""
+        return self.answer.question.name
+
+    @property
+    def truth(self) -> dict[str, str]:
+        """The true answer in words, by the names of features and label. It stays on the device."""
+        return self.answer.question.meaning(self.answer.truth)
+
+    @property
+    def report(self) -> bytes:
+        """What would be sent."""
+        return self.answer.report
+
+    @property
+    def epsilon(self) -> float:
+        """What sending it would spend."""
+        return float(self.plan.epsilon)
+
+    def __str__(self) -> str:
+        return explain(self)
+
+
+def preview(
+    plan: Plan, row: Mapping[str, object], label: object, rng: RandomSource, asked: str | None = None
+) -> Preview:
+    """Take a device's steps with a row, and send nothing.
+
+    Parameters
+    ----------
+    plan : Plan
+    row : Mapping[str, object]
+    label : object
+    rng : RandomSource
+    asked : str, optional
+        Name of the question to look at, in place of a drawn one.
+
+    Raises
+    ------
+    RowError
+        If the row does not fit the survey.
+    LdpError
+        If there is no such question.
+    """
+    return Preview(plan, answer(plan, row, label, rng, asked), plan.clipped(row))
+
+
+def explain(seen: Preview) -> str:
+    """Return a preview in words: it holds the truth, so it is for the person herself."""
+    plan, (question, truth, payload, report) = seen.plan, seen.answer
+    clipped = [f"  (clipped to its public range: {', '.join(seen.clipped)})"] if seen.clipped else []
+    return _paragraphs(
+        _asked(plan, question, "One question is asked, drawn before the row is looked at:"),
+        ["The true answer, which stays on the device:", f"  {in_words(seen.truth)}", *clipped],
+        [
+            f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
+            *paragraph(f"{question.mechanism.sends(truth)}.", "  "),
+        ],
+        _bytes(report, "What would be sent") + _decoded(question, payload),
+        could_have_been(plan, question, payload, truth),
+    )
+
+
+def explain_report(plan: Plan, report: bytes) -> str:
+    """Return a packed report in words, as anyone can read it who has the plan.
+
+    Raises
+    ------
+    ReportError
+        If no device that answers this plan sends these bytes.
+    """
+    read = read_report(plan, report)
+    question = plan.questions[read.question]
+    return _paragraphs(
+        _asked(plan, question, "One question is answered, drawn before the row was looked at:"),
+        _bytes(report, "The report") + _decoded(question, read.payload),
+        could_have_been(plan, question, read.payload),
+    )
+
+
+def _paragraphs(*parts: list[str]) -> str:
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _asked(plan: Plan, asked: Question, head: str) -> list[str]:
+    rows = [
+        [f"  {each.name}", f"{plan.chance(each):.1%}", "<- this one" if each is asked else ""]
+        for each in plan.questions
+    ]
+    return [head, *table(rows, "<><")]
+
+
+def _bytes(report: bytes, head: str) -> list[str]:
+    digits = report.hex(" ").split()
+    lines = [" ".join(digits[start : start + 24]) for start in range(0, len(digits), 24)]
+    return [f"{head}, {len(report)} bytes:", *(f"  {line}" for line in lines)]
+
+
+def _decoded(question: Question, payload: bytes) -> list[str]:
+    last = "byte" if len(payload) == 1 else f"{len(payload)} bytes"
+    return [
+        f"The last {last}: the answer, randomised by {question.mechanism.name}. Decoded:",
+        *(f"  {line}" for line in decoded(question, payload)),
+    ]

@@ -1,0 +1,52 @@
+"""Probabilities in words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from encoders.mechanisms.words import each_other, odds, percent, spread
+from encoders.tables import WORD
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (Fraction(0), "0.0%"),
+        (Fraction(1), "100.0%"),
+        (Fraction(1, 2), "50.0%"),
+        (Fraction(1, 1000), "0.1%"),
+        (Fraction(1, 3000), "0.033%"),
+        (1 - Fraction(1, 3000), "99.967%"),
+        (Fraction(1, 10**7), "0.000010%"),
+        (Fraction(1, 10**20), "nearly 0%"),
+        (1 - Fraction(1, 10**20), "nearly 100%"),
+    ],
+)
+def test_a_percentage_can_be_told_from_never_and_always(share: Fraction, words: str) -> None:
+    assert percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (Fraction(1, 3), "33.3%"),
+        (Fraction(1, 3078123), "1 in 3,080,000"),
+        (Fraction(1, 10**400), "1 in 10^400.0"),
+    ],
+)
+def test_odds_are_never_nought_however_small(share: Fraction, words: str) -> None:
+    assert odds(share) == words
+
+
+def test_one_other_is_the_other() -> None:
+    assert (each_other(1), each_other(11)) == ("the other", "each of the 11 others")
+
+
+def test_a_law_that_hardly_leaves_zero_says_only_that() -> None:
+    assert spread([0, WORD], 1) == "0 with probability 100.0%"
+    quarter = WORD // 4
+    assert spread([quarter, 2 * quarter, quarter], 1) == (
+        "0 with probability 50.0% and between -1 and 1 with 100.0%"
+    )

@@ -1,0 +1,154 @@
+"""A report, seen through: by the very steps of a report, and without numpy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from encoders.errors import LdpError, Reason, ReportError, RowError
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.randomness import GivenBytes, SystemEntropy
+from encoders.report import pack, unpack
+from encoders.survey import Plan, read_survey
+from encoders.survey.answer import answer, read_report
+from encoders.survey.preview import explain_report, preview
+from ldp_client import make_report
+
+ROOT = Path(__file__).resolve().parents[3]
+SURVEY = """
+[survey]
+id = "sleep"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+missing = "category"
+[features.hours]
+range = [0, 12]
+[mechanism]
+frequency = "{frequency}"
+numeric = "{numeric}"
+"""
+ROW = {"age": "old", "hours": 7.5}
+WAYS = [*((name, "sign") for name in MECHANISMS), *(("OUE", name) for name in NUMERIC_MECHANISMS)]
+
+every_way = pytest.mark.parametrize(("frequency", "numeric"), WAYS)
+
+
+def made(frequency: str = "DE", numeric: str = "sign") -> Plan:
+    return read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
+
+
+@every_way
+def test_a_preview_is_the_report_that_the_same_bytes_make(frequency: str, numeric: str) -> None:
+    plan = made(frequency, numeric)
+    for first in (0, 120, 255):
+        draws = bytes([first] * 8) + bytes(range(16)) + bytes([77] * 4096)
+        seen = preview(plan, ROW, "no", GivenBytes(draws))
+        assert seen.report == make_report(plan, ROW, "no", GivenBytes(draws))
+        assert seen.question == plan.questions[unpack(seen.report).question].name
+
+
+@every_way
+def test_every_question_is_explained_with_and_without_the_truth(frequency: str, numeric: str) -> None:
+    plan = made(frequency, numeric)
+    for question in plan.questions:
+        seen = preview(plan, ROW, "no", SystemEntropy(), asked=question.name)
+        mine, theirs = str(seen), explain_report(plan, seen.report)
+        assert mine.count("<- the truth") == 1
+        assert question.mechanism.sends(seen.answer.truth) in " ".join(mine.split())
+        assert "truth" not in theirs.replace("No one can be sure of the truth from it", "")
+        for text in (mine, theirs):
+            assert "<- this one" in next(line for line in text.splitlines() if f"  {question.name}  " in line)
+            assert seen.report.hex() in "".join(text.split())
+            assert "Sending it spends epsilon = 1;" in " ".join(text.split())
+            assert max(map(len, text.splitlines())) <= 110
+
+
+def test_a_report_alone_gives_every_answer_its_chance() -> None:
+    plan = made("DE")
+    seen = preview(plan, ROW, "no", SystemEntropy(), asked="age")
+    lines = [
+        line for line in explain_report(plan, seen.report).splitlines() if "%" in line and "age = " in line
+    ]
+    beliefs = sorted(line.split()[-1] for line in lines)
+    assert beliefs == ["13.0%"] * 5 + ["35.2%"]
+    assert all(line.split()[-2] == line.split()[-1] for line in lines)  # of d answers one is sent
+
+
+def test_what_an_application_shows_is_at_hand() -> None:
+    seen = preview(made(), ROW | {"hours": 99}, "no", SystemEntropy(), asked="hours (mean)")
+    assert seen.question == "hours (mean)"
+    assert seen.truth == {"hours": "12", "rested": "no"}
+    assert seen.epsilon == 1.0
+    assert seen.clipped == ("hours",)
+    assert "(clipped to its public range: hours)" in str(seen)
+
+
+def test_a_repr_does_not_tell_the_truth() -> None:
+    draws = bytes(8) + bytes(16) + b"\xff" * 64  # DE: sends another answer
+    one = preview(made(), {"age": "old", "hours": 1}, "no", GivenBytes(draws))
+    other = preview(made(), {"age": "old", "hours": 99}, "no", GivenBytes(draws))
+    assert one.truth == {"age": "old", "rested": "no"}
+    for each in (one, one.answer, [one.answer]):
+        assert "old" not in repr(each)
+        assert f", {one.answer.truth}," not in repr(each)
+    assert repr(one) == repr(other)  # nor what was clipped
+    assert f"{one.answer}" == repr(one.answer)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    plan = made()
+    with pytest.raises(RowError):
+        preview(plan, {"age": "ancient", "hours": 1}, "no", GivenBytes(b""))
+    with pytest.raises(LdpError, match="the survey asks age, hours"):
+        preview(plan, ROW, "no", GivenBytes(b""), asked="tea")
+
+
+def test_an_answer_takes_nothing_for_a_question_that_is_named() -> None:
+    plan = made()
+    named = answer(plan, ROW, "no", GivenBytes(bytes(32)), asked="age")
+    drawn = answer(plan, ROW, "no", GivenBytes(bytes(40)))
+    assert named == drawn
+
+
+def test_only_a_report_of_the_plan_is_explained() -> None:
+    plan = made()
+    report = unpack(make_report(plan, ROW, "no"))
+    wrong = {
+        Reason.WRONG_PLAN: replace(report, plan_digest=bytes(32)),
+        Reason.UNKNOWN_QUESTION: replace(report, question=9),
+        Reason.BAD_PAYLOAD: replace(report, payload=b"\xff"),
+    }
+    for reason, other in wrong.items():
+        for read in (explain_report, read_report):
+            with pytest.raises(ReportError) as caught:
+                read(plan, pack(other))
+            assert caught.value.reason is reason
+    with pytest.raises(ReportError, match="malformed"):
+        explain_report(plan, b"no report")
+
+
+def test_a_device_without_numpy_explains_every_mechanism() -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+sys.modules["numpy"] = None  # importing it fails
+from encoders.randomness import SystemEntropy
+from encoders.survey import read_survey
+from encoders.survey.preview import explain_report, preview
+for frequency, numeric in {WAYS!r}:
+    plan = read_survey({SURVEY!r}.format(frequency=frequency, numeric=numeric)).compile()
+    for question in plan.questions:
+        seen = preview(plan, {ROW!r}, "no", SystemEntropy(), question.name)
+        assert "this one" in str(seen) and "this one" in explain_report(plan, seen.report)
+print("done", *(name for name in sys.modules if name.startswith("numpy.")))
+"""
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "done\n"

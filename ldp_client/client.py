@@ -8,8 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from encoders.errors import SurveyError
+from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_public_key
 from ldp_client.consent import require_no_objection
@@ -20,6 +22,9 @@ from ldp_client.randomise import make_report
 from ldp_client.receipt import Receipt, State, receipt_of
 from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
 from ldp_client.transport import HttpTransport, Transport, check_url
+
+if TYPE_CHECKING:
+    from encoders.survey.preview import Preview
 
 MAX_EPSILON = 2.0
 SPREAD_SECONDS = 2.0
@@ -167,6 +172,32 @@ class Client:
     def status(self) -> Receipt:
         """Tell how the survey stands on this device; asks nobody."""
         return self._guarded(self._status)
+
+    def preview(self, row: Mapping[str, object], label: object) -> Preview:
+        """Show what `report` would do with a row, by the same steps; nothing is sent, spent or kept.
+
+        Every call draws anew, as `report` will: its bytes are an example of what will be sent.
+
+        Parameters
+        ----------
+        row : Mapping[str, object]
+            Every feature by name; None for a missing value.
+        label : object
+
+        Returns
+        -------
+        Preview
+            Which question was drawn, the true answer to it, what could be sent for it and with what
+            probability, the bytes; `str` tells it in words. For the person's eyes only.
+
+        Raises
+        ------
+        LdpError
+            If the row does not fit, or the plan is out of reach.
+        """
+        from encoders.survey.preview import preview
+
+        return preview(self.plan, row, label, SystemEntropy())
 
     # -- one report's way ------------------------------------------------------------------
 

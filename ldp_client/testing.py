@@ -18,7 +18,8 @@ import pytest
 
 import ldp_client
 from encoders.errors import ReportError
-from encoders.report import Report, unpack
+from encoders.report import Report
+from encoders.survey.answer import read_report
 from encoders.survey.plan import Plan
 from ldp_client.errors import TransportError
 from ldp_client.transport import Answer
@@ -62,18 +63,13 @@ class Recorder:
             return Answer(200, plan.json)
         self.bodies.append(body or b"")
         try:
-            return _answer(200, {"status": self._count(plan, body or b"")})
+            report = read_report(plan, body or b"")
         except ReportError as error:
             return _answer(400, {"reason": error.reason})
-
-    def _count(self, plan: Plan, body: bytes) -> str:
-        report = unpack(body)
-        assert report.plan_digest.hex() == plan.digest, "the report answers another plan"
-        plan.questions[report.question].mechanism.check(report.payload)
         if report in self.reports:
-            return "duplicate"
+            return _answer(200, {"status": "duplicate"})
         self.reports.append(report)
-        return "recorded"
+        return _answer(200, {"status": "recorded"})
 
 
 def _answer(status: int, entries: dict[str, str]) -> Answer:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["ldp_client.testing"]
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

@@ -24,6 +24,7 @@ ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 BASE_INSTALL = {"msgpack", *ON_THE_DEVICE}
 FITS = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
+FOR_TESTS = ROOT / "ldp_client" / "testing.py"
 SIGNS = ROOT / "encoders" / "survey" / "signature.py"
 
 
@@ -88,9 +89,11 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
             top(name) == "numpy" and (late or is_fit(path)) and not path.is_relative_to(ROOT / "ldp_client")
         )
         and not (top(name) == "cryptography" and late and path == SIGNS)
+        and not (top(name) == "pytest" and path == FOR_TESTS)
     ]
     assert not broken, (
-        "numpy comes late in encoders, or to fit in reduction; cryptography late, to sign; nothing else"
+        "numpy comes late in encoders, or to fit in reduction; cryptography late, to sign; pytest in the "
+        "fixture for applications' tests, which nothing imports; nothing else"
     )
 
 

@@ -1,0 +1,115 @@
+"""ldp-client: for the person at the device. What is known, what waits to be sent, and how to end it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+
+from encoders.survey.layout import table
+from encoders.survey.plan import Plan
+from encoders.survey.preview import explain_report
+from ldp_client.consent import objection
+from ldp_client.errors import JournalError, LdpError
+from ldp_client.journal import Entry, Journal
+from ldp_client.receipt import State
+
+_MEANING = {
+    State.NO_CONSENT: "not agreed to: nothing is sent",
+    State.READY: "agreed to, not answered yet",
+    State.QUEUED: "answered, waits to be sent",
+    State.SENT: "answered and counted",
+    State.DUPLICATE: "answered and counted",
+    State.REJECTED: "answered, but refused by the collector",
+    State.EXPIRED: "answered, but the survey was closed before",
+    State.WITHDRAWN: "withdrawn: the report was deleted unsent, as far as this device knows",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command."""
+    chosen = _parser().parse_args(arguments)
+    journal = Journal(chosen.journal)
+    try:
+        sys.stdout.write("\n".join(chosen.run(journal, chosen)) + "\n")
+    except LdpError as error:
+        sys.exit(f"Error: {error}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ldp-client", description="What this device knows of surveys, and what it sends."
+    )
+    parser.add_argument(
+        "--journal", help="The journal's file; by default $LDP_JOURNAL, else the platform's place."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    status = commands.add_parser("status", help="list the surveys: agreed to, answered, what was spent")
+    status.set_defaults(run=_status)
+    preview = commands.add_parser(
+        "preview", help="show the very bytes that wait to be sent, and what they say"
+    )
+    preview.add_argument("survey", nargs="?", help="Only this survey.")
+    preview.set_defaults(run=_preview)
+    purge = commands.add_parser("purge", help="withdraw: delete what waits, and let nothing more be drawn")
+    which = purge.add_mutually_exclusive_group(required=True)
+    which.add_argument("survey", nargs="?", help="From this survey.")
+    which.add_argument("--all", action="store_true", help="From every survey.")
+    which.add_argument(
+        "--damaged",
+        action="store_true",
+        help="Delete a damaged journal that was set aside. What it knew can then be answered, and its "
+        "epsilon be spent, a second time.",
+    )
+    purge.set_defaults(run=_purge)
+    return parser
+
+
+def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
+    entries = journal.entries()
+    lines = [f"journal {journal.path}"]
+    if name := objection():
+        lines.append(f"{name} is set: nothing is drawn or sent")
+    if not entries:
+        return [*lines, "no survey was agreed to on this device"]
+    rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
+    rows += [[e.survey, e.epsilon, _standing(e), e.digest, e.url] for e in entries]
+    spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
+    return [*lines, "", *table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
+
+
+def _standing(entry: Entry) -> str:
+    return _MEANING[entry.state] + (f" ({entry.reason})" if entry.reason else "")
+
+
+def _preview(journal: Journal, chosen: argparse.Namespace) -> list[str]:
+    entries = _chosen(journal, chosen.survey)
+    lines: list[str] = []
+    for entry in entries:
+        if entry.report is None:
+            continue
+        lines += [f"{entry.survey}: waits to be sent to {entry.url}", ""]
+        told = (
+            explain_report(Plan.from_json(entry.plan), entry.report) if entry.plan else entry.report.hex(" ")
+        )
+        lines += [told, ""]
+    return lines[:-1] or ["nothing waits to be sent"]
+
+
+def _purge(journal: Journal, chosen: argparse.Namespace) -> list[str]:
+    if chosen.damaged:
+        journal.forget_damaged()
+        return ["the damaged journal is deleted: this device starts afresh"]
+    lines = []
+    for entry in _chosen(journal, chosen.survey):
+        after = journal.withdraw(entry.survey) or entry
+        lines.append(f"{entry.survey}: {_standing(after)}")
+    return lines or ["no survey was agreed to on this device"]
+
+
+def _chosen(journal: Journal, survey: str | None) -> list[Entry]:
+    entries = [entry for entry in journal.entries() if survey in (None, entry.survey)]
+    if survey and not entries:
+        raise JournalError(f"this device knows no survey {survey!r}; `ldp-client status` lists them")
+    return entries

@@ -1,0 +1,97 @@
+"""ldp-client: what the person at the device reads, and what she can end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from encoders.survey import Plan
+from ldp_client import Client, State, TransportError
+from ldp_client.cli import main
+from tests.ldp_client.conftest import RECORDED, ROW, Script
+
+Build = Callable[..., Client]
+DOWN = TransportError("no network")
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def run(*arguments: str) -> str:
+        main(["--journal", str(tmp_path / "journal.db"), *arguments])
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_status_tells_where_each_survey_stands(
+    run: Callable[..., str], client: Build, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "no survey was agreed to" in run("status")
+    script = Script(DOWN)
+    one = client(script)
+    assert "agreed to, not answered yet" in run("status")
+    one.report(ROW, "no")
+    shown = run("status")
+    assert "answered, waits to be sent" in shown
+    assert plan.digest in shown
+    script.answers = [RECORDED]
+    one.flush()
+    assert "answered and counted" in run("status")
+    assert run("status").splitlines()[-1] == "epsilon spent in all: 1"
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    assert "DO_NOT_TRACK is set: nothing is drawn or sent" in run("status")
+
+
+def test_preview_shows_the_very_bytes_that_wait(run: Callable[..., str], client: Build) -> None:
+    assert run("preview") == "nothing waits to be sent\n"
+    script = Script(DOWN)
+    one = client(script)
+    one.report(ROW, "no")
+    one.flush(0.05)
+    shown = run("preview", "sleep")
+    assert script.bodies[0] is not None
+    assert script.bodies[0].hex() in "".join(shown.split())
+    assert "<- this one" in shown
+    assert "<- the truth" not in shown
+
+
+def test_purge_withdraws_and_deletes(run: Callable[..., str], client: Build) -> None:
+    one = client(Script(DOWN))
+    one.report(ROW, "no")
+    assert run("purge", "sleep").startswith("sleep: withdrawn")
+    assert one.flush(0.05).state is State.WITHDRAWN
+    assert run("purge", "--all").startswith("sleep: withdrawn")
+    assert run("preview") == "nothing waits to be sent\n"
+
+
+def test_a_damaged_journal_is_explained_and_can_be_forgotten(
+    run: Callable[..., str], tmp_path: Path, client: Build
+) -> None:
+    (tmp_path / "journal.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
+    with pytest.raises(SystemExit, match="purge --damaged"):
+        run("status")
+    receipt = client(Script(RECORDED), agreed=False).grant()
+    assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-damaged")
+    run("purge", "--damaged")
+    assert "no survey was agreed to" in run("status")
+
+
+@pytest.mark.parametrize("arguments", [["purge", "diet"], ["preview", "diet"]])
+def test_a_survey_that_is_not_known_is_named(
+    run: Callable[..., str], client: Build, arguments: list[str]
+) -> None:
+    client(Script(RECORDED))
+    with pytest.raises(SystemExit, match=r"diet.*ldp-client status"):
+        run(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [[], ["purge"], ["purge", "sleep", "--all"], ["erase"]])
+def test_a_wrong_command_says_what_there_is(
+    run: Callable[..., str], arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(*arguments)
+    assert caught.value.code == 2
+    assert "usage: ldp-client" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -467,3 +468,15 @@ def test_processes_share_one_journal_without_a_lost_or_double_entry(tmp_path: Pa
         racer.join()
     assert [sum(column) for column in zip(*created, strict=True)] == [1] * count
     assert len(Journal(tmp_path / "j.db").entries()) == count
+
+
+def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.grant(PLAN, "url")
+
+    def read_only(path: str, flags: int, mode: int = 0o777) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))  # tests run as root too, whom no mode bits stop
+
+    monkeypatch.setattr("ldp_client.journal_file.os.open", read_only)
+    with pytest.raises(JournalError, match="Read-only"):
+        journal.commit(PLAN, "url", lambda: pytest.fail("was drawn"))

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
+import ldp_client
 from encoders.survey.files import load_plan_file
+from ldp_client.testing import Recorder
 from tests.servers import TOKEN, collector
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SURVEY = EXAMPLES / "yrbss" / "survey.toml"
+PUMPS = EXAMPLES / "pumps.toml"
 
 
-def run(script: str, *arguments: object, **environment: str) -> str:
+def run(script: str, *arguments: object, typed: Sequence[str] = (), code: int = 0, **environment: str) -> str:
+    """Run an example, type some lines into it; return all that it printed."""
     result = subprocess.run(
         [sys.executable, str(EXAMPLES / script), *map(str, arguments)],
         env={**os.environ, **environment},
-        capture_output=True,
+        input="".join(f"{line}\n" for line in typed),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == code, result.stdout
     return result.stdout
 
 
@@ -53,3 +64,146 @@ def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path: Path) -> 
         == 1
     )
     assert "NaiveBayes" in run("train.py", tmp_path / "snapshot.json", tmp_path / "model.json")
+
+
+# -- the device's side ----------------------------------------------------------------------------
+
+ANSWERS = ["1", "7", "", "a lot", "30", "", "3,5", "3", "", "2"]
+"""For yrbss: gender 1; grade 7 (asked again), none; hours_tv "a lot" (again), 30 (clipped); ..., active 2."""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    store = tmp_path_factory.mktemp("collector") / "ldp.db"
+    with collector([SURVEY, PUMPS], f"sqlite:///{store}", workers=1) as (url, _):
+        yield f"{url}/v1/surveys"
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> dict[str, str]:
+    """A person's environment: a journal of her own, and nothing that forbids reports."""
+    return {"LDP_JOURNAL": str(tmp_path / "journal.db"), "DO_NOT_TRACK": "", "LDP_CLIENT_OFF": ""}
+
+
+def test_a_person_answers_in_her_terminal_once(base: str, person: dict[str, str]) -> None:
+    url = f"{base}/yrbss-2013"
+    first = run("terminal_survey.py", url, typed=["yes", *ANSWERS, "y"], **person)
+    assert "at most 74% sure" in first
+    assert load_plan_file(SURVEY).digest in first
+    assert first.count("Please type a number in brackets") == 1
+    assert first.count("Please type a number like 7.5") == 2
+    assert first.count("beyond the survey's range") == 1
+    assert "The true answer, which stays on the device" in first
+    assert first.endswith("has arrived, and counts once. Thank you!\n")
+    second = run("terminal_survey.py", SURVEY, url, **person)
+    assert second == "You have answered: your disguised answer has arrived, and counts once. Thank you!\n"
+    assert "cannot be taken back" in run("terminal_survey.py", url, "--withdraw", **person)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ([""], "You do not take part: nothing was sent.\n"),
+        (["n"], "You do not take part: nothing was sent.\n"),
+        (["y", "1", "2"], "You have agreed, but not answered yet: nothing was sent.\n"),
+        (["y", *ANSWERS, ""], "You have agreed, but not answered yet: nothing was sent.\n"),
+    ],
+)
+def test_nothing_is_sent_from_a_terminal_without_a_yes(
+    base: str, person: dict[str, str], typed: list[str], told: str
+) -> None:
+    assert run("terminal_survey.py", f"{base}/yrbss-2013", typed=typed, **person).endswith(told)
+    shown = run("terminal_survey.py", f"{base}/yrbss-2013", "--withdraw", **person)
+    assert shown == "You do not take part: nothing was sent.\n"
+
+
+def test_a_terminal_survey_waits_for_the_network_and_can_be_withdrawn(person: dict[str, str]) -> None:
+    nowhere = "http://127.0.0.1:9/v1/surveys/yrbss-2013"
+    assert "cannot be answered now" in run("terminal_survey.py", nowhere, code=1, **person)
+    off = person | {"DO_NOT_TRACK": "1"}
+    assert "DO_NOT_TRACK is set" in run("terminal_survey.py", SURVEY, nowhere, typed=["y"], **off)
+    client = ldp_client.Client(SURVEY, nowhere, journal=person["LDP_JOURNAL"])
+    client.grant()
+    client.report(dict.fromkeys(entry.name for entry in client.plan.entries), "yes")
+    client.close(0)
+    assert "You have withdrawn" in run("terminal_survey.py", nowhere, "--withdraw", **person)
+    assert "You have withdrawn" in run("terminal_survey.py", nowhere, **person)
+
+
+def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(
+    ldp_recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    questionnaire = importlib.import_module("questionnaire")
+    plan = load_plan_file(SURVEY)
+    ldp_recorder.offline = True
+
+    async def answer() -> None:
+        app = questionnaire.Questionnaire(plan, ldp_recorder.serve(plan), spread=0)
+        async with app.run_test(size=(100, 80)) as pilot:
+
+            async def sees(text: str) -> None:
+                for _ in range(500):
+                    await pilot.pause(0.01)
+                    if text in str(app.query_one("#status").render()):
+                        return
+                raise AssertionError(f"{text!r} is not shown, but {app.query_one('#status').render()}")
+
+            await sees("You do not take part")
+            await pilot.press("ctrl+s")
+            assert app.query_one("#form").disabled
+            await pilot.press("space")  # the switch has the focus
+            await sees("You have agreed")
+            await pilot.press("space")
+            await sees("You do not take part")
+            await pilot.press("space")
+            await sees("You have agreed")
+            number = app.query("Input").first()
+            number.value = "a lot"
+            await pilot.press("ctrl+s")
+            assert app.focused is number
+            await pilot.press(*["backspace"] * 5, "2", "ctrl+s")
+            assert app.focused is app.query("Select").last()  # the label needs an answer
+            await pilot.press("enter", "down", "enter", "ctrl+s", "ctrl+s")
+            await sees("waits here")
+            assert not ldp_recorder.reports
+            ldp_recorder.offline = False
+            await sees("has arrived")
+            assert app.query_one("#form").disabled
+            assert app.query_one("Switch").disabled
+
+    asyncio.run(answer())
+    assert len(ldp_recorder.reports) == 1
+    assert ldp_client.Client(plan, ldp_recorder.serve(plan)).status().state is ldp_client.State.SENT
+
+
+def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base: str, tmp_path: Path) -> None:
+    plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
+    bad = ['{"sensor": "../secret", "reading": {}, "label": "no"}', "secret", '["secret"]', "[" * 9999]
+    odd = ['{"sensor": "odd", "reading": {"model": "secret"}, "label": "no"}']
+    call = ["edge_gateway.py", PUMPS, f"{base}/{plan.id}", "--folder", tmp_path / "pumps"]
+    environment = {"DO_NOT_TRACK": "", "LDP_CLIENT_OFF": ""}
+    assert f"--i-agree {plan.digest}" in run(*call, typed=pumps, code=1, **environment)
+    assert not (tmp_path / "pumps").exists()
+
+    call += ["--i-agree", plan.digest]
+    first = run(*call, typed=[*pumps, *pumps, *bad, *odd], **environment)
+    assert re.findall(r"^line (\d+) is skipped", first, re.MULTILINE) == ["7", "8", "9", "10"]
+    for line in ("hall-1-pump-1: sent", "hall-2-pump-1: sent", "odd: invalid (bearing_celsius: "):
+        assert line in first
+    assert "4 sensors: 3 sent, 1 invalid; bad lines: 4" in first
+    assert "secret" not in first
+    assert "61.5" not in first
+    assert {path.name for path in (tmp_path / "pumps").iterdir()} == {
+        "hall-1-pump-1.db", "hall-1-pump-2.db", "hall-2-pump-1.db", "odd.db",
+    }  # fmt: skip
+    assert "3 sensors: 3 already_reported; bad lines: 0" in run(*call, typed=pumps, **environment)
+
+    call[2] = "http://127.0.0.1:9/v1/surveys/pumps-2026"
+    fresh = [line.replace("hall", "cellar") for line in pumps]
+    assert "3 sensors: 3 queued" in run(*call, "--wait", 0.1, typed=fresh, **environment)
+
+
+def test_there_are_words_for_every_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)

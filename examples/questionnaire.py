@@ -1,0 +1,164 @@
+"""A questionnaire on the person's own device, drawn with Textual: she agrees, answers, and sees it arrive.
+
+    pip install 'ldp-bayes[examples]'
+    python examples/questionnaire.py http://127.0.0.1:8000/v1/surveys/yrbss-2013
+    python examples/questionnaire.py examples/yrbss/survey.toml http://127.0.0.1:8000/v1/surveys/yrbss-2013
+
+Keys: Tab and Shift-Tab go from question to question, Space turns the switch, Enter opens a list of answers,
+Ctrl-S sends, Ctrl-Q quits. Nothing is drawn or sent while the switch is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Button, Footer, Header, Input, Label, Select, Static, Switch
+from wording import in_words, promise
+
+from encoders.survey import Plan
+from ldp_client import AsyncClient, LdpError, Receipt, RowError, State, load_plan
+
+AGREED = (State.READY, State.INVALID, State.QUEUED, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)
+OPEN = (State.NO_CONSENT, State.READY, State.INVALID, State.QUEUED, State.UNAVAILABLE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Answer a survey; only a disguised answer is sent.")
+    parser.add_argument("survey", help="the survey's URL, or the file of its plan")
+    parser.add_argument("url", nargs="?", help="the survey's URL, if its plan is a file")
+    chosen = parser.parse_args()
+    try:
+        app = Questionnaire(load_plan(chosen.survey), chosen.url or chosen.survey)
+    except LdpError as error:
+        sys.exit(f"This survey cannot be answered now: {error}")
+    app.run()
+
+
+class Question(Vertical):
+    """One question: a list of answers, or a number to type, and what is wrong with it."""
+
+    def __init__(self, entry) -> None:
+        super().__init__()
+        self.entry = entry
+        self.may_skip = getattr(entry, "missing", "error") == "category"
+
+    def compose(self) -> ComposeResult:
+        yield Label(self.entry.name)
+        skip = "no answer" if self.may_skip else "please choose"
+        if hasattr(self.entry, "values"):
+            yield Select([(value, value) for value in self.entry.values], prompt=skip)
+        else:
+            low, high = self.entry.bounds
+            hint = f"a number from {low:,.12g} to {high:,.12g}"
+            yield Input(placeholder=f"{hint}, or {skip}" if self.may_skip else hint)
+        yield Label(classes="problem")
+
+    def read(self) -> object:
+        """Return the answer; raises RowError, and says so on the screen, if the survey does not take it."""
+        problem = self.query_one(".problem", Label)
+        problem.update("")
+        try:
+            chosen = self.query(Select)
+            answer = chosen.first().selection if chosen else self.entry.from_text(self.query_one(Input).value)
+            self.entry.code(answer)
+        except RowError:
+            problem.update("Please choose an answer." if chosen else "Please type a number like 7.5.")
+            raise
+        return answer
+
+
+class Questionnaire(App[None]):
+    """The survey as one form; a switch for the person's consent stands above all questions."""
+
+    TITLE = "Survey"
+    BINDINGS = (("ctrl+s", "send", "Send"), ("ctrl+q", "quit", "Quit"))
+    CSS = """
+    #promise { padding: 1 2; }
+    #form { height: auto; }
+    #consent, Question { height: auto; padding: 0 2; }
+    #consent Label { padding: 1; }
+    .problem { color: $text-error; }
+    Button { margin: 0 2; }
+    #status { padding: 1 2; background: $panel; }
+    """
+
+    class Outcome(Message):
+        """Something became of the answer."""
+
+        def __init__(self, receipt: Receipt) -> None:
+            super().__init__()
+            self.receipt = receipt
+
+    def __init__(self, plan: Plan, url: str, **options) -> None:
+        super().__init__()
+        self.plan = plan
+        self.client = AsyncClient(plan, url, on_outcome=self.tell, **options)
+
+    def tell(self, receipt: Receipt) -> None:
+        """Hand an outcome to the screen; a message may be posted from any thread."""
+        self.post_message(self.Outcome(receipt))
+
+    def compose(self) -> ComposeResult:
+        yield Header()
+        with VerticalScroll(can_focus=False):
+            yield Static(promise(self.plan), id="promise")
+            with Horizontal(id="consent"):
+                yield Switch()
+                yield Label("I agree to take part")
+            with Vertical(id="form", disabled=True):
+                for entry in (*self.plan.entries, self.plan.label):
+                    yield Question(entry)
+                yield Button("Disguise and send", id="send", variant="primary")
+        yield Static(id="status")
+        yield Footer()
+
+    async def on_mount(self) -> None:
+        self.sub_title = self.plan.id
+        self.show(await self.client.flush(0))  # tries to send what an earlier run could not
+
+    async def on_unmount(self) -> None:
+        await self.client.close()
+
+    @on(Switch.Changed)
+    async def decide(self, switch: Switch.Changed) -> None:
+        self.show(await (self.client.grant() if switch.value else self.client.withdraw()))
+
+    @on(Button.Pressed, "#send")
+    async def action_send(self) -> None:
+        if self.query_one("#form").disabled:
+            return
+        answers, wrong = {}, []
+        for question in self.query(Question):
+            try:
+                answers[question.entry.name] = question.read()
+            except RowError:
+                wrong.append(question)
+        if wrong:
+            wrong[0].query_one("Select, Input").focus()
+            return
+        self.query_one("#form").disabled = True
+        label = answers.pop(self.plan.label.name)
+        await self.client.report(answers, label)  # what becomes of it arrives as an Outcome
+
+    @on(Outcome)
+    async def hear(self, outcome: Outcome) -> None:
+        is_news = outcome.receipt.state is not State.QUEUED  # by now it may have been sent
+        self.show(outcome.receipt if is_news else await self.client.status())
+
+    def show(self, receipt: Receipt) -> None:
+        """Let the screen say how the survey stands, and allow what can still be done."""
+        self.query_one("#status", Static).update(in_words(receipt))
+        self.query_one("#form").disabled = receipt.state not in (State.READY, State.INVALID)
+        switch = self.query_one(Switch)
+        switch.disabled = receipt.state not in OPEN
+        with self.prevent(Switch.Changed):
+            switch.value = receipt.state in AGREED
+
+
+if __name__ == "__main__":
+    main()

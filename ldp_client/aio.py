@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from encoders.survey.plan import Plan
 from ldp_client.client import Client
@@ -17,6 +17,9 @@ from ldp_client.errors import TransportError
 from ldp_client.receipt import Receipt
 from ldp_client.sender import EXIT_SECONDS
 from ldp_client.transport import Answer
+
+if TYPE_CHECKING:
+    from encoders.survey.preview import Preview
 
 Result = TypeVar("Result")
 
@@ -72,6 +75,14 @@ class AsyncClient:
     def client(self) -> Client:
         """The client beneath, for what needs no waiting: its `survey`, its `outcomes`."""
         return self._client
+
+    async def plan(self) -> Plan:
+        """Await :attr:`Client.plan`."""
+        return await self._call(lambda: self._client.plan)
+
+    async def preview(self, row: Mapping[str, object], label: object) -> Preview:
+        """Await :meth:`Client.preview`."""
+        return await self._call(lambda: self._client.preview(row, label))
 
     async def grant(self) -> Receipt:
         """Await :meth:`Client.grant`."""

@@ -223,7 +223,9 @@ class Client:
             In strict mode only.
         """
         receipt = self._guarded(lambda: self._report(row, label))
-        self.hear(receipt)
+        self.hear(receipt)  # before any verdict on it can be heard
+        if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
+            self._send()
         return receipt
 
     def flush(self, timeout: float = 10.0) -> Receipt:
@@ -318,15 +320,11 @@ class Client:
         )
         if not created:  # another thread or process was faster, or another round of the survey
             return self._already(entry)
-        self._send()
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
     def _already(self, entry: Entry) -> Receipt:
-        """Go on sending what an earlier call queued; draw nothing."""
         if entry.state is State.WITHDRAWN:
-            return self._status()
-        if entry.state is State.QUEUED:
-            self._send()
+            return Receipt(entry.state, entry.survey)
         why = "this device has answered the survey before, or another round of it"
         return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
 
@@ -334,6 +332,8 @@ class Client:
         entry = self._journal.find(self.survey)
         if entry is None:
             return Receipt(State.NO_CONSENT, self.survey)
+        if not entry.answered and (other := self._journal.answer_of(entry.family)):
+            return self._already(other)
         return Receipt(entry.state, entry.survey, reason=entry.reason)
 
     def _send(self) -> Sender:

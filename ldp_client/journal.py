@@ -176,6 +176,11 @@ class Journal(JournalFile):
         with self.transaction(writes=False) as connection:
             return _find(connection, survey)
 
+    def answer_of(self, family: str) -> Entry | None:
+        """Return the line of the one survey of a family that was answered."""
+        with self.transaction(writes=False) as connection:
+            return _find_answer(connection, family)
+
     def entries(self) -> list[Entry]:
         """Return all lines."""
         with self.transaction(writes=False) as connection:

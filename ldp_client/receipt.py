@@ -36,7 +36,7 @@ class State(StrEnum):
     EXPIRED = "expired"
     """The survey was closed before the report arrived; it is deleted."""
     WITHDRAWN = "withdrawn"
-    """The person withdrew before the report arrived; it is deleted, and none is ever made in its place."""
+    """The person withdrew while the report waited; it is deleted, and none is ever made in its place."""
     ALREADY_REPORTED = "already_reported"
     """This device answered the survey before; nothing was drawn or spent."""
     INVALID = "invalid"

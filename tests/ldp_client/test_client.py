@@ -293,6 +293,7 @@ def test_who_answered_one_round_answers_no_other(client: Build, plan: Plan, tmp_
         assert first.report(ROW, "yes").state is State.QUEUED
     script = Script(RECORDED)
     second = client(script)
+    assert (second.grant().state, second.status().state) == (State.ALREADY_REPORTED,) * 2
     receipt = second.report(ROW, "yes")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.ALREADY_REPORTED, "pilot", 0)
     second.close()
@@ -325,6 +326,19 @@ def test_every_outcome_is_counted_and_called_back(client: Build) -> None:
         (State.ALREADY_REPORTED, main),
     ]
     assert one.outcomes == dict.fromkeys([state for state, _ in heard], 1)
+
+
+def test_the_verdict_is_never_heard_before_the_report(client: Build) -> None:
+    for _ in range(50):
+        heard: list[State] = []
+        one = client(
+            Script(RECORDED),
+            journal=":memory:",
+            on_outcome=lambda receipt, heard=heard: heard.append(receipt.state),
+        )
+        one.report(ROW, "no")
+        one.flush()
+        assert heard == [State.QUEUED, State.SENT]
 
 
 def test_a_callback_that_fails_harms_nobody(client: Build, caplog: pytest.LogCaptureFixture) -> None:

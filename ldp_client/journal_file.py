@@ -84,7 +84,8 @@ class JournalFile:
         self._number = next(_numbers)
         if self._path == ":memory:":
             self._memory = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-            weakref.finalize(self, self._memory.close)
+            # not at exit: the sender's thread may be reading it, which would crash the interpreter
+            weakref.finalize(self, self._memory.close).atexit = False
         elif self._path:
             # made absolute once: a process that changes its directory must find the same journal again
             self._path = os.path.abspath(self._path)

@@ -7,7 +7,9 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
+import textwrap
 import threading
 import time
 from contextlib import closing
@@ -130,6 +132,20 @@ def test_a_thousand_memory_journals_in_turn_never_meet() -> None:
     for number in range(1000):
         report = number.to_bytes(2, "big")
         assert _commit(Journal(":memory:"), report) == (report, True)
+
+
+def test_a_memory_journal_is_open_until_the_very_end() -> None:
+    # the sender's thread reads it at exit, and a closed connection in use crashes the interpreter
+    code = """
+        import atexit
+        atexit.register(lambda: print(journal.find("sleep")))
+        from ldp_client import Journal
+        journal = Journal(":memory:")
+        """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert (run.stdout, run.stderr) == ("None\n", "")
 
 
 def test_threads_share_a_memory_journal() -> None:

@@ -95,6 +95,8 @@ class Sender:
         """
         end = monotonic() + timeout
         with self._changed:
+            while self._seen != self._wanted and self._is_busy(survey) and (left := end - monotonic()) > 0:
+                self._changed.wait(left)  # until the thread knows whose collector it is
             self._slots[survey] = 0.0
             for name in (survey, self._waiting.get(survey, "")):
                 if name in self._rests and not self._rests[name].asked:

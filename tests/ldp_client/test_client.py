@@ -456,3 +456,16 @@ def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Pat
     Client(plan, URL, journal=tmp_path / "journal.db", transport=script, spread=0.05).report(ROW, "no")
     gc.collect()
     wait_for(lambda: script.bodies)
+
+
+def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
+    client: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_client.delivery.backoff", lambda failures: 60.0)
+    down = Script(TransportError("refused"))
+    keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
+    keeper.report(ROW, "no")
+    keeper.flush(0.2)
+    keeper.close()
+    assert down.bodies
+    assert client(Script(RECORDED), agreed=False).flush(5.0).state is State.SENT

@@ -6,13 +6,14 @@ report's bytes alone.
 
 from __future__ import annotations
 
+import io
 import json
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
@@ -20,6 +21,8 @@ from ldp_client.errors import TransportError
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
+
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 USER_AGENT = "ldp-client"
 MAX_ANSWER_BYTES = 1 << 20  # a plan is never larger
@@ -65,13 +68,14 @@ class HttpTransport:
         """Send one request and read the whole answer, all within `timeout` seconds."""
         import http.client  # late: an application that never sends does not pay for it
 
+        within = _Deadline(timeout)
         try:
             connection, secure = _connection(urlsplit(url))
             with (
-                closing(socket.create_connection((connection.host, connection.port), timeout)) as raw,
-                _within(timeout, raw),
-                closing(secure(raw)) as connection.sock,
+                closing(_connect(connection.host, connection.port, within)) as raw,
+                closing(secure(raw)) as line,
             ):
+                connection.sock = cast(socket.socket, _Line(line, within))
                 connection.request(method, urlsplit(url).path or "/", body, _headers(body))
                 response = connection.getresponse()
                 return Answer(response.status, _read(response), _retry_after(response))
@@ -83,13 +87,14 @@ def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.so
     """Return a connection that is not connected yet, and what secures its socket."""
     import http.client
 
-    host = parts.hostname or ""
-    if parts.scheme == "http":
-        return http.client.HTTPConnection(host, parts.port), lambda raw: raw
+    host, secure = parts.hostname or "", parts.scheme == "https"
+    port = parts.port or (443 if secure else 80)  # left out, it would be read from an IPv6 address
+    if not secure:
+        return http.client.HTTPConnection(host, port), lambda raw: raw
     import ssl
 
     context = ssl.create_default_context()
-    secured = http.client.HTTPSConnection(host, parts.port, context=context)
+    secured = http.client.HTTPSConnection(host, port, context=context)
     return secured, lambda raw: context.wrap_socket(raw, server_hostname=host)
 
 
@@ -111,27 +116,78 @@ def check_url(url: str) -> str:
     return url.rstrip("/")
 
 
-@contextmanager
-def _within(seconds: float, connected: socket.socket) -> Iterator[None]:
-    """End an exchange that takes longer, whatever it waits for.
+class _Deadline:
+    """The end of one exchange, whatever it waits for.
 
-    A socket's own timeout is for each read: a server that drips, in its handshake or its answer, would
-    hold the caller for hours. A duplicate is cut, since a secured socket takes the original over.
+    A socket's own timeout is for each act: a server that drips its answer would hold the caller for hours.
+    No other thread keeps watch, since some Pythons start none while they exit.
     """
-    line = connected.dup()
-    alarm = threading.Timer(seconds, _cut, [line])
-    alarm.daemon = True
-    try:
-        alarm.start()
-        yield
-    finally:
-        alarm.cancel()
-        line.close()
+
+    def __init__(self, seconds: float) -> None:
+        self._end = monotonic() + seconds
+
+    def set(self, line: socket.socket, share: int = 1) -> None:
+        """Let the next act take what is left, or an equal share of it."""
+        line.settimeout(self.left() / share)
+
+    def left(self) -> float:
+        """Return the seconds that are left, or raise TimeoutError."""
+        left = self._end - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
 
 
-def _cut(line: socket.socket) -> None:
-    with suppress(OSError):
-        line.shutdown(socket.SHUT_RDWR)
+def _connect(host: str, port: int, within: _Deadline) -> socket.socket:
+    """Connect to the first of a host's addresses that answers; the next has its share of the time too."""
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failure = OSError("the host has no address")
+    for tried, (family, kind, protocol, _, address) in enumerate(addresses):
+        line = None
+        try:
+            line = socket.socket(family, kind, protocol)
+            within.set(line, len(addresses) - tried)
+            line.connect(address)
+            within.set(line)  # what is left is for the handshake, all of it
+            return line
+        except OSError as error:  # this machine may not even know the address's family
+            failure = error
+            if line:
+                line.close()
+    raise failure
+
+
+class _Line:
+    """The side of a socket that http.client uses; every act ends by the deadline."""
+
+    def __init__(self, line: socket.socket, within: _Deadline) -> None:
+        self._line, self._within = line, within
+
+    def sendall(self, data: ReadableBuffer) -> None:
+        """Send everything."""
+        left = memoryview(data)
+        while left:
+            self._within.set(self._line)
+            left = left[self._line.send(left) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return what reads the answer."""
+        return io.BufferedReader(_Reader(self._line, self._within))
+
+    def close(self) -> None:
+        """Do nothing: whoever connected closes."""
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, line: socket.socket, within: _Deadline) -> None:
+        self._line, self._within = line, within
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._within.set(self._line)
+        return self._line.recv_into(buffer)
 
 
 def _headers(body: bytes | None) -> dict[str, str]:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
 import socket
+import ssl
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from ldp_client import HttpTransport, TransportError
 
 
 class _Handler(BaseHTTPRequestHandler):
     seen: list[tuple[str, dict[str, str], bytes]]
+    retry_after = "7"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         type(self).seen.append((self.path, dict(self.headers), body))
         self.send_response(503)
-        self.send_header("Retry-After", "7")
+        self.send_header("Retry-After", self.retry_after)
         self.send_header("Set-Cookie", "who=you")
         self.end_headers()
         self.wfile.write(b"busy")
@@ -30,16 +39,21 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[str, type[_Handler]]]:
-    handler = type("Handler", (_Handler,), {"seen": []})
-    http = HTTPServer(("127.0.0.1", 0), handler)
+@contextmanager
+def _serving(http: HTTPServer) -> Iterator[int]:
     thread = threading.Thread(target=http.serve_forever, args=(0.01,))
     thread.start()
-    yield f"http://127.0.0.1:{http.server_port}", handler
+    yield http.server_port
     http.shutdown()
     thread.join()
     http.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[_Handler]]]:
+    handler = type("Handler", (_Handler,), {"seen": []})
+    with _serving(HTTPServer(("127.0.0.1", 0), handler)) as port:
+        yield f"http://127.0.0.1:{port}", handler
 
 
 def test_requests_carry_the_body_and_nothing_about_the_device(server: tuple[str, type[_Handler]]) -> None:
@@ -66,22 +80,190 @@ def test_no_server_is_one_kind_of_error() -> None:
         HttpTransport().request("GET", "http://127.0.0.1:9/", None, 1.0)
 
 
-def test_a_server_that_drips_is_cut_off_in_time() -> None:
+@contextmanager
+def _dripping(start: bytes) -> Iterator[int]:
+    """Accept one connection and send it some bytes at once, then one at a time for ever."""
+    done = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(start)
+            while not done.wait(0.02):
+                connection.sendall(b"x")
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        done = threading.Event()
-
-        def drip() -> None:
-            connection, _ = listener.accept()
-            with connection, suppress(OSError):
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-                while not done.wait(0.05):
-                    connection.sendall(b"x")
-
         thread = threading.Thread(target=drip)
         thread.start()
-        start = time.monotonic()
-        with pytest.raises(TransportError):
-            HttpTransport().request("GET", f"http://127.0.0.1:{listener.getsockname()[1]}/", None, 0.5)
-        assert time.monotonic() - start < 5.0
+        yield listener.getsockname()[1]
         done.set()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "start"),
+    [
+        ("http", b""),
+        ("http", b"HTTP/1.1 200 OK\r\nX-Endless: "),
+        ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
+        ("http", b"HTTP/1.0 200 OK\r\n\r\n{}"),
+        ("https", b"\x16\x03\x03\x3f\xff"),  # one long record of a handshake
+    ],
+)
+def test_a_server_that_drips_is_cut_off_in_time(scheme: str, start: bytes) -> None:
+    with _dripping(start) as port:
+        began = time.monotonic()
+        with pytest.raises(TransportError):
+            HttpTransport().request("GET", f"{scheme}://127.0.0.1:{port}/", None, 0.3)
+        assert 0.25 < time.monotonic() - began < 1.5
+
+
+def test_a_request_starts_no_thread(
+    server: tuple[str, type[_Handler]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:  # as Python 3.12.1 does once it exits
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    http, _ = server
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert HttpTransport().request("POST", f"{http}/", b"body", 5.0).status == 503
+
+
+@contextmanager
+def _unaccepting() -> Iterator[tuple[str, int]]:
+    """A place whose backlog is full, so that Linux lets who connects wait."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            line = stack.enter_context(socket.socket())
+            line.setblocking(False)
+            line.connect_ex(listener.getsockname())
+        time.sleep(0.01)
+        yield listener.getsockname()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse where Linux lets wait")
+def test_a_host_s_addresses_share_one_deadline(
+    server: tuple[str, type[_Handler]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(server[0].rpartition(":")[2])
+    with _unaccepting() as nowhere:
+        for places, answered in (([nowhere, ("127.0.0.1", port)], True), ([nowhere] * 4, False)):
+            found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", place) for place in places]
+            found.insert(0, (socket.AF_INET, -1, 0, "", nowhere))  # of a kind that this machine lacks
+            monkeypatch.setattr(socket, "getaddrinfo", lambda *_, found=found, **__: found)
+            began = time.monotonic()
+            if answered:
+                assert HttpTransport().request("POST", "http://collector.test/", b"", 1.0).status == 503
+            else:
+                with pytest.raises(TransportError):
+                    HttpTransport().request("POST", "http://collector.test/", b"", 0.5)
+            assert time.monotonic() - began < 1.5
+
+
+def test_a_date_to_retry_after_is_held_against_the_server_s_clock(
+    server: tuple[str, type[_Handler]],
+) -> None:
+    base, handler = server
+    for wait, expected in ((90, 90.0), (-90, 0.0)):
+        moment = datetime.datetime(2001, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
+        later = moment + datetime.timedelta(seconds=wait)
+        handler.retry_after = later.strftime("%a, %d %b %Y %H:%M:%S GMT")
+        handler.date_time_string = lambda *_, now=moment: now.strftime("%a, %d %b %Y %H:%M:%S GMT")  # type: ignore[method-assign]
+        assert HttpTransport().request("POST", f"{base}/", b"", 5.0).retry_after == expected
+    handler.retry_after = "soon"
+    assert HttpTransport().request("POST", f"{base}/", b"", 5.0).retry_after is None
+
+
+# -- TLS and names ------------------------------------------------------------------------------
+
+Secured = Callable[[str], tuple[int, type[_Handler]]]
+
+
+def _certificate(folder: Path, host: str) -> tuple[Path, Path]:
+    """Make a certificate that signs itself; return its file and its key's."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
+    numbers = map(ipaddress.ip_address, ("127.0.0.1", "::1") if host == "localhost" else ())
+    names = [x509.DNSName(host), *map(x509.IPAddress, numbers)]
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - day).not_valid_after(now + day)
+    builder = builder.add_extension(x509.SubjectAlternativeName(names), True)
+    certificate, secret = folder / "certificate.pem", folder / "key.pem"
+    pem = serialization.Encoding.PEM
+    certificate.write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
+    plain = serialization.NoEncryption()
+    secret.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    return certificate, secret
+
+
+@pytest.fixture
+def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
+    """Start servers over TLS, whose certificates this device trusts."""
+
+    with ExitStack() as stack:
+
+        def start(host: str) -> tuple[int, type[_Handler]]:
+            files = _certificate(tmp_path, host)
+            monkeypatch.setenv("SSL_CERT_FILE", str(files[0]))
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*files)
+            handler = type("Handler", (_Handler,), {"seen": []})
+            http = HTTPServer(("127.0.0.1", 0), handler)
+            http.handle_error = lambda *_: None  # type: ignore[method-assign]
+            http.socket = context.wrap_socket(http.socket, server_side=True)
+            return stack.enter_context(_serving(http)), handler
+
+        yield start
+
+
+def test_a_report_goes_to_a_secured_server(secured: Secured) -> None:
+    port, handler = secured("localhost")
+    for host in ("localhost", "127.0.0.1"):
+        answer = HttpTransport().request("POST", f"https://{host}:{port}/", b"body", 5.0)
+        assert (answer.status, answer.body) == (503, b"busy")
+    assert [(headers["Host"], body) for _, headers, body in handler.seen] == [
+        (f"localhost:{port}", b"body"),
+        (f"127.0.0.1:{port}", b"body"),
+    ]
+
+
+def test_a_server_that_nobody_vouches_for_gets_nothing(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, handler = secured("another.test")  # trusted, but another host's
+    with pytest.raises(TransportError, match="SSLCertVerificationError"):
+        HttpTransport().request("POST", f"https://localhost:{port}/", b"body", 5.0)
+    port, _ = secured("localhost")
+    (tmp_path / "nobody.pem").touch()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nobody.pem"))
+    with pytest.raises(TransportError, match="SSLCertVerificationError"):
+        HttpTransport().request("POST", f"https://localhost:{port}/", b"body", 5.0)
+    assert handler.seen == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("host", ["localhost", "localhost:8080", "[::1]", "[::1]:8080"])
+def test_the_host_is_named_with_its_port_unless_that_is_the_scheme_s(
+    scheme: str,
+    host: str,
+    secured: Secured,
+    server: tuple[str, type[_Handler]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = int(server[0].rpartition(":")[2]), server[1]
+    port, handler = secured("localhost") if scheme == "https" else plain
+    asked: list[tuple[str, int]] = []
+
+    def connect(name: str, number: int, *_: object) -> socket.socket:
+        asked.append((name, number))
+        return socket.create_connection(("127.0.0.1", port), 5.0)
+
+    monkeypatch.setattr("ldp_client.transport._connect", connect)
+    HttpTransport().request("POST", f"{scheme}://{host}/v1", b"body", 5.0)
+    default = 443 if scheme == "https" else 80
+    assert asked == [(host.partition(":8080")[0].strip("[]"), 8080 if host.endswith(":8080") else default)]
+    assert [headers["Host"] for _, headers, _ in handler.seen] == [host]

@@ -2,6 +2,7 @@
 # make test    every test            make lint    ruff and mypy
 # make bench   speed against PyPI's LDP libraries
 # make audit   what messages give away at most, measured at length; which bugs the audit flags
+# make endurance  the client's promises at length: a failing network, kill -9, exits, a crowd on one journal
 # make clean   everything that is generated, the environments too
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -13,7 +14,7 @@ VENV := .venv
 BENCH := .venv-bench
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint bench audit clean redis
+.PHONY: demo test lint bench audit endurance clean redis
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
@@ -28,6 +29,9 @@ lint: $(VENV)/.dev
 
 audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
+
+endurance: $(VENV)/.dev
+	$(VENV)/bin/python -m benchmarks.endurance
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks

@@ -1,0 +1,31 @@
+"""The client's promises on real parts, in short; `make endurance` tries them at full size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ldp_client.sender import EXIT_SECONDS
+from tests.faulty import FAULTS
+from tests.ldp_client import trials
+
+LOADED = 1.0
+"""Seconds that a busy machine may add to an exit."""
+
+
+def test_every_report_is_counted_once_whatever_the_network_does(tmp_path: Path) -> None:
+    seen = trials.faults(tmp_path, 2 * len(FAULTS))
+    assert (seen.states.total(), seen.attempts) == (2, 2 * len(FAULTS) + 2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_application_neither_loses_its_report_nor_makes_another(tmp_path: Path) -> None:
+    assert trials.kills(tmp_path, 16).killed >= 16
+
+
+@pytest.mark.parametrize("server", trials.SERVERS)
+def test_an_interpreter_ends_in_time_with_a_full_queue(tmp_path: Path, server: str) -> None:
+    end = trials.exits(tmp_path, server, journals=3, queued=60)
+    assert end.handlers <= EXIT_SECONDS + LOADED

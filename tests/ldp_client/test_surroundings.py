@@ -1,0 +1,169 @@
+"""The client amid forks, event loops and clocks that jump, before a real collector."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_client import Answer, AsyncClient, Client, State, TransportError
+from tests.faulty import Proxy, faulty
+from tests.ldp_client.conftest import RECORDED, ROW, Script
+from tests.ldp_client.trials import COUNTED, ROWS, counted, require_one_report, running, url_of
+
+NAMES = ("sleep", "diet", "sport")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running(tmp_path_factory.mktemp("collector"), *NAMES, "lag-http", "lag-async") as base:
+        yield base
+
+
+@pytest.fixture
+def proxy(base: str) -> Iterator[Proxy]:
+    with faulty(base) as proxy:
+        yield proxy
+
+
+def _answer(name: str, proxy: Proxy, journal: Path) -> Client:
+    client = Client(url_of(proxy.port, name), journal=journal, spread=0)
+    client.grant()
+    assert client.report(ROWS[0], "yes").state is State.QUEUED
+    return client
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_parent_and_child_of_a_fork_amid_sending_both_report(base: str, proxy: Proxy, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.db"
+    proxy.delay = 0.3
+    before = _answer("sleep", proxy, journal)
+    while not proxy.bodies:  # the sender's thread now waits for the answer
+        time.sleep(0.001)
+    ours, theirs = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            states = [before.flush(10).state, _answer("diet", proxy, journal).flush(10).state]
+            os.write(theirs, json.dumps(states).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    states = [before.flush(10).state, _answer("sport", proxy, journal).flush(10).state]
+    with os.fdopen(ours) as pipe:
+        states += json.load(pipe)
+    os.waitpid(child, 0)
+    before.close()
+    assert len(states) == 4
+    assert set(states) <= set(COUNTED)
+    assert [counted(base, name) for name in NAMES] == [1, 1, 1]
+
+
+class _Streams:
+    """HTTP over asyncio's streams, as an application's own library would do it."""
+
+    async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        parts = urlsplit(url)
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        head = f"{method} {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n"
+        head += f"Content-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body or b'')}\r\n\r\n"
+        writer.write(head.encode() + (body or b""))
+        status, _, rest = (await reader.read()).partition(b"\r\n")
+        writer.close()
+        await writer.wait_closed()
+        return Answer(int(status.split()[1]), rest.partition(b"\r\n\r\n")[2])
+
+
+async def _longest_gap(done: asyncio.Event) -> float:
+    """Tick, and return the longest time between two ticks."""
+    longest, last = 0.0, time.monotonic()
+    while not done.is_set():
+        await asyncio.sleep(0.002)
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    return longest
+
+
+@pytest.mark.parametrize(("name", "transport"), [("lag-http", None), ("lag-async", _Streams())])
+def test_an_event_loop_runs_on_while_the_collector_is_slow(
+    base: str, proxy: Proxy, tmp_path: Path, name: str, transport: _Streams | None
+) -> None:
+    proxy.delay = 0.5
+    heard: list[State] = []
+
+    async def main() -> float:
+        done = asyncio.Event()
+        ticking = asyncio.create_task(_longest_gap(done))
+        async with AsyncClient(
+            url_of(proxy.port, name),
+            journal=tmp_path / "journal.db",
+            transport=transport,
+            spread=0,
+            on_outcome=lambda receipt: heard.append(receipt.state),
+        ) as client:
+            assert (await client.grant()).state is State.READY
+            assert (await client.report(ROWS[0], "yes")).state is State.QUEUED
+            assert (await client.flush(10)).state is State.SENT
+        done.set()
+        return await ticking
+
+    start = time.monotonic()
+    gap = asyncio.run(main())
+    assert 1.0 < time.monotonic() - start < 5.0  # two slow answers, and an end without a wait
+    assert gap < 0.3
+    assert heard == [State.QUEUED, State.SENT]
+    assert counted(base, name) == 1
+    assert len(require_one_report(proxy.take(), set())) == 1
+
+
+def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(
+    base: str, proxy: Proxy, plan: Plan, tmp_path: Path
+) -> None:
+    class Never:
+        async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+            await asyncio.sleep(60)
+            raise AssertionError("not reached")
+
+    url = "http://collector.test/v1/surveys/sleep"
+
+    async def main() -> AsyncClient:
+        client = AsyncClient(plan, url, journal=tmp_path / "journal.db", transport=Never(), spread=0)
+        await client.grant()
+        await client.report(ROW, "no")
+        await asyncio.sleep(0.1)
+        return client
+
+    start = time.monotonic()
+    left = asyncio.run(main())
+    assert time.monotonic() - start < 2.0
+    assert left.client.status().state is State.QUEUED
+    left.client.close(0.2)
+    with Client(plan, url, journal=tmp_path / "journal.db", transport=Script(RECORDED)) as later:
+        assert later.flush().state is State.SENT
+
+
+YEARS = 20 * 365 * 86_400.0
+
+
+@pytest.mark.parametrize("jumps", [(YEARS,), (-YEARS,), (YEARS, -YEARS)])
+def test_a_clock_that_jumps_changes_nothing(
+    client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, jumps: tuple[float, ...]
+) -> None:
+    offsets, now = itertools.cycle(jumps), time.time
+    script = Script(TransportError("refused"), Answer(503, b"", 0.2), Answer(500, b""), RECORDED)
+    one = client(script, spread=0.05)
+    monkeypatch.setattr("time.time", lambda: now() + next(offsets))
+    start = time.monotonic()
+    assert one.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    assert 0.2 <= time.monotonic() - start < 2.0
+    assert len(script.bodies) == 4
+    assert len(set(script.bodies)) == 1

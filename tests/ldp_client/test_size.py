@@ -1,0 +1,58 @@
+"""What the client weighs on a device."""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import subprocess
+import sys
+from pathlib import Path
+
+from encoders.survey import Plan
+from tests.ldp_client.conftest import ROW
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
+MOST_BYTES = 3 << 20
+A_REPORT = """
+import sys
+sys.path.insert(0, {root!r})
+before = set(sys.modules)
+from encoders.survey import Plan
+from ldp_client import Client, HttpTransport
+plan, url = Plan.from_json({plan!r}), "http://127.0.0.1:9/v1/surveys/sleep"
+with Client(plan, url, journal=":memory:") as client:
+    client.grant()
+    print(client.report({row!r}, "no").state)
+    client.flush(0.1)
+files = {{name for name, module in sys.modules.items() if getattr(module, "__file__", None)}} - before
+print(*{{name.partition(".")[0] for name in files}} - sys.stdlib_module_names)
+"""
+
+
+def weight(file: Path) -> int:
+    """Return a file's size, and that of the bytecode which installing it makes."""
+    data = file.read_bytes()
+    if file.suffix != ".py":
+        return len(data)
+    return len(data) + 16 + len(marshal.dumps(compile(data, str(file), "exec")))
+
+
+def test_a_report_loads_the_client_and_msgpack_alone(plan: Plan) -> None:
+    code = A_REPORT.format(root=str(ROOT), plan=plan.json, row=ROW)
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    state, loaded = run.stdout.splitlines()
+    assert state == "queued"
+    assert set(loaded.split()) <= set(PACKAGES)
+
+
+def test_what_a_report_loads_weighs_at_most_three_mebibytes() -> None:
+    total = 0
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)
+        assert spec is not None
+        assert spec.origin is not None
+        folder = Path(spec.origin).parent
+        files = [file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+        total += sum(map(weight, files))
+    assert total <= MOST_BYTES, f"{total / 2**20:.2f} MiB"

@@ -1,6 +1,6 @@
 """The client for asyncio applications: the same client, never blocking the event loop.
 
-The journal is read and written on a worker thread. Sending stays on the client's own thread, which outlives
+The journal is read and written on another thread. Sending stays on the client's own thread, which outlives
 the loop; a transport of asyncio is called back into the loop.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from encoders.survey.plan import Plan
@@ -116,7 +118,26 @@ class AsyncClient:
 
     async def _call(self, act: Callable[[], Result]) -> Result:
         self._bridge.loop = asyncio.get_running_loop()
-        return await asyncio.to_thread(act)
+        return await _in_thread(act)
+
+
+async def _in_thread(act: Callable[[], Result]) -> Result:
+    """Await what another thread does.
+
+    Not one of the loop's executor: until a flush is done that nobody awaits any more, that would hold up the
+    end of the loop, and of the interpreter.
+    """
+    future: Future[Result] = Future()
+
+    def work() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(act())
+            except BaseException as error:
+                future.set_exception(error)
+
+    threading.Thread(target=work, name="ldp-client-call", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 class _Bridge:

@@ -150,6 +150,24 @@ def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(
         assert later.flush().state is State.SENT
 
 
+def test_a_flush_that_nobody_awaits_any_more_does_not_hold_up_the_loop_s_end(
+    proxy: Proxy, plan: Plan, tmp_path: Path
+) -> None:
+    async def main() -> AsyncClient:
+        client = AsyncClient(plan, url_of(proxy.port), journal=tmp_path / "journal.db", spread=0)
+        await client.grant()
+        await client.report(ROW, "no")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.flush(4), 0.1)
+        return client
+
+    start = time.monotonic()
+    with proxy.failing("never answers"):
+        left = asyncio.run(main())
+        assert time.monotonic() - start < 2.0
+        left.client.close(0)
+
+
 YEARS = 20 * 365 * 86_400.0
 
 

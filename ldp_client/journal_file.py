@@ -138,7 +138,8 @@ class JournalFile:
             return
         self._require_whole()
         Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for this person's eyes only
+        if not os.access(self.path, os.W_OK):  # else: closing would unlock, by POSIX, what an outer act holds
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for this person's eyes only
         with closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
             connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
             connection.execute("PRAGMA secure_delete = ON")

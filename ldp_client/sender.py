@@ -235,7 +235,7 @@ def _origin(url: str) -> str:
 # -- one per journal and process ------------------------------------------------------------
 
 _senders: weakref.WeakValueDictionary[str, Sender] = weakref.WeakValueDictionary()
-_finding = threading.Lock()
+_finding = threading.RLock()  # a signal's handler may look for a sender amid a search
 
 
 def sender_of(journal: Journal) -> Sender:
@@ -258,7 +258,7 @@ def _at_exit() -> None:
 
 def _in_child() -> None:
     global _finding
-    _finding = threading.Lock()
+    _finding = threading.RLock()
     for sender in list(_senders.values()):
         sender.renew()
 

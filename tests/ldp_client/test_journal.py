@@ -402,6 +402,21 @@ def test_a_damaged_journal_is_set_aside_and_nothing_is_answered_twice(tmp_path: 
     assert [file.name for file in tmp_path.iterdir()] == ["j.db"]
 
 
+def test_an_act_amid_another_as_of_a_signal_s_handler_unlocks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+
+    def make() -> bytes:
+        assert state(Journal(path)) is State.READY
+        run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
+        assert "database is locked" in run.stderr
+        return b"report"
+
+    journal = Journal(path)
+    journal.grant(PLAN, "url")
+    assert journal.commit(PLAN, "url", make)[1]
+
+
 def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
     import resource
 
@@ -493,6 +508,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
     def read_only(path: str, flags: int, mode: int = 0o777) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))  # tests run as root too, whom no mode bits stop
 
+    monkeypatch.setattr("ldp_client.journal_file.os.access", lambda path, mode: False)
     monkeypatch.setattr("ldp_client.journal_file.os.open", read_only)
     with pytest.raises(JournalError, match="Read-only"):
         journal.commit(PLAN, "url", lambda: pytest.fail("was drawn"))

@@ -91,7 +91,7 @@ def commit(plan: Plan, synchronous: str) -> float:
     with journals(plan, synchronous) as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
             start = perf_counter()
-            journal.commit(plan, URL, lambda: b"x" * 64)
+            journal.commit(plan, lambda: b"x" * 64)
             seconds.append(perf_counter() - start)
     return statistics.median(seconds)
 
@@ -125,10 +125,10 @@ def whole(plan: Plan, row: dict[str, object], synchronous: str) -> float:
 def times(plan: Plan, row: dict[str, object]) -> Times:
     """Time one case, in seconds."""
     return steps(plan, row) | {
-        "journal commit, fsync": commit(plan, "FULL"),
+        "journal commit, fsync": commit(plan, "EXTRA"),
         "journal commit, no fsync": commit(plan, "OFF"),
         "enqueue": enqueue(plan),
-        "report(), fsync": whole(plan, row, "FULL"),
+        "report(), fsync": whole(plan, row, "EXTRA"),
         "report(), no fsync": whole(plan, row, "OFF"),
     }
 

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     ID_REUSED = "id-reused"
     # decided by the collector's HTTP side, before a report is looked at
     LENGTH_REQUIRED = "length-required"
+    INCOMPLETE = "incomplete-body"
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
     UNKNOWN_SURVEY = "unknown-survey"
     NO_SIGNATURE = "no-signature"

@@ -25,18 +25,14 @@ EXPLAINED = (State.NO_CONSENT, State.REJECTED, State.INVALID, State.UNAVAILABLE)
 
 def in_words(receipt: Receipt) -> str:
     """Tell a person what became of her answer."""
-    sentence, why = SENTENCES[receipt.state], reason(receipt)
+    sentence, why = SENTENCES[receipt.state], ": ".join(filter(None, [receipt.field, receipt.why]))
     return f"{sentence} ({why})" if why and receipt.state in EXPLAINED else sentence
 
 
 def in_short(receipt: Receipt) -> str:
     """Tell an operator: the state and why."""
-    why = reason(receipt)
+    why = ": ".join(filter(None, [receipt.field, receipt.why or receipt.reason]))
     return f"{receipt.state} ({why})" if why else str(receipt.state)
-
-
-def reason(receipt: Receipt) -> str:
-    return ": ".join(filter(None, [receipt.field, receipt.why or receipt.reason]))
 
 
 def promise(plan: Plan) -> str:

@@ -15,11 +15,13 @@ loads on first use, so that a survey does not slow the start of an application.
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from encoders.survey.plan import Plan
     from ldp_client.aio import AsyncClient, AsyncTransport
     from ldp_client.client import Client
     from ldp_client.errors import (
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
         JournalError,
         LdpError,
         PlanError,
+        PrivacyError,
         ReportError,
         RowError,
+        SignatureError,
         SurveyError,
         TransportError,
     )
@@ -57,9 +61,11 @@ __all__ = [
     "JournalError",
     "LdpError",
     "PlanError",
+    "PrivacyError",
     "Receipt",
     "ReportError",
     "RowError",
+    "SignatureError",
     "State",
     "SurveyError",
     "Transport",
@@ -82,15 +88,16 @@ _HOMES = {
 }
 
 _client: Client | None = None
+_configuring = threading.RLock()
 
 
-def configure(survey: str | None = None, **options: object) -> Client:
+def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: object) -> Client:
     """Choose the survey that :func:`report` answers.
 
     Parameters
     ----------
-    survey : str, optional
-        Its URL at the collector; by default the environment variable ``LDP_SURVEY_URL``.
+    survey : str, path or Plan, optional
+        As for :class:`Client`; by default the URL in the environment variable ``LDP_SURVEY_URL``.
     **options
         As for :class:`Client`.
 
@@ -101,8 +108,9 @@ def configure(survey: str | None = None, **options: object) -> Client:
 
     Raises
     ------
-    TransportError
-        If there is no URL, or it is no survey's.
+    LdpError
+        If there is no URL, it is no survey's, or an option is none: mistakes of the application, not of a
+        device.
     """
     from ldp_client.client import Client
     from ldp_client.errors import TransportError
@@ -111,10 +119,12 @@ def configure(survey: str | None = None, **options: object) -> Client:
     survey = survey or os.environ.get("LDP_SURVEY_URL")
     if not survey:
         raise TransportError("no survey: call configure(URL) or set LDP_SURVEY_URL", "not-configured")
-    former, _client = _client, Client(survey, **options)  # type: ignore[arg-type]
+    with _configuring:
+        former, _client = _client, Client(survey, **options)  # type: ignore[arg-type]
+        client = _client
     if former is not None:
         former.close()
-    return _client
+    return client
 
 
 def report(row: Mapping[str, object], label: object) -> Receipt:
@@ -123,16 +133,15 @@ def report(row: Mapping[str, object], label: object) -> Receipt:
     Without `configure` before it, the survey is that of ``LDP_SURVEY_URL``; if that names none, nothing is
     raised either: the receipt says so.
     """
-    if _client is None:
-        from ldp_client.errors import TransportError
-        from ldp_client.receipt import receipt_of
+    from ldp_client.errors import TransportError
+    from ldp_client.receipt import receipt_of
 
-        try:
-            configure()
-        except TransportError as error:
-            return receipt_of(error, "")
-    assert _client is not None
-    return _client.report(row, label)
+    try:
+        with _configuring:
+            client = _client or configure()
+    except TransportError as error:
+        return receipt_of(error, "")
+    return client.report(row, label)
 
 
 def __getattr__(name: str) -> object:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from encoders.survey.layout import table
@@ -14,6 +15,8 @@ from ldp_client.consent import objection
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Entry, Journal
 from ldp_client.receipt import State
+
+_Command = argparse.ArgumentParser
 
 _MEANING = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
@@ -30,29 +33,33 @@ _MEANING = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command."""
     chosen = _parser().parse_args(arguments)
-    journal = Journal(chosen.journal)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="replace"
+        )  # a terminal that lacks a survey's letters still shows the rest
     try:
-        sys.stdout.write("\n".join(chosen.run(journal, chosen)) + "\n")
+        lines = chosen.run(Journal(chosen.journal), chosen)
     except LdpError as error:
         sys.exit(f"Error: {error}")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ldp-client", description="What this device knows of surveys, and what it sends."
     )
-    parser.add_argument(
-        "--journal", help="The journal's file; by default $LDP_JOURNAL, else the platform's place."
-    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    status = commands.add_parser("status", help="list the surveys: agreed to, answered, what was spent")
-    status.set_defaults(run=_status)
-    preview = commands.add_parser(
-        "preview", help="show the very bytes that wait to be sent, and what they say"
-    )
+
+    def command(name: str, run: Callable[[Journal, argparse.Namespace], list[str]], what: str) -> _Command:
+        made = commands.add_parser(name, help=what, description=what)
+        made.add_argument("--journal", help="The file; by default $LDP_JOURNAL, else the platform's place.")
+        made.set_defaults(run=run)
+        return made
+
+    command("status", _status, "List the surveys: what was agreed to, answered and spent.")
+    preview = command("preview", _preview, "Show the very bytes that wait to be sent, and what they say.")
     preview.add_argument("survey", nargs="?", help="Only this survey.")
-    preview.set_defaults(run=_preview)
-    purge = commands.add_parser("purge", help="withdraw: delete what waits, and let nothing more be drawn")
+    purge = command("purge", _purge, "Withdraw: delete what waits, and let nothing more be drawn.")
     which = purge.add_mutually_exclusive_group(required=True)
     which.add_argument("survey", nargs="?", help="From this survey.")
     which.add_argument("--all", action="store_true", help="From every survey.")
@@ -62,7 +69,6 @@ def _parser() -> argparse.ArgumentParser:
         help="Delete a damaged journal that was set aside. What it knew can then be answered, and its "
         "epsilon be spent, a second time.",
     )
-    purge.set_defaults(run=_purge)
     return parser
 
 
@@ -99,17 +105,25 @@ def _preview(journal: Journal, chosen: argparse.Namespace) -> list[str]:
 
 def _purge(journal: Journal, chosen: argparse.Namespace) -> list[str]:
     if chosen.damaged:
-        journal.forget_damaged()
-        return ["the damaged journal is deleted: this device starts afresh"]
-    lines = []
-    for entry in _chosen(journal, chosen.survey):
-        after = journal.withdraw(entry.survey) or entry
-        lines.append(f"{entry.survey}: {_standing(after)}")
-    return lines or ["no survey was agreed to on this device"]
+        found = journal.forget_damaged()
+        said = (
+            "the damaged journal is deleted: this device starts afresh" if found else "no journal is damaged"
+        )
+        return [f"{said} ({journal.path})"]
+    entries = [journal.withdraw(entry.survey) or entry for entry in _chosen(journal, chosen.survey)]
+    return [f"{entry.survey}: {_ended(entry)}" for entry in entries] or [
+        "no survey was agreed to on this device"
+    ]
+
+
+def _ended(entry: Entry) -> str:
+    if entry.state in (State.SENT, State.DUPLICATE):
+        return "was counted before; nobody can tell which report it was, so it cannot be taken back"
+    return _standing(entry)
 
 
 def _chosen(journal: Journal, survey: str | None) -> list[Entry]:
     entries = [entry for entry in journal.entries() if survey in (None, entry.survey)]
-    if survey and not entries:
+    if survey is not None and not entries:
         raise JournalError(f"this device knows no survey {survey!r}; `ldp-client status` lists them")
     return entries

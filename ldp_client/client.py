@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
+from encoders.survey.answer import answer_coded
 from encoders.survey.plan import Plan
-from encoders.survey.signature import read_public_key
 from ldp_client.consent import require_no_objection
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
 from ldp_client.journal import Entry, Journal, require_pinned
-from ldp_client.plans import is_url, load_plan
-from ldp_client.randomise import make_report
+from ldp_client.plans import check_survey_url, is_url, load_plan
 from ldp_client.receipt import Receipt, State, receipt_of
 from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
-from ldp_client.transport import HttpTransport, Transport, check_url
+from ldp_client.terms import Terms
+from ldp_client.transport import HttpTransport, Transport
 
 if TYPE_CHECKING:
     from encoders.survey.preview import Preview
@@ -98,26 +97,22 @@ class Client:
         where = url if url is not None else str(survey) if is_url(survey) else None
         if where is None:
             raise TransportError("give the url of the survey at its collector: https://host/v1/surveys/ID")
+        if public_key is not None and isinstance(survey, Plan):
+            raise PlanError("a Plan object has no signature to check: give its file, or no public_key")
         self._source = survey
         self._plan: Plan | None = None
-        self._url = check_url(where)
-        self.survey = self._url.rpartition("/")[2]
-        self._digest = None if digest is None else _checked(digest)
-        self._signer = "" if public_key is None or isinstance(survey, Plan) else public_key.strip()
-        if public_key is not None:
-            read_public_key(public_key)
+        self._url, self.survey = check_survey_url(where)
+        self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.transport = transport or HttpTransport()
-        self._max_epsilon = _bound(max_epsilon, "max_epsilon")
-        self._max_total = (
-            None if max_total_epsilon is None else _bound(max_total_epsilon, "max_total_epsilon")
-        )
         self._on_outcome = on_outcome
         self.outcomes: Counter[State] = Counter()
         self.spread = max(0.0, spread)
         self._strict = strict
         self._closed = False
         self._sender: Sender | None = None
+        if self._journal.exists():  # an earlier run may have left something to send
+            self._guarded(self._wake)
 
     # -- what the person decides -----------------------------------------------------------
 
@@ -136,21 +131,17 @@ class Client:
         """
         if self._plan is None:
             entry = self._journal.find(self.survey)
-            plan = self._load(entry)
-            if plan.id != self.survey:
-                raise SurveyError("the URL names another survey than the plan", "id")
-            if self._digest not in (None, plan.digest):
-                raise PlanError(
-                    f"the plan has digest {plan.digest}, and the application takes {self._digest}"
-                )
-            require_pinned(entry, plan)
-            self._plan = plan
+            plan = self._given_or_kept(entry)
+            if plan is None:
+                require_no_objection()
+                plan = load_plan(self._url, self.transport, self._terms.signer or None)
+            self._plan = self._checked(plan, entry)
         return self._plan
 
     def grant(self) -> Receipt:
         """Note that the person agrees to answer this survey by this very plan.
 
-        Call it when she has agreed, not before; again at each start if you like, it changes nothing then.
+        Call it where she says yes and nowhere else: called at every start, it would undo a withdrawal.
         May fetch the plan, once in the survey's life.
 
         Returns
@@ -161,7 +152,10 @@ class Client:
         return self._guarded(self._grant)
 
     def withdraw(self) -> Receipt:
-        """Note that the person no longer agrees; a report that waits is deleted, and never made again."""
+        """Note that the person no longer agrees; a report that waits is deleted, and never made again.
+
+        That of another round of the survey, too.
+        """
 
         def withdraw() -> Receipt:
             self._journal.withdraw(self.survey)
@@ -225,7 +219,7 @@ class Client:
         receipt = self._guarded(lambda: self._report(row, label))
         self.hear(receipt)  # before any verdict on it can be heard
         if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
-            self._send()
+            self._guarded(self._wake)
         return receipt
 
     def flush(self, timeout: float = 10.0) -> Receipt:
@@ -243,9 +237,11 @@ class Client:
         """
 
         def flush() -> Receipt:
-            entry = self._journal.find(self.survey)
+            entry = self._standing()
             if entry and entry.state is State.QUEUED and not self._closed:
-                self._send().hurry(entry.survey, timeout)
+                self._wake()
+                assert self._sender is not None
+                self._sender.hurry(entry.survey, timeout)
             return self._status()
 
         return self._guarded(flush)
@@ -263,16 +259,26 @@ class Client:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # -- inside ----------------------------------------------------------------------------
+    # -- for the sender --------------------------------------------------------------------
+
+    def accepts(self, entry: Entry) -> bool:
+        """Tell whether a report that waits may be sent: an application may have become stricter."""
+        try:
+            self._terms.check_waiting(entry)
+        except (PlanError, BudgetError):
+            return False
+        return True
 
     def hear(self, receipt: Receipt) -> None:
-        """Count an outcome, and tell the application."""
+        """Count an outcome, and tell the application; `clipped` is for the caller of `report` alone."""
         self.outcomes[receipt.state] += 1
         if self._on_outcome:
             try:
-                self._on_outcome(receipt)
-            except Exception:
-                log.exception("on_outcome failed")
+                self._on_outcome(replace(receipt, clipped=()))
+            except Exception as error:  # only its kind: its text, or what it came from, may quote the row
+                log.error("on_outcome failed: %s", type(error).__name__)
+
+    # -- inside ----------------------------------------------------------------------------
 
     def _guarded(self, act: Callable[[], Receipt]) -> Receipt:
         """Turn whatever goes wrong into a receipt: a survey never brings down the application."""
@@ -283,86 +289,90 @@ class Client:
                 raise
             return receipt_of(error, self.survey)
 
-    def _load(self, entry: Entry | None) -> Plan:
+    def _given_or_kept(self, entry: Entry | None) -> Plan | None:
+        """Return the plan as far as that needs no network."""
         if isinstance(self._source, Plan):
             return self._source
         if not is_url(self._source):
-            return load_plan(self._source, public_key=self._signer or None)
-        if entry and entry.plan and self._signer in ("", entry.signer):
+            return load_plan(self._source, public_key=self._terms.signer or None)
+        if entry and entry.plan and self._terms.signer in ("", entry.signer):
             return Plan.from_json(entry.plan)
-        require_no_objection()
-        return load_plan(self._source, self.transport, self._signer or None)
+        return None
+
+    def _checked(self, plan: Plan, entry: Entry | None) -> Plan:
+        if plan.id != self.survey:
+            raise SurveyError("the URL names another survey than the plan", "id")
+        require_pinned(entry, plan)
+        self._terms.check(plan)
+        return plan
 
     def _grant(self) -> Receipt:
         self._require_open()
         require_no_objection()
         entry = self._journal.find(self.survey)
         if not (entry and entry.answered):
-            self._require_within_cap(self.plan)
-            now = (State.READY, self._url, self._signer)
-            if entry is None or (entry.state, entry.url, entry.signer) != now:
-                self._journal.grant(self.plan, self._url, self._signer)
+            self._journal.grant(self.plan, self._url, self._terms.signer)
         return self._status()
 
     def _report(self, row: Mapping[str, object], label: object) -> Receipt:
         self._require_open()
         require_no_objection()
-        entry = self._journal.find(self.survey)
-        if entry is None or entry.state is State.NO_CONSENT:
-            raise ConsentError("the person has not agreed to this survey: grant() notes that she does")
-        if entry.answered:
-            return self._already(entry)
-        plan = self.plan
-        self._require_within_cap(plan)
-        clipped = plan.clipped(row)
+        entry = self._standing()
+        if entry and entry.answered:
+            return self._status(entry)
+        plan = self._agreed_plan(entry)
+        row = _read_once(plan, row)
+        coded, clipped = plan.encode(row, label), plan.clipped(row)  # here, so that below are only integers
         entry, created = self._journal.commit(
-            plan, self._url, lambda: make_report(plan, row, label), self._max_total
+            plan, lambda: answer_coded(plan, coded, SystemEntropy()).report, self._terms.max_total
         )
-        if not created:  # another thread or process was faster, or another round of the survey
-            return self._already(entry)
+        if not created:  # another thread or process was faster
+            return self._status(entry)
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
-    def _already(self, entry: Entry) -> Receipt:
-        if entry.state is State.WITHDRAWN:
-            return Receipt(entry.state, entry.survey)
-        why = "this device has answered the survey before, or another round of it"
-        return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
+    def _agreed_plan(self, entry: Entry | None) -> Plan:
+        if entry is None or entry.state is State.NO_CONSENT:
+            raise ConsentError("the person has not agreed to this survey: grant() notes that she does")
+        if entry.url != self._url:
+            raise ConsentError(f"the person has agreed to send to {entry.url}, not to another collector")
+        plan = self._plan or self._given_or_kept(entry)
+        if plan is None:
+            raise ConsentError("the person has agreed to a plan without the signature that is asked for now")
+        self._plan = self._checked(plan, entry)
+        return self._plan
 
-    def _status(self) -> Receipt:
+    def _standing(self) -> Entry | None:
+        """Return the survey's line, or that of another round of it which this device answered."""
         entry = self._journal.find(self.survey)
-        if entry is None:
-            return Receipt(State.NO_CONSENT, self.survey)
-        if not entry.answered and (other := self._journal.answer_of(entry.family)):
-            return self._already(other)
+        return entry and (entry if entry.answered else self._journal.answer_of(entry.family) or entry)
+
+    def _status(self, asked: Entry | None = None) -> Receipt:
+        """Tell how the survey stands; `asked` is what a further report would have answered."""
+        entry = asked or self._standing()
+        if entry is None or not entry.answered:
+            require_no_objection()
+        if entry is None or entry.state is State.NO_CONSENT:
+            return Receipt(State.NO_CONSENT, self.survey, reason="no-consent")
+        if entry.state is State.QUEUED:
+            self._terms.check_waiting(entry)
+        if entry.state is not State.WITHDRAWN and (asked or entry.survey != self.survey):
+            why = "this device has answered the survey before, or another round of it"
+            return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
         return Receipt(entry.state, entry.survey, reason=entry.reason)
 
-    def _send(self) -> Sender:
+    def _wake(self) -> Receipt:
+        """Let the sender look into the journal."""
         self._sender = self._sender or sender_of(self._journal)
         self._sender.wake(self)
-        return self._sender
+        return Receipt(State.READY, self.survey)
 
     def _require_open(self) -> None:
         if self._closed:
             raise ClosedError("this client was closed")
 
-    def _require_within_cap(self, plan: Plan) -> None:
-        if Fraction(plan.epsilon) > self._max_epsilon:
-            raise BudgetError(
-                f"the plan's epsilon is {plan.epsilon}, and this client grants {float(self._max_epsilon):g}"
-            )
 
-
-def _checked(digest: str) -> str:
-    if not re.fullmatch("[0-9a-fA-F]{64}", digest):
-        raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
-    return digest.lower()
-
-
-def _bound(epsilon: float, name: str) -> Fraction:
-    try:
-        bound = Fraction(str(epsilon))
-    except (ValueError, ZeroDivisionError):
-        bound = Fraction(0)
-    if bound <= 0:
-        raise BudgetError(f"{name} must be a number above 0")
-    return bound
+def _read_once(plan: Plan, row: Any) -> Any:
+    """Take what the survey asks out of a row, once, whatever kind of mapping that is."""
+    if not isinstance(row, Mapping):
+        return row  # `encode` says that it is none
+    return {entry.name: row[entry.name] for entry in plan.entries if entry.name in row}

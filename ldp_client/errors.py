@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from encoders.errors import LdpError, ReportError, RowError, SurveyError
+from encoders.errors import LdpError, PrivacyError, ReportError, RowError, SignatureError, SurveyError
 
 __all__ = [
     "BudgetError",
@@ -27,8 +27,10 @@ __all__ = [
     "JournalError",
     "LdpError",
     "PlanError",
+    "PrivacyError",
     "ReportError",
     "RowError",
+    "SignatureError",
     "SurveyError",
     "TransportError",
 ]

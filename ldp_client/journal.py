@@ -12,6 +12,7 @@ processes can never both randomise, and what was not recorded was never sent.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -65,12 +66,34 @@ class Entry:
         return self.state not in _UNANSWERED
 
 
-class Journal(JournalFile):
+class Journal:
     """The lines of all surveys; one file, shared by all clients of a device.
 
-    See :class:`~ldp_client.journal_file.JournalFile` for its parameters. Every method raises
-    :class:`~ldp_client.errors.JournalError` if the file cannot be used.
+    Every method raises :class:`~ldp_client.errors.JournalError` if the file cannot be used.
+
+    Parameters
+    ----------
+    path : path, optional
+        By default ``$LDP_JOURNAL``, else the platform's place for application data.
+        ":memory:" forgets everything with the process: for simulations and tests only.
     """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._file = JournalFile(path)
+
+    @property
+    def path(self) -> str:
+        """Where it is: a file's absolute path, or ":memory:"."""
+        return self._file.path
+
+    @property
+    def key(self) -> str:
+        """Equal for journals that are one file."""
+        return self._file.key
+
+    def exists(self) -> bool:
+        """Tell whether there is anything to read; never raises."""
+        return self._file.exists()
 
     # -- what the person agrees to ---------------------------------------------------------
 
@@ -87,9 +110,10 @@ class Journal(JournalFile):
         PlanError
             If this device is bound to another plan of the survey.
         """
-        with self.transaction() as connection:
+        with self._file.transaction() as connection:
             known = _find(connection, plan.id)
             require_pinned(known, plan)
+            signer = signer or (known.signer if known else "")
             if not (known and known.answered):
                 connection.execute(
                     "INSERT OR REPLACE INTO surveys (survey, family, url, digest, plan, signer, state) "
@@ -99,33 +123,35 @@ class Journal(JournalFile):
             return _known(connection, plan.id)
 
     def withdraw(self, survey: str) -> Entry | None:
-        """Note that the person no longer agrees; a report that waits is deleted.
+        """Note that the person no longer agrees; a report that waits, of any round, is deleted.
 
         What a collector has counted cannot be taken back: nobody can tell which report it was.
         """
-        with self.transaction() as connection:
+        with self._file.transaction() as connection:
             connection.execute(
                 "UPDATE surveys SET state = ? WHERE survey = ? AND state = ?",
                 (State.NO_CONSENT, survey, State.READY),
             )
-            _end(connection, survey, State.WITHDRAWN, "")
+            known = _find(connection, survey)
+            for entry in _of_family(connection, known.family) if known else ():
+                _end(connection, entry.survey, State.WITHDRAWN, "")
             return _find(connection, survey)
 
     # -- the one report --------------------------------------------------------------------
 
     def commit(
-        self, plan: Plan, url: str, make: Callable[[], bytes], max_total: Fraction | None = None
+        self, plan: Plan, make: Callable[[], bytes], max_total: Fraction | None = None
     ) -> tuple[Entry, bool]:
         """Make and record this device's one report for a survey, unless its family has one already.
 
         Parameters
         ----------
         plan : Plan
-        url : str
-            Where the report goes.
+            As it was agreed to; the report goes where was agreed to, too.
         make : callable
             Randomises; called at most once, while the journal is locked, and only if its result will
-            be recorded in the same transaction.
+            be recorded in the same transaction. It must not touch the row: what a stranger's mapping
+            raises here would be taken for the journal's own trouble.
         max_total : Fraction, optional
             What all reports of this journal may spend together.
 
@@ -148,7 +174,7 @@ class Journal(JournalFile):
             If the journal cannot be written (the report, if made, is forgotten unsent), or
             `MOST_QUEUED` reports wait already.
         """
-        with self.transaction() as connection:
+        with self._file.transaction() as connection:
             agreed = _find(connection, plan.id)
             answer = agreed if agreed and agreed.answered else _find_answer(connection, plan.family)
             if answer:
@@ -159,36 +185,44 @@ class Journal(JournalFile):
             _require_room(connection)
             _require_budget(connection, plan, max_total)
             connection.execute(
-                "UPDATE surveys SET url = ?, report = ?, epsilon = ?, state = ? WHERE survey = ?",
-                (url, make(), str(plan.epsilon), State.QUEUED, plan.id),
+                "UPDATE surveys SET report = ?, epsilon = ?, state = ? WHERE survey = ?",
+                (make(), str(plan.epsilon), State.QUEUED, plan.id),
             )
             return _known(connection, plan.id), True
 
     def settle(self, survey: str, state: State, reason: str = "") -> None:
         """Note how a queued report ended, and forget its bytes; a later verdict changes nothing."""
-        with self.transaction() as connection:
+        with self._file.transaction() as connection:
             _end(connection, survey, state, reason)
 
     # -- reading ---------------------------------------------------------------------------
 
     def find(self, survey: str) -> Entry | None:
         """Return a survey's line."""
-        with self.transaction(writes=False) as connection:
+        with self._file.transaction(writes=False) as connection:
             return _find(connection, survey)
 
     def answer_of(self, family: str) -> Entry | None:
         """Return the line of the one survey of a family that was answered."""
-        with self.transaction(writes=False) as connection:
+        with self._file.transaction(writes=False) as connection:
             return _find_answer(connection, family)
 
     def entries(self) -> list[Entry]:
         """Return all lines."""
-        with self.transaction(writes=False) as connection:
+        with self._file.transaction(writes=False) as connection:
             return [_entry(row) for row in connection.execute(f"{_SELECT} ORDER BY survey")]
+
+    def forget_damaged(self) -> bool:
+        """Delete a damaged journal that was set aside; tell whether there was one.
+
+        With it goes what this device knew of its answers: from then on a survey may be answered, and its
+        epsilon be spent, a second time.
+        """
+        return self._file.forget_damaged()
 
     def queued(self) -> list[tuple[str, str]]:
         """Return survey and URL of every report that waits."""
-        with self.transaction(writes=False) as connection:
+        with self._file.transaction(writes=False) as connection:
             return connection.execute(
                 "SELECT survey, url FROM surveys WHERE state = ?", (State.QUEUED,)
             ).fetchall()
@@ -221,8 +255,12 @@ def _known(connection: sqlite3.Connection, survey: str) -> Entry:
 
 def _find_answer(connection: sqlite3.Connection, family: str) -> Entry | None:
     """Return the answered line of any survey of a family."""
+    return next((entry for entry in _of_family(connection, family) if entry.answered), None)
+
+
+def _of_family(connection: sqlite3.Connection, family: str) -> list[Entry]:
     rows = connection.execute(f"{_SELECT} WHERE family = ?", (family,)).fetchall()
-    return next((entry for entry in map(_entry, rows) if entry.answered), None)
+    return [_entry(row) for row in rows]
 
 
 def _require_room(connection: sqlite3.Connection) -> None:

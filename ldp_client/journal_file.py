@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from ldp_client.errors import JournalError
 
 NEWER = "the journal was written by a newer version, or edited"
 _BUSY_SECONDS = 10.0
-_SYNCHRONOUS = "FULL"
+_SYNCHRONOUS = "EXTRA"
+"""A commit is the removal of SQLite's own journal, and only this syncs the directory after it."""
 _SCHEMA = (
     """
     CREATE TABLE surveys (
@@ -67,8 +68,7 @@ class JournalFile:
     Parameters
     ----------
     path : path, optional
-        By default ``$LDP_JOURNAL``, else the platform's place for application data.
-        ":memory:" forgets everything with the process.
+        As for :class:`~ldp_client.journal.Journal`.
 
     Raises
     ------
@@ -87,79 +87,121 @@ class JournalFile:
             # not at exit: the sender's thread may be reading it, which would crash the interpreter
             weakref.finalize(self, self._memory.close).atexit = False
         elif self._path:
-            # made absolute once: a process that changes its directory must find the same journal again
-            self._path = os.path.abspath(self._path)
+            self._path = _absolute(self._path)
 
     @property
     def path(self) -> str:
         """Where it is: a file's absolute path, or ":memory:"."""
         if not self._path:
-            self._path = os.path.abspath(default_path())
+            self._path = _absolute(default_path())
         return self._path
 
     @property
     def key(self) -> str:
-        """Equal for journals that are one file."""
+        """Equal for files that are one."""
         return f":memory:{self._number}" if self._memory else self.path
 
-    def forget_damaged(self) -> None:
-        """Delete a damaged journal that was set aside, and with it what this device knew of its answers.
+    def exists(self) -> bool:
+        """Tell whether there is anything to read; never raises."""
+        try:
+            return self._memory is not None or os.path.exists(self.path)
+        except JournalError:
+            return False
 
-        From then on a survey may be answered, and its epsilon be spent, a second time.
-        """
+    def forget_damaged(self) -> bool:
+        """Delete what was set aside; tell whether there was anything."""
+        found = os.path.exists(self.path + _SET_ASIDE)
         for part in _PARTS:
             with _clear(), suppress(FileNotFoundError):
                 os.remove(f"{self.path}{_SET_ASIDE}{part}")
+        return found
 
     @contextmanager
     def transaction(self, writes: bool = True) -> Iterator[sqlite3.Connection]:
         """Hold the file's lock; commit on success, roll back on any error."""
-        with _turn, _clear():
+        with _turn, _clear(), self._connection(writes) as connection:
+            connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            self._require_whole()
             try:
-                with self._connection() as connection:
-                    connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-                    self._require_whole()
-                    try:
-                        yield connection
-                        connection.execute("COMMIT")
-                    finally:
-                        if connection.in_transaction:  # a full disk has ended it already
-                            connection.execute("ROLLBACK")
-            except sqlite3.DatabaseError as error:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-                    self._set_aside()
-                raise
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:  # a full disk has ended it already
+                    connection.execute("ROLLBACK")
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self, writes: bool) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
             _upgrade(self._memory)
             yield self._memory
-            return
-        self._require_whole()
-        Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(self.path, os.W_OK):  # else: closing would unlock, by POSIX, what an outer act holds
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # for this person's eyes only
-        with closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
-            connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
-            connection.execute("PRAGMA secure_delete = ON")
-            _upgrade(connection)
-            yield connection
+        elif writes or self.exists():
+            with self._opened() as connection:
+                yield connection
+        else:  # reading makes no file
+            self._require_whole()
+            with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
+                _upgrade(empty)
+                yield empty
 
-    def _set_aside(self) -> None:
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        self._require_whole()
+        which = _make_private(self.path)
+        try:
+            with closing(
+                sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            ) as connection:
+                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
+                connection.execute("PRAGMA fullfsync = ON")  # macOS: past the disk's cache
+                connection.execute("PRAGMA secure_delete = ON")
+                _upgrade(connection)
+                yield connection
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+                self._set_aside(which)
+            raise
+
+    def _set_aside(self, which: tuple[int, int]) -> None:
         """Rename a damaged file. While it lies there nothing is reported, since nobody knows what was."""
-        for part in _PARTS if self._memory is None else ():
-            with suppress(OSError):
-                os.replace(f"{self.path}{part}", f"{self.path}{_SET_ASIDE}{part}")
+        with suppress(OSError):
+            if _identity(os.stat(self.path)) == which:  # else another process was faster
+                for part in _PARTS:
+                    os.replace(f"{self.path}{part}", f"{self.path}{_SET_ASIDE}{part}")
         self._require_whole()
 
     def _require_whole(self) -> None:
         if self._memory is None and os.path.exists(self.path + _SET_ASIDE):
             raise JournalError(
                 "the journal was damaged and set aside, so this device no longer knows what it answered, and "
-                "reports nothing: `ldp-client purge --damaged` forgets those answers and starts afresh",
+                f"reports nothing: `ldp-client purge --damaged --journal {self.path}` forgets those answers "
+                "and starts afresh",
                 "journal-damaged",
             )
+
+
+def _absolute(path: str | os.PathLike[str]) -> str:
+    """Resolve a path once: a changed directory or a second name must lead to the same journal."""
+    try:
+        return os.path.realpath(os.path.expanduser(path))
+    except (OSError, ValueError) as error:
+        raise JournalError(f"no path for a journal: {error}") from error
+
+
+def _make_private(path: str) -> tuple[int, int]:
+    """Make the file if there is none, for this person's eyes only; return what tells it from others."""
+    Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not os.access(path, os.W_OK):
+        # never where the file is there: to close it would unlock, by POSIX, what an outer act holds
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    found = os.stat(path)
+    if found.st_mode & 0o077:
+        with suppress(OSError):  # not hers to change
+            os.chmod(path, 0o600)
+    return _identity(found)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
 @contextmanager
@@ -198,14 +240,22 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     with connection:  # commits, or rolls back
-        version = _version(connection)
-        if version > _VERSION:
-            raise JournalError(NEWER)
-        new = version == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        older = [step for old in range(version, _VERSION) for step in _UPGRADES[old]]
-        for step in _SCHEMA if new else older:
+        for step in _steps(connection):
             connection.execute(step)
         connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _steps(connection: sqlite3.Connection) -> Sequence[str]:
+    """Return what leads from the file's tables to today's."""
+    version = _version(connection)
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version == 0 and not tables:
+        return _SCHEMA
+    if version not in range(_VERSION + 1):
+        raise JournalError(NEWER)
+    if version < _VERSION and "answers" not in tables:
+        raise JournalError("this file is another application's database, no journal")
+    return [step for old in range(version, _VERSION) for step in _UPGRADES[old]]
 
 
 def _version(connection: sqlite3.Connection) -> int:

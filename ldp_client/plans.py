@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from encoders.errors import Reason, SignatureError, SurveyError
+from encoders.survey.checks import is_survey_id
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature, verify
@@ -42,12 +44,13 @@ def load_plan(
     """
     if not is_url(source):
         return _from_file(Path(source), public_key)
-    url, transport = check_url(str(source)), transport or HttpTransport()
+    url, survey = check_survey_url(str(source))
+    transport = transport or HttpTransport()
     data = _get(transport, url, "the survey's plan")
     if public_key is not None:
         verify(data, read_signature(_get(transport, f"{url}/signature", "its signature")), public_key)
     plan = Plan.from_json(data)
-    if plan.id != url.rsplit("/", 1)[-1]:
+    if plan.id != survey:
         raise SurveyError("the collector sent the plan of another survey", "id")
     return plan
 
@@ -71,6 +74,21 @@ def _get(transport: Transport, url: str, what: str) -> bytes:
     if answer.status != 200:
         raise TransportError(f"the collector answers {answer.status} instead of {what}")
     return answer.body
+
+
+def check_survey_url(url: str) -> tuple[str, str]:
+    """Return a survey's URL without a closing slash, and the survey's id, which it ends with.
+
+    Raises
+    ------
+    TransportError
+        If it is no http or https URL of a survey.
+    """
+    clean = check_url(url)
+    survey = urlsplit(clean).path.rpartition("/")[2]
+    if not is_survey_id(survey):
+        raise TransportError("a survey's URL ends with its id: https://host/v1/surveys/ID")
+    return clean, survey
 
 
 def is_url(source: object) -> bool:

@@ -47,13 +47,15 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of one answer; it holds nothing of the row.
+    """What became of one answer; it holds no value of the row.
+
+    `field`, `why` and `clipped` tell which entry did not fit: for the person, not for a log.
 
     Attributes
     ----------
     state : State
     survey : str
-        Id of the survey, empty while no plan is known.
+        Its id; of an earlier round, if that is what this device answered.
     epsilon : float
         What this call spent of the person's budget: 0 unless it queued a report.
     reason : str

@@ -9,6 +9,7 @@ together, for a jittered and growing pause.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import weakref
@@ -21,13 +22,16 @@ from urllib.parse import urlsplit
 
 from ldp_client.consent import objection
 from ldp_client.delivery import chance, is_about_collector, judge, pause_after
-from ldp_client.errors import JournalError
-from ldp_client.journal import Journal
+from ldp_client.errors import JournalError, TransportError
+from ldp_client.journal import Entry, Journal
 from ldp_client.receipt import Receipt, State
 from ldp_client.transport import Answer, Transport
 
+log = logging.getLogger("ldp_client")
+
 ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
+AGAIN_SECONDS = 30.0
 
 
 class Member(Protocol):
@@ -36,6 +40,10 @@ class Member(Protocol):
     survey: str
     transport: Transport
     spread: float
+
+    def accepts(self, entry: Entry) -> bool:
+        """Tell whether a report that waits may still be sent."""
+        ...
 
     def hear(self, receipt: Receipt) -> None:
         """Learn what became of the survey's report."""
@@ -72,7 +80,7 @@ class Sender:
         self._slots: dict[str, float] = {}
         self._rests: dict[str, _Rest] = {}
         self._wanted = self._seen = 0
-        self._stopping = False
+        self._stopping = self.waited_for = False
 
     # -- for clients -----------------------------------------------------------------------
 
@@ -81,7 +89,7 @@ class Sender:
         with self._changed:
             self._members[member.survey] = member
             self._last_transport = member.transport
-            self._wanted, self._stopping = self._wanted + 1, False
+            self._wanted, self._stopping, self.waited_for = self._wanted + 1, False, False
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="ldp-client", daemon=True)
                 with suppress(RuntimeError):  # no thread to be had, or at exit: the next run sends
@@ -114,6 +122,7 @@ class Sender:
         if last:
             self.stop()
             self.join(timeout)
+            self.waited_for = True
 
     def stop(self) -> None:
         """Let each report that was never tried have its first attempt now; then end."""
@@ -167,7 +176,11 @@ class Sender:
         try:
             queued = self._journal.queued()
         except JournalError:
-            queued = []  # the next report, flush or start looks again
+            with self._changed:
+                if not self._stopping:  # another process may hold it: look again
+                    self._changed.wait(AGAIN_SECONDS)
+                    return
+            queued = []
         with self._changed:
             self._seen = wanted
             self._waiting = {survey: _origin(url) for survey, url in queued}
@@ -191,13 +204,17 @@ class Sender:
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
             self._forget(survey)  # withdrawn, or told by another process
             return
+        member = self._members.get(survey)
+        if member and not member.accepts(entry):
+            self._forget(survey)  # it stays in the journal, should the application think better of it
+            return
         answer = self._post(survey, f"{entry.url}/reports", entry.report)
         verdict = judge(answer) if answer else None
         if verdict is None:
             self._leave_alone(self._waiting[survey] if is_about_collector(answer) else survey, answer)
             return
         self._journal.settle(survey, *verdict)
-        if member := self._members.get(survey):
+        if member:
             member.hear(Receipt(verdict[0], survey, reason=verdict[1]))
         self._forget(survey)
 
@@ -207,7 +224,10 @@ class Sender:
         assert transport is not None
         try:
             return transport.request("POST", url, report, ATTEMPT_SECONDS)
-        except Exception:  # an injected transport may raise anything, and the thread must live
+        except TransportError:
+            return None
+        except Exception as error:  # an injected transport may raise anything, and the thread must live
+            log.warning("the transport raised %s, and no TransportError", type(error).__name__)
             return None
 
     def _leave_alone(self, name: str, answer: Answer | None) -> None:
@@ -247,9 +267,10 @@ def sender_of(journal: Journal) -> Sender:
         return sender
 
 
-def _at_exit() -> None:
-    """Give all senders together `EXIT_SECONDS`, however many there are."""
-    senders, end = list(_senders.values()), monotonic() + EXIT_SECONDS
+def finish(timeout: float | None = None) -> None:
+    """Let all senders try what is due and end, in `EXIT_SECONDS` together, however many there are."""
+    senders = [sender for sender in list(_senders.values()) if not sender.waited_for]
+    end = monotonic() + (EXIT_SECONDS if timeout is None else timeout)
     for sender in senders:
         sender.stop()
     for sender in senders:
@@ -263,6 +284,6 @@ def _in_child() -> None:
         sender.renew()
 
 
-atexit.register(_at_exit)
+atexit.register(finish)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)

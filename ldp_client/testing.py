@@ -17,14 +17,18 @@ from pathlib import Path
 import pytest
 
 import ldp_client
-from encoders.errors import ReportError
+from encoders.errors import Reason, ReportError
 from encoders.report import Report
 from encoders.survey.answer import read_report
 from encoders.survey.plan import Plan
+from encoders.survey.signature import signature_text
+from ldp_client.consent import SWITCHES
 from ldp_client.errors import TransportError
+from ldp_client.sender import finish
 from ldp_client.transport import Answer
 
 URL = "http://collector.test/v1/surveys/"
+_PATIENCE = 5.0
 
 
 class Recorder:
@@ -32,8 +36,6 @@ class Recorder:
 
     Attributes
     ----------
-    reports : list of Report
-        Each counted report, once.
     bodies : list of bytes
         Every body that was posted, repeated ones too.
     offline : bool
@@ -41,34 +43,47 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.reports: list[Report] = []
         self.bodies: list[bytes] = []
         self.offline = False
-        self._plans: dict[str, Plan] = {}
+        self._reports: list[Report] = []
+        self._served: dict[str, tuple[Plan, bytes | None]] = {}
 
-    def serve(self, plan: Plan) -> str:
+    @property
+    def reports(self) -> list[Report]:
+        """Each counted report, once; what is still on its way is waited for."""
+        if not self.offline:
+            finish(_PATIENCE)
+        return list(self._reports)
+
+    def serve(self, plan: Plan, signature: bytes | None = None) -> str:
         """Serve a survey; return its URL. Any host will do: what counts is how the path ends."""
-        self._plans[plan.id] = plan
+        self._served[plan.id] = plan, signature
         return URL + plan.id
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
         """Answer one request."""
         if self.offline:
             raise TransportError("no answer from the collector: offline")
-        survey = url.partition("/v1/surveys/")[2].removesuffix("/reports")
-        plan = self._plans.get(survey)
-        if plan is None:
-            return _answer(404, {"reason": "unknown-survey"})
-        if method == "GET":
-            return Answer(200, plan.json)
-        self.bodies.append(body or b"")
+        survey, _, page = url.partition("/v1/surveys/")[2].partition("/")
+        if survey not in self._served:
+            return _answer(404, {"reason": Reason.UNKNOWN_SURVEY})
+        plan, signature = self._served[survey]
+        if method == "POST":
+            return self._take(plan, body or b"")
+        if page == "signature":
+            signed = signature and Answer(200, signature_text(signature).encode())
+            return signed or _answer(404, {"reason": Reason.NO_SIGNATURE})
+        return Answer(200, plan.json)
+
+    def _take(self, plan: Plan, body: bytes) -> Answer:
+        self.bodies.append(body)
         try:
-            report = read_report(plan, body or b"")
+            report = read_report(plan, body)
         except ReportError as error:
             return _answer(400, {"reason": error.reason})
-        if report in self.reports:
+        if report in self._reports:
             return _answer(200, {"status": "duplicate"})
-        self.reports.append(report)
+        self._reports.append(report)
         return _answer(200, {"status": "recorded"})
 
 
@@ -78,13 +93,13 @@ def _answer(status: int, entries: dict[str, str]) -> Answer:
 
 @pytest.fixture
 def ldp_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """Let every client of the test talk to a Recorder, and keep its journal in the test's folder."""
+    """Let clients talk to a Recorder, unless they have a transport; keep the journal in the test's folder."""
     recorder = Recorder()
     monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "ldp-journal.db"))
-    for switch in ("DO_NOT_TRACK", "LDP_CLIENT_OFF"):
+    for switch in SWITCHES:
         monkeypatch.delenv(switch, raising=False)
-    monkeypatch.setattr("ldp_client.client.HttpTransport", lambda: recorder)
+    for module in ("client", "plans"):
+        monkeypatch.setattr(f"ldp_client.{module}.HttpTransport", lambda: recorder)
     monkeypatch.setattr(ldp_client, "_client", None)
     yield recorder
-    if ldp_client._client is not None:
-        ldp_client._client.close()
+    finish(_PATIENCE)

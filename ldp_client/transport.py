@@ -54,10 +54,13 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Carries one request; tests inject their own."""
+    """Carries one request; applications inject their own, for a proxy or a test."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
-        """Return the server's answer, or raise TransportError if there is none."""
+        """Return the server's answer, or raise TransportError if there is none.
+
+        A body is sent as `encoders.report.MEDIA_TYPE`, unchanged; redirects are not followed.
+        """
         ...
 
 

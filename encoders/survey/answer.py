@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from encoders.errors import LdpError, Reason, ReportError
@@ -31,7 +31,8 @@ class Answer(NamedTuple):
     report: bytes
 
     def __repr__(self) -> str:  # ends up in logs: without the truth
-        return f"Answer(question={self.question.name!r}, report={self.report!r})"
+        # nor with the report: to log many previews of one row would be to send them
+        return f"Answer(question={self.question.name!r})"
 
 
 def answer(
@@ -58,7 +59,14 @@ def answer(
     LdpError
         If there is no such question.
     """
-    codes, label_code = plan.encode(row, label)  # all of the row is checked, whatever is asked
+    return answer_coded(plan, plan.encode(row, label), rng, asked)
+
+
+def answer_coded(
+    plan: Plan, coded: tuple[Sequence[int], int], rng: RandomSource, asked: str | None = None
+) -> Answer:
+    """Do the same for a row that :meth:`Plan.encode` has coded: from here on there are only integers."""
+    codes, label_code = coded  # all of the row was checked, whatever is asked
     question = plan.draw(rng) if asked is None else _named(plan, asked)  # by public weights, not by the row
     report_id = rng.take(ID_BYTES)
     truth = question.value(codes, label_code)

@@ -48,7 +48,7 @@ def could_have_been(plan: Plan, question: Question, payload: bytes, truth: Any =
     order = sorted(chances, key=lambda value: -chances[value])
     shown = order[:SHOWN] + [value for value in order[SHOWN:] if value == truth]
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
-    every = "some true answers, the extremes among them" if question.moment else "each possible true answer"
+    every = "some true answers" if question.moment else "each possible true answer"
     return [
         *paragraph(
             "No one can be sure of the truth from it: every answer could have sent just this. The "
@@ -57,17 +57,23 @@ def could_have_been(plan: Plan, question: Question, payload: bytes, truth: Any =
         ),
         *_answers(question, payload, chances, shown, truth),
         *rest,
-        *_bound(plan, chances),
+        *_bound(plan, question, chances),
     ]
 
 
-def _bound(plan: Plan, chances: Mapping[Any, Fraction]) -> list[str]:
+def _bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> list[str]:
     epsilon, most = f"{plan.epsilon.normalize():f}", float(exp_bounds(plan.epsilon)[0])
     ratio = float(max(chances.values()) / min(chances.values()))
-    return paragraph(
+    reached = (
         f"The highest chance is {ratio:.4f} times the lowest: that is as far as it can move anyone's odds "
-        f"between two of these answers. No report of this survey exceeds e^{epsilon} = {most:.4f}. "
-        f"Sending it spends epsilon = {epsilon}; sending the same bytes again spends no more."
+        "between two of these answers."
+    )
+    if question.moment:  # between the numbers that are shown there are others, some of them further apart
+        reached = "Other numbers may be likelier, or less likely."
+    return paragraph(
+        f"{reached} No report of this survey moves anyone's odds between any two answers by more than "
+        f"e^{epsilon} = {most:.4f}. Sending it spends epsilon = {epsilon}; sending the same bytes again "
+        "spends no more."
     )
 
 

@@ -23,6 +23,7 @@ STATUS = {
     Reason.ID_REUSED: 409,
     Reason.TOO_LARGE: 413,
     Reason.LENGTH_REQUIRED: 411,
+    Reason.INCOMPLETE: 400,
     Reason.UNSUPPORTED_MEDIA_TYPE: 415,
     Reason.UNKNOWN_SURVEY: 404,
     Reason.NO_SIGNATURE: 404,
@@ -32,7 +33,7 @@ STATUS = {
     Reason.STORE_UNAVAILABLE: 503,
     Reason.INTERNAL: 500,
 }
-_RETRYABLE = {Reason.STORE_UNAVAILABLE, Reason.INTERNAL}
+_RETRYABLE = {Reason.STORE_UNAVAILABLE, Reason.INTERNAL, Reason.INCOMPLETE}
 
 
 class Problem(Exception):

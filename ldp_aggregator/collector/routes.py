@@ -99,7 +99,7 @@ def _body() -> bytes:
     except ClientDisconnected:
         body = b""
     if len(body) != length:
-        raise ReportError(Reason.MALFORMED, "the body is shorter than its Content-Length")
+        raise ReportError(Reason.INCOMPLETE, "the body is shorter than its Content-Length; send it again")
     return body
 
 

@@ -19,7 +19,8 @@ DOWN = TransportError("no network")
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     def run(*arguments: str) -> str:
-        main(["--journal", str(tmp_path / "journal.db"), *arguments])
+        command, *rest = arguments or ("",)
+        main([command, "--journal", str(tmp_path / "journal.db"), *rest] if command else [])
         return capsys.readouterr().out
 
     return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -14,8 +15,9 @@ import pytest
 import ldp_client
 from encoders.report import unpack
 from encoders.survey import Plan
-from ldp_client import Answer, BudgetError, Client, RowError, State, TransportError
+from ldp_client import Answer, BudgetError, Client, PlanError, RowError, State, TransportError
 from ldp_client.delivery import backoff, chance, judge
+from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.servers import wait_for
 
@@ -345,7 +347,8 @@ def test_a_callback_that_fails_harms_nobody(client: Build, caplog: pytest.LogCap
     one = client(Script(RECORDED), on_outcome=lambda _: 1 // 0)
     assert one.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
-    assert [record.getMessage() for record in caplog.records] == ["on_outcome failed"] * 2
+    one.close()
+    assert {record.getMessage() for record in caplog.records} == {"on_outcome failed: ZeroDivisionError"}
 
 
 def test_a_callback_may_use_its_client(client: Build) -> None:
@@ -469,3 +472,144 @@ def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
     keeper.close()
     assert down.bodies
     assert client(Script(RECORDED), agreed=False).flush(5.0).state is State.SENT
+
+
+# -- what a strange row, a stricter application or another application can do --------------------
+
+
+class Diary(dict[str, object]):
+    """A row that is read from an application's own storage, which fails for one entry."""
+
+    def __init__(self, entry: str, error: Exception) -> None:
+        super().__init__(ROW)
+        self.entry, self.error = entry, error
+
+    def __getitem__(self, name: str) -> object:
+        if name == self.entry:
+            raise self.error
+        return super().__getitem__(name)
+
+
+def _damaged() -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError("database disk image is malformed: HIV-positive")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+@pytest.mark.parametrize("entry", ["age", "hours"])
+@pytest.mark.parametrize(
+    "error", [OSError("HIV-positive"), _damaged(), sqlite3.OperationalError("HIV-positive")]
+)
+def test_a_row_s_own_errors_are_neither_quoted_nor_taken_for_the_journal_s(
+    client: Build, tmp_path: Path, entry: str, error: Exception
+) -> None:
+    one = client(Script(RECORDED))
+    receipt = one.report(Diary(entry, error), "no")
+    assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "internal-error")
+    assert "HIV" not in repr(receipt)
+    assert [path.name for path in tmp_path.iterdir()] == ["journal.db"]
+    assert one.report(ROW, "no").state is State.QUEUED
+
+
+def test_a_row_is_read_once_and_not_changed(client: Build) -> None:
+    reads: list[str] = []
+
+    class Row(dict[str, object]):
+        def __getitem__(self, name: str) -> object:
+            reads.append(name)
+            return super().__getitem__(name)
+
+        def __missing__(self, name: str) -> object:
+            raise AssertionError("asked for what is not there")
+
+    one = client(Script(RECORDED))
+    assert one.report(Row(age="old"), "no").field == "hours"
+    assert one.report(Row(ROW), "no").state is State.QUEUED
+    assert reads == ["age", "age", "hours"]
+
+
+def test_consent_for_one_collector_is_none_for_another(client: Build, plan: Plan) -> None:
+    script = Script(RECORDED)
+    one = client(script)
+    with Client(
+        plan, "http://tracker.test/v1/surveys/sleep", journal=one._journal, transport=script
+    ) as other:
+        receipt = other.report(ROW, "no")
+        assert (receipt.state, receipt.epsilon) == (State.NO_CONSENT, 0.0)
+        assert URL in receipt.why
+        other.grant()
+        assert other.report(ROW, "no").state is State.QUEUED
+        other.flush()
+    assert [url for _, url, _ in script.requests] == ["http://tracker.test/v1/surveys/sleep/reports"]
+
+
+def test_making_a_client_sends_what_an_earlier_run_left(client: Build) -> None:
+    down, up = Script(TransportError("refused")), Script(RECORDED)
+    first = client(down)
+    first.report(ROW, "no")
+    first.close()
+    client(up, agreed=False)
+    wait_for(lambda: up.bodies)
+    assert set(up.bodies) == set(down.bodies)
+
+
+def test_a_stricter_application_does_not_send_what_waits(client: Build, plan: Plan) -> None:
+    first = client(Script(TransportError("refused")))
+    first.report(ROW, "no")
+    first.close()
+    for stricter in ({"digest": "0" * 64}, {"max_epsilon": 0.5}):
+        script = Script(RECORDED)
+        one = client(script, agreed=False, **stricter)
+        assert [each().state for each in (one.status, one.flush, one.grant)] == [State.REJECTED] * 3
+        assert one.report(ROW, "no").state is State.REJECTED
+        one.close()
+        assert script.bodies == []
+    assert client(Script(RECORDED)).flush().state is State.SENT
+
+
+def test_withdrawing_covers_the_other_rounds(client: Build, plan: Plan, tmp_path: Path) -> None:
+    pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
+    unheard = Script(TransportError("no network"))
+    with Client(pilot, url, transport=unheard, journal=tmp_path / "journal.db") as first:
+        first.grant()
+        first.report(ROW, "yes")
+    second = client(unheard)
+    assert second.withdraw().state is State.WITHDRAWN
+    for _ in range(2):
+        assert (second.grant().state, second.report(ROW, "yes").state) == (State.WITHDRAWN,) * 2
+
+
+def test_a_plan_object_has_no_signature_to_check(plan: Plan) -> None:
+    with pytest.raises(PlanError, match="public_key"):
+        Client(plan, URL, public_key="A" * 43 + "=")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://h/v1/surveys/SLEEP", "https://h/", "https://h/v1/surveys/sleep/reports/x%20"]
+)
+def test_a_url_that_names_no_survey_is_refused_at_once(plan: Plan, url: str) -> None:
+    with pytest.raises(TransportError, match="its id"):
+        Client(plan, url)
+
+
+def test_asking_how_a_survey_stands_leaves_no_trace(client: Build, tmp_path: Path) -> None:
+    one = client(Script(RECORDED), agreed=False, journal=tmp_path / "new" / "journal.db")
+    assert (one.status().state, one.report(ROW, "no").state) == (State.NO_CONSENT,) * 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_threads_that_report_first_configure_one_client(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, ldp_recorder: Recorder
+) -> None:
+    monkeypatch.setenv("LDP_SURVEY_URL", ldp_recorder.serve(plan))
+    Client(ldp_recorder.serve(plan)).grant()
+    states: list[State] = []
+    threads = [
+        threading.Thread(target=lambda: states.append(ldp_client.report(ROW, "no").state)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(states) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
+    assert len(ldp_recorder.reports) == 1

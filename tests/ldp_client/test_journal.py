@@ -21,7 +21,7 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanError, State
-from ldp_client.journal_file import default_path
+from ldp_client.journal_file import _identity, default_path
 
 PLAN_TEXT = """
     [survey]
@@ -45,7 +45,7 @@ def _commit(
 ) -> tuple[bytes | None, bool]:
     plan = _plan(survey, family)
     journal.grant(plan, "url")
-    entry, created = journal.commit(plan, "url", lambda: report)
+    entry, created = journal.commit(plan, lambda: report)
     return entry.report, created
 
 
@@ -68,7 +68,7 @@ def test_a_family_of_surveys_gets_one_report(tmp_path: Path, rounds: list[str]) 
     assert _commit(Journal(tmp_path / "j.db"), b"first", first, "pilot") == (b"first", True)
     journal = Journal(tmp_path / "j.db")
     journal.grant(_plan(later, "pilot"), "url")
-    entry, created = journal.commit(_plan(later, "pilot"), "url", lambda: b"later")
+    entry, created = journal.commit(_plan(later, "pilot"), lambda: b"later")
     assert (entry.survey, entry.report, created) == (first, b"first", False)
     assert state(journal, later) is State.READY
     assert _commit(journal, b"other", "diet") == (b"other", True)
@@ -116,7 +116,7 @@ def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, "url")
     with pytest.raises(ZeroDivisionError):
-        journal.commit(PLAN, "url", lambda: bytes(1 // 0))
+        journal.commit(PLAN, lambda: bytes(1 // 0))
     assert state(journal) is State.READY
     assert _commit(journal, b"later") == (b"later", True)
 
@@ -204,7 +204,7 @@ def _die_inside(path: Path) -> None:
 
     journal = Journal(path)
     journal.grant(PLAN, "url")
-    journal.commit(PLAN, "url", make)
+    journal.commit(PLAN, make)
 
 
 def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:
@@ -294,12 +294,12 @@ def test_without_a_home_the_journal_says_what_to_set(monkeypatch: pytest.MonkeyP
 def test_without_consent_nothing_is_drawn(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     with pytest.raises(ConsentError):
-        journal.commit(PLAN, "url", lambda: pytest.fail("was drawn"))
+        journal.commit(PLAN, lambda: pytest.fail("was drawn"))
     journal.grant(PLAN, "url")
     journal.withdraw("sleep")
     assert state(journal) is State.NO_CONSENT
     with pytest.raises(ConsentError):
-        journal.commit(PLAN, "url", lambda: pytest.fail("was drawn"))
+        journal.commit(PLAN, lambda: pytest.fail("was drawn"))
     assert _commit(journal, b"after all") == (b"after all", True)
 
 
@@ -331,7 +331,7 @@ def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path: Path) -> None:
         with pytest.raises(PlanError, match=louder.digest):
             journal.grant(louder, "url")
         with pytest.raises(PlanError, match=PLAN.digest):
-            journal.commit(louder, "url", lambda: pytest.fail("was drawn"))
+            journal.commit(louder, lambda: pytest.fail("was drawn"))
         journal.withdraw("sleep")  # the binding outlives the consent
     assert _commit(journal, b"as agreed") == (b"as agreed", True)
 
@@ -353,12 +353,12 @@ def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
     for name in names:
         journal.grant(_plan(name), "url")
     for name in names[:3]:  # 1.5 each; one is withdrawn, yet was drawn: it may have been on its way
-        journal.commit(_plan(name), "url", lambda: b"report", Fraction("4.5"))
+        journal.commit(_plan(name), lambda: b"report", Fraction("4.5"))
     journal.withdraw(names[0])
     with pytest.raises(BudgetError, match=r"4\.5 of 4\.5") as caught:
-        journal.commit(_plan(names[3]), "url", lambda: pytest.fail("was drawn"), Fraction("4.5"))
+        journal.commit(_plan(names[3]), lambda: pytest.fail("was drawn"), Fraction("4.5"))
     assert caught.value.reason == "total-epsilon-spent"
-    assert journal.commit(_plan(names[3]), "url", lambda: b"report", Fraction(6))[1]
+    assert journal.commit(_plan(names[3]), lambda: b"report", Fraction(6))[1]
 
 
 def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,7 +414,7 @@ def test_an_act_amid_another_as_of_a_signal_s_handler_unlocks_nothing(tmp_path: 
 
     journal = Journal(path)
     journal.grant(PLAN, "url")
-    assert journal.commit(PLAN, "url", make)[1]
+    assert journal.commit(PLAN, make)[1]
 
 
 def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
@@ -424,7 +424,7 @@ def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
     journal.grant(PLAN, "url")
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, resource.RLIM_INFINITY))
     try:
-        journal.commit(PLAN, "url", lambda: os.urandom(4000))
+        journal.commit(PLAN, lambda: os.urandom(4000))
     except JournalError as error:
         results.put(error.reason)
 
@@ -511,4 +511,66 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("ldp_client.journal_file.os.access", lambda path, mode: False)
     monkeypatch.setattr("ldp_client.journal_file.os.open", read_only)
     with pytest.raises(JournalError, match="Read-only"):
-        journal.commit(PLAN, "url", lambda: pytest.fail("was drawn"))
+        journal.commit(PLAN, lambda: pytest.fail("was drawn"))
+
+
+def test_a_commit_is_synced_with_its_directory(tmp_path: Path) -> None:
+    # SQLite commits by removing its own journal: unless that is synced, a power cut may undo the commit
+    journal = Journal(tmp_path / "j.db")
+    with journal._file.transaction() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
+
+
+def test_two_names_of_one_file_are_one_journal(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "real" / "j.db")
+    journal, link = Journal(tmp_path / "real" / "j.db"), Journal(tmp_path / "link.db")
+    assert link.key == journal.key
+    _commit(journal, b"first")
+    (tmp_path / "real" / "j.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
+    for each in (link, journal, link):
+        with pytest.raises(JournalError) as caught:
+            _commit(each, b"second")
+        assert caught.value.reason == "journal-damaged"
+
+
+def test_who_sees_damage_late_leaves_the_new_journal_alone(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    _commit(Journal(path), b"first")
+    stale = _identity(os.stat(path))
+    path.rename(tmp_path / "elsewhere")
+    _commit(Journal(path), b"second")
+    Journal(path)._file._set_aside(stale)
+    assert _commit(Journal(path), b"third") == (b"second", False)
+
+
+def test_another_application_s_database_is_no_journal(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "app.db")) as other, other:
+        other.execute("CREATE TABLE notes (text TEXT)")
+    with pytest.raises(JournalError, match="another application"):
+        _commit(Journal(tmp_path / "app.db"), b"first")
+    for version in (-1, 3):
+        with closing(sqlite3.connect(tmp_path / "app.db")) as other, other:
+            other.execute(f"PRAGMA user_version = {version}")
+        with pytest.raises(JournalError, match="newer version"):
+            _commit(Journal(tmp_path / "app.db"), b"first")
+
+
+def test_a_journal_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    path.touch(0o644)
+    _commit(Journal(path), b"first")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_paths_that_are_none_are_clear_errors() -> None:
+    with pytest.raises(JournalError, match="no path"):
+        Journal("nul\0byte")
+    assert Journal("~/j.db").path == os.path.realpath(Path.home() / "j.db")
+
+
+def test_a_signature_once_checked_is_not_forgotten(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.grant(PLAN, "url", "key")
+    assert journal.grant(PLAN, "new").signer == "key"

@@ -285,7 +285,7 @@ def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
     assert "  hours = 4 to 8, tired = no\n" in said
     assert len(shares) == 8
     assert sum(shares) == pytest.approx(100, abs=0.5)
-    assert "No report of this survey exceeds e^1 = 2.7183." in " ".join(said.split())
+    assert "by more than e^1 = 2.7183." in " ".join(said.split())
     assert "Sending it spends epsilon = 1;" in " ".join(said.split())
 
 

@@ -86,8 +86,9 @@ def test_a_bad_request_is_told_why_and_counted(
 
 def test_a_body_shorter_than_its_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
     answer = post(web, b"x", environ_overrides={"CONTENT_LENGTH": "2"})
-    assert (answer.status_code, answer.json["reason"]) == (400, "malformed")
-    assert store.rejections("sleep") == {"malformed": 1}
+    assert (answer.status_code, answer.json["reason"]) == (400, "incomplete-body")
+    assert answer.json["retryable"] is True  # it was cut on its way: no verdict on the report
+    assert store.rejections("sleep") == {"incomplete-body": 1}
 
 
 def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:

@@ -122,7 +122,7 @@ def test_bodies_of_no_or_the_wrong_length_are_refused_on_the_wire(
             b"length-required",
         ),
         (b"\r\n" + report, b"411", b"length-required"),
-        (b"Content-Length: %d\r\n\r\n%b" % (size + 1, report), b"400", b"malformed"),
+        (b"Content-Length: %d\r\n\r\n%b" % (size + 1, report), b"400", b"incomplete-body"),
         (b"Content-Length: %d\r\n\r\n%b" % (size - 1, report), b"400", b"malformed"),
         (b"Content-Length: %d\r\n\r\n%b" % (5 << 20, report), b"413", b"too-large"),
     ]
@@ -132,7 +132,12 @@ def test_bodies_of_no_or_the_wrong_length_are_refused_on_the_wire(
             assert answer.startswith(b"HTTP/1.1 " + status), answer
             assert b'"reason":"' + reason in answer
     store = open_store(url)
-    assert store.rejections("sleep") == {"length-required": 2, "malformed": 2, "too-large": 1}
+    assert store.rejections("sleep") == {
+        "incomplete-body": 1,
+        "length-required": 2,
+        "malformed": 1,
+        "too-large": 1,
+    }
     assert store.totals("sleep") == {}
     store.close()
 

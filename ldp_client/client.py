@@ -353,7 +353,7 @@ class Client:
             require_no_objection()
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.survey, reason="no-consent")
-        if entry.state is State.QUEUED:
+        if entry.state is State.QUEUED and entry.survey == self.survey:
             self._terms.check_waiting(entry)
         if entry.state is not State.WITHDRAWN and (asked or entry.survey != self.survey):
             why = "this device has answered the survey before, or another round of it"

@@ -294,7 +294,7 @@ def test_who_answered_one_round_answers_no_other(client: Build, plan: Plan, tmp_
         first.grant()
         assert first.report(ROW, "yes").state is State.QUEUED
     script = Script(RECORDED)
-    second = client(script)
+    second = client(script, agreed=False, digest=plan.digest)
     assert (second.grant().state, second.status().state) == (State.ALREADY_REPORTED,) * 2
     receipt = second.report(ROW, "yes")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.ALREADY_REPORTED, "pilot", 0)

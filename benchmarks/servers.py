@@ -11,14 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.server import serve
-from ldp_aggregator.stores import Int64Array, MemoryStore, Store, open_store
+from ldp_aggregator.stores import Batch, Known, MemoryStore, Store, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
 """Numbers of values of the survey's features; each is asked together with a label of two."""
@@ -36,10 +36,8 @@ def survey() -> Plan:
 class NoStore(MemoryStore):
     """Keeps a survey's plan and forgets every report."""
 
-    def record(
-        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
-    ) -> dict[bytes, bytes]:
-        return {}
+    def record(self, batches: Sequence[Batch]) -> list[Known]:
+        return [{} for _ in batches]
 
 
 @contextmanager

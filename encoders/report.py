@@ -8,7 +8,6 @@ reports is equality of bytes. A body or a file of reports is one or many of them
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import msgpack
@@ -101,11 +100,6 @@ def split(body: bytes) -> list[bytes]:
     if not reports:
         raise ReportError(Reason.MALFORMED, "the body is empty")
     return reports
-
-
-def fingerprint(data: bytes) -> bytes:
-    """Return the 16 bytes by which a collector tells a repeated report from a reused id."""
-    return hashlib.sha256(data).digest()[:16]
 
 
 _STRICT = {

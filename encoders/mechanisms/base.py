@@ -116,6 +116,10 @@ class Mechanism(ABC):
         """Tell whether a payload of the right length can occur."""
 
     @abstractmethod
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell for each of many payloads, shape (m, payload_bytes), whether it can occur; shape (m,)."""
+
+    @abstractmethod
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum checked payloads, shape (m, payload_bytes), to the counters they add, shape (cells,)."""
 
@@ -289,3 +293,10 @@ def check_keys(tables: Tables, keys: set[str], name: str) -> None:
 def width_of(domain: int) -> int:
     """Return how many bytes hold an index of the domain: 1 or 2."""
     return 1 if domain <= 256 else 2
+
+
+def words_of(payloads: NDArray[np.uint8]) -> NDArray[Any]:
+    """Read payloads of one little-endian number each, shape (m, bytes), as numbers, shape (m,)."""
+    import numpy as np
+
+    return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

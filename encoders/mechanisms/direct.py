@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, width_of
+from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, width_of, words_of
 from encoders.mechanisms.words import each_other, percent
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, keep_threshold
@@ -80,11 +80,15 @@ class DE(FrequencyOracle):
     def _possible(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < self.domain
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        return words_of(payloads) < self.domain
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count how often each value was reported."""
         import numpy as np
 
-        reported = np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
+        reported = words_of(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
     def contribution(self, payload: bytes) -> list[int]:

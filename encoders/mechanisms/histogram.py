@@ -90,6 +90,13 @@ class SHE(FrequencyOracle):
         vector: tuple[int, ...] = self._vector.unpack(payload)
         return 1 - self._steps <= min(vector) and max(vector) <= self._steps
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        import numpy as np
+
+        vectors = np.ascontiguousarray(payloads).view("<i2")
+        return np.asarray(((1 - self._steps <= vectors) & (vectors <= self._steps)).all(axis=1))
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum the components."""
         import numpy as np

@@ -155,6 +155,13 @@ class Laplace(NumericMechanism):
         vector: tuple[int, ...] = self._vector.unpack(payload)
         return -self._size <= min(vector) and max(vector) <= self._size
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        import numpy as np
+
+        vectors = np.ascontiguousarray(payloads).view("<i2")
+        return np.asarray(((-self._size <= vectors) & (vectors <= self._size)).all(axis=1))
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum the slots."""
         import numpy as np

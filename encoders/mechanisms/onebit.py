@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import Number, Tables, check_keys, width_of
+from encoders.mechanisms.base import Number, Tables, check_keys, width_of, words_of
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric import (
     GRID,
@@ -131,11 +131,15 @@ class OneBit(_Coin):
     def _possible(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < 2 * self.form.slots
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        return words_of(payloads) < 2 * self.form.slots
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to the slot asked for."""
         import numpy as np
 
-        reported = np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
+        reported = words_of(payloads)
         counts = np.bincount(reported, minlength=2 * self.form.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
@@ -210,6 +214,10 @@ class SignVector(_Coin):
 
     def _possible(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
+
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to every slot."""

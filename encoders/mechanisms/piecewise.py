@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MAX_DOMAIN, Number, Tables, check_keys
+from encoders.mechanisms.base import MAX_DOMAIN, Number, Tables, check_keys, words_of
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric import (
     GRID,
@@ -150,13 +150,15 @@ class Piecewise(NumericMechanism):
     def _possible(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < self._all
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        return words_of(payloads) < self._all
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add, per line, one report and its position."""
         import numpy as np
 
-        line, cell = np.divmod(
-            np.ascontiguousarray(payloads).view("<u2").ravel().astype(np.int64), self._line
-        )
+        line, cell = np.divmod(words_of(payloads).astype(np.int64), self._line)
         counts = np.bincount(line, minlength=self.form.slots)
         positions = np.zeros(self.form.slots, dtype=np.int64)
         np.add.at(positions, line, cell - self._far)

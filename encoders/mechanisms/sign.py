@@ -101,6 +101,10 @@ class Sign(NumericMechanism):
     def _possible(self, payload: bytes) -> bool:
         return self.oracle._possible(payload)
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        return self.oracle.possible(payloads)
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count as the oracle does."""
         return self.oracle.tally(payloads)

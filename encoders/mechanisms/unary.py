@@ -101,6 +101,10 @@ class Unary(FrequencyOracle):
     def _possible(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
 
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
+
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count the ones of every position."""
         return count_bits(payloads, self.domain)

@@ -8,9 +8,11 @@ from flask import Flask
 
 from encoders.survey import Plan
 from ldp_aggregator.collector import problems
+from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages
 from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
 from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.group import GroupCommit
 
 
 def create_app(
@@ -39,7 +41,9 @@ def create_app(
     """
     app = Flask(__name__, static_folder=None)
     plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
-    app.extensions["ldp"] = Service(store, plans, signatures or {}, operator_token, max_body)
+    record = GroupCommit(store).record
+    intakes = {survey: Intake(plan, store, record) for survey, plan in plans.items()}
+    app.extensions["ldp"] = Service(store, plans, intakes, signatures or {}, operator_token, max_body)
     app.register_blueprint(pages)
     problems.install(app)
     return app

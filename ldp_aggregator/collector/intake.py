@@ -6,16 +6,16 @@ No HTTP here: the same intake serves the collector and the reading of report fil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from encoders.errors import Reason, ReportError
-from encoders.report import Report, fingerprint, split
-from encoders.survey import Plan, Question
-from encoders.survey.answer import read_report
-from ldp_aggregator.stores import Store
+from encoders.survey import Plan
+from ldp_aggregator.columns import Column, Reader
+from ldp_aggregator.stores import Batch, Known, Store
+from ldp_aggregator.stores.base import rows_of
 
 RECORDED = "recorded"
 DUPLICATE = "duplicate"
@@ -37,15 +37,6 @@ class Verdict:
     error: ReportError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival:
-    """A checked report and its place in the body."""
-
-    place: int
-    report: Report
-    mark: bytes
-
-
 class Intake:
     """Takes reports for one survey.
 
@@ -54,10 +45,15 @@ class Intake:
     plan : Plan
     store : Store
         Where they are counted; the plan is published there by whoever opens it.
+    record : callable, optional
+        In place of the store's own `record`: one that many requests share.
     """
 
-    def __init__(self, plan: Plan, store: Store) -> None:
+    def __init__(
+        self, plan: Plan, store: Store, record: Callable[[Sequence[Batch]], list[Known]] | None = None
+    ) -> None:
         self._plan, self._store = plan, store
+        self._record, self._reader = record or store.record, Reader(plan)
 
     def take(self, body: bytes) -> list[Verdict]:
         """Judge and count the reports of one body.
@@ -84,51 +80,45 @@ class Intake:
             sending the same body again counts the others and finds these to be duplicates.
         """
         try:
-            pieces = split(body)
+            columns, refused = self._reader.read(body)
         except ReportError as error:
             self.reject(error.reason)
             raise
-        verdicts: dict[int, Verdict] = {}
-        groups: dict[int, list[_Arrival]] = {}
-        for place, piece in enumerate(pieces):
-            try:
-                report = read_report(self._plan, piece)
-            except ReportError as error:
-                verdicts[place] = Verdict("rejected", error)
-            else:
-                groups.setdefault(report.question, []).append(_Arrival(place, report, fingerprint(piece)))
-        for question, arrivals in groups.items():
-            verdicts.update(self._record(self._plan.questions[question], arrivals))
+        verdicts = {place: Verdict("rejected", error) for place, error in refused.items()}
+        columns = [column for column in columns if len(column.places)]
+        while columns:  # once, but for ids that are known, or occur twice in the body
+            columns = self._count(columns, verdicts)
         self._count_rejections(verdicts.values())
-        return [verdicts[place] for place in range(len(pieces))]
+        return [verdicts[place] for place in range(len(verdicts))]
 
     def reject(self, reason: Reason) -> None:
         """Count a rejection that was decided before the reports were looked at."""
         self._store.reject(self._plan.id, reason)
 
-    def _record(self, question: Question, arrivals: Sequence[_Arrival]) -> dict[int, Verdict]:
-        """Count the reports of one question; an id that occurs twice is judged in a later round."""
-        verdicts: dict[int, Verdict] = {}
-        while arrivals:
-            batch: dict[bytes, _Arrival] = {}
-            later = [each for each in arrivals if batch.setdefault(each.report.id, each) is not each]
-            verdicts.update(self._record_batch(question, batch))
-            arrivals = later
-        return verdicts
-
-    def _record_batch(self, question: Question, batch: dict[bytes, _Arrival]) -> dict[int, Verdict]:
-        """Count reports of distinct ids: those the store knows fall out until it knows none."""
-        verdicts: dict[int, Verdict] = {}
-        while batch:
-            marks = {report_id: arrival.mark for report_id, arrival in batch.items()}
-            payloads = b"".join(arrival.report.payload for arrival in batch.values())
-            known = self._store.record(self._plan.id, question.key, marks, _tally(question, payloads))
+    def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> list[Column]:
+        """Record what can be recorded, note the verdicts, and return what is left to try."""
+        left: list[Column] = []
+        batches: list[Column] = []
+        for column in columns:
+            first = _first_of_each_id(column)
+            batches.append(column if first is None else column.take(first))
+            if first is not None:
+                left.append(column.take(~first))
+        for column, known in zip(batches, self._record([self._batch(each) for each in batches]), strict=True):
             if not known:
-                break
-            for report_id, mark in known.items():
-                arrival = batch.pop(report_id)
-                verdicts[arrival.place] = _again(arrival, mark)
-        return verdicts | {arrival.place: Verdict(RECORDED) for arrival in batch.values()}
+                verdicts.update(dict.fromkeys(column.places.tolist(), Verdict(RECORDED)))
+                continue
+            ids, marks = rows_of(column.ids), rows_of(column.marks)
+            new = np.array([report_id not in known for report_id in ids])
+            for row in np.flatnonzero(~new).tolist():
+                verdicts[int(column.places[row])] = _again(marks[row] == known[ids[row]])
+            if new.any():
+                left.append(column.take(new))
+        return left
+
+    def _batch(self, column: Column) -> Batch:
+        tally = column.question.mechanism.tally(column.payloads)
+        return Batch(self._plan.id, column.question.key, column.ids, column.marks, tally)
 
     def _count_rejections(self, verdicts: Iterable[Verdict]) -> None:
         reasons = Counter(verdict.error.reason for verdict in verdicts if verdict.error)
@@ -136,13 +126,21 @@ class Intake:
             self._store.reject(self._plan.id, reason, count)
 
 
-def _again(arrival: _Arrival, mark: bytes) -> Verdict:
+def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+    """Tell which reports are the first with their id; None if all are."""
+    ids = rows_of(column.ids)
+    seen: dict[bytes, int] = {}
+    for row, report_id in enumerate(ids):
+        seen.setdefault(report_id, row)
+    if len(seen) == len(ids):
+        return None
+    first = np.zeros(len(ids), dtype=bool)
+    first[list(seen.values())] = True
+    return first
+
+
+def _again(same: bool) -> Verdict:
     """Judge a report whose id was seen before, by whether its bytes were the same."""
-    if arrival.mark == mark:
+    if same:
         return Verdict(DUPLICATE)
     return Verdict("rejected", ReportError(Reason.ID_REUSED, "another report was counted under this id"))
-
-
-def _tally(question: Question, payloads: bytes) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    matrix = np.frombuffer(payloads, np.uint8).reshape(-1, question.mechanism.payload_bytes)
-    return question.mechanism.tally(matrix)

@@ -11,7 +11,7 @@ from encoders.errors import Reason, ReportError
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import signature_text
-from ldp_aggregator.collector.intake import DUPLICATE, RECORDED, Intake
+from ldp_aggregator.collector.intake import DUPLICATE, RECORDED
 from ldp_aggregator.collector.metrics import render_metrics
 from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.settings import Service
@@ -58,7 +58,7 @@ def signature(survey: str) -> Response:
 @pages.post("/v1/surveys/<survey>/reports")
 def reports(survey: str) -> Response:
     """Take one report or many; answer only when they are durable."""
-    intake = Intake(_plan(survey), service().store)
+    intake = service().intakes[_plan(survey).id]
     try:
         body = _body()
     except ReportError as error:

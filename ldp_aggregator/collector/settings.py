@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from encoders.survey import Plan
+from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import Store
 
 MAX_BODY_BYTES = 4 << 20
@@ -21,6 +22,8 @@ class Service:
     store : Store
     plans : mapping of survey id to Plan
         Those in the store when the application was made.
+    intakes : mapping of survey id to Intake
+        What takes the reports of each.
     signatures : mapping of survey id to bytes
         Of those plans that their authors signed; passed on unchecked.
     operator_token : str or None
@@ -31,6 +34,7 @@ class Service:
 
     store: Store
     plans: Mapping[str, Plan]
+    intakes: Mapping[str, Intake]
     signatures: Mapping[str, bytes]
     operator_token: str | None
     max_body: int

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.stores.base import Int64Array, Store, StoreError, Total
+from ldp_aggregator.stores.base import Batch, Int64Array, Known, Store, StoreError, Total
 from ldp_aggregator.stores.memory import MemoryStore
 
-__all__ = ["Int64Array", "MemoryStore", "Store", "StoreError", "Total", "open_store"]
+__all__ = ["Batch", "Int64Array", "Known", "MemoryStore", "Store", "StoreError", "Total", "open_store"]
 
 
 def open_store(url: str) -> Store:

@@ -1,13 +1,13 @@
 """What a store is: atomic, durable counters that know no mechanism.
 
-A store adds integer vectors under a key and remembers report ids. Recording is one step for a whole
-batch of one question: either every id is new, and then all is added, or nothing is, and the caller
-hears which ids are known.
+A store adds integer vectors under a key and remembers report ids. A batch holds reports of one question:
+either every id of it is new, and then all of it is added, or nothing is, and the caller hears which ids are
+known. Many batches share one durable round trip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +42,37 @@ class Total:
         return Total(self.n + other.n, add(self.cells, other.cells))
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Reports of one question, to be counted together or not at all.
+
+    Attributes
+    ----------
+    survey, counter : str
+        Which counters.
+    ids : uint8 array, shape (m, 16)
+        The reports' ids, all different.
+    marks : uint8 array, shape (m, 8)
+        What tells a repeated report from a reused id.
+    tally : int64 array, shape (d,)
+        Sum of what the reports add.
+    """
+
+    survey: str
+    counter: str
+    ids: NDArray[np.uint8]
+    marks: NDArray[np.uint8]
+    tally: Int64Array
+
+    def entries(self) -> list[tuple[bytes, bytes]]:
+        """Return each report's id and mark."""
+        return list(zip(rows_of(self.ids), rows_of(self.marks), strict=True))
+
+
+Known = dict[bytes, bytes]
+"""Ids that a store knew, with the marks of their first reports; empty if a batch was counted."""
+
+
 class Store(Protocol):
     """Where counters, report ids and plans are kept."""
 
@@ -59,30 +90,25 @@ class Store(Protocol):
         """Return the canonical plan of every survey by id."""
         ...
 
-    def record(
-        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
-    ) -> dict[bytes, bytes]:
-        """Count a batch of reports of one question, atomically and durably, or none of it.
+    def record(self, batches: Sequence[Batch]) -> list[Known]:
+        """Count each batch atomically, and make all of them durable together.
 
         Parameters
         ----------
-        survey, counter : str
-            Which counters.
-        ids : mapping of report id to fingerprint
-            16 bytes each.
-        tally : int64 array, shape (d,)
-            Sum of what the reports add.
+        batches : sequence of Batch
+            In any number, of any surveys, even several of one counter.
 
         Returns
         -------
-        dict of report id to fingerprint
-            Empty if the batch was counted: ids remembered, ``len(ids)`` added to n, `tally` to the cells.
-            Otherwise the ids that were known, as they were first recorded, and nothing has changed.
+        list of dict of report id to mark
+            One per batch. Empty if it was counted: ids remembered, ``len(ids)`` added to n, `tally` to the
+            cells. Otherwise the ids that were known, and nothing of the batch has changed.
 
         Raises
         ------
         StoreError
-            If the store is out of reach or a counter would overflow; nothing has changed.
+            If the store is out of reach, or a counter would overflow. Of each batch either all has
+            changed or nothing; to send them again is safe.
         """
         ...
 
@@ -115,6 +141,12 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+def rows_of(matrix: NDArray[np.uint8]) -> list[bytes]:
+    """Return the rows of a matrix of bytes."""
+    data, width = matrix.tobytes(), matrix.shape[1]
+    return [data[start : start + width] for start in range(0, len(data), width)]
 
 
 def add(cells: Int64Array, tally: Int64Array) -> Int64Array:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
-from ldp_aggregator.stores.base import Int64Array, Total, add, other_plan
+from ldp_aggregator.stores.base import Batch, Known, Total, add, other_plan
 
 
 class MemoryStore:
@@ -31,20 +31,21 @@ class MemoryStore:
         """See :meth:`Store.plans`."""
         return dict(self._plans)
 
-    def record(
-        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
-    ) -> dict[bytes, bytes]:
+    def record(self, batches: Sequence[Batch]) -> list[Known]:
         """See :meth:`Store.record`."""
         with self._lock:
-            seen = self._ids.setdefault((survey, counter), {})
-            known = {report_id: seen[report_id] for report_id in ids if report_id in seen}
-            if known:
-                return known
-            totals = self._totals.setdefault(survey, {})
-            old = totals.get(counter, Total(0, np.zeros_like(tally)))
-            totals[counter] = Total(old.n + len(ids), add(old.cells, tally))
-            seen.update(ids)
-            return {}
+            return [self._record(batch) for batch in batches]
+
+    def _record(self, batch: Batch) -> Known:
+        seen = self._ids.setdefault((batch.survey, batch.counter), {})
+        entries = batch.entries()
+        known = {report_id: seen[report_id] for report_id, _ in entries if report_id in seen}
+        if not known:
+            totals = self._totals.setdefault(batch.survey, {})
+            old = totals.get(batch.counter, Total(0, np.zeros_like(batch.tally)))
+            totals[batch.counter] = Total(old.n + len(entries), add(old.cells, batch.tally))
+            seen.update(entries)
+        return known
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`."""

@@ -6,7 +6,7 @@ survey part holds no brace, since survey ids are a-z, 0-9 and '-'.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import redis
 
-from ldp_aggregator.stores.base import Int64Array, StoreError, Total, other_plan
+from ldp_aggregator.stores.base import Batch, Known, StoreError, Total, other_plan
 
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 """What Redis must be set to for an answer to mean that a report is on disk, and stays."""
@@ -42,7 +42,6 @@ class RedisStore:
             self._redis: Any = redis.Redis.from_url(url)
         except ValueError as error:
             raise StoreError(f"no usable Redis URL: {error}") from error
-        self._record = self._redis.register_script(_RECORD)
         self._listed: set[tuple[str, str]] = set()
 
     def publish(self, survey: str, plan: bytes) -> None:
@@ -59,27 +58,24 @@ class RedisStore:
         with _errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
 
-    def record(
-        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
-    ) -> dict[bytes, bytes]:
-        """See :meth:`Store.record`."""
-        # one string for all reports: thousands of arguments would cost more than the counting
-        entries = b"".join(report_id + fingerprint for report_id, fingerprint in ids.items())
-        arguments: list[object] = [entries, len(tally)]
-        changed = np.flatnonzero(tally)
-        for cell, amount in zip(changed.tolist(), tally[changed].tolist(), strict=True):
-            arguments += (cell, amount)
+    def record(self, batches: Sequence[Batch]) -> list[Known]:
+        """See :meth:`Store.record`: one script per batch, all in one round trip per server."""
         with _errors():
-            self._list(survey, counter)
-            flat = self._record(keys=_keys(survey, counter), args=arguments)
-        return dict(zip(flat[::2], flat[1::2], strict=True))
+            for batch in batches:
+                self._list(batch.survey, batch.counter)
+            # the script's text goes along: a script that a restarted server forgot would stop the others
+            pipeline = self._redis.pipeline(transaction=False)
+            for batch in batches:
+                pipeline.eval(_RECORD, 2, *_keys(batch.survey, batch.counter), *_arguments(batch))
+            answers = pipeline.execute()
+        return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers]
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`."""
         with _errors():
             counters = sorted(name.decode() for name in self._redis.smembers(f"ldp:counters:{survey}"))
-            found = {counter: self._redis.hgetall(_keys(survey, counter)[1]) for counter in counters}
-        return {counter: _total(cells) for counter, cells in found.items() if cells}
+            found = {counter: self._redis.get(_keys(survey, counter)[1]) for counter in counters}
+        return {counter: _total(sums) for counter, sums in found.items() if sums}
 
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.reject`."""
@@ -125,15 +121,21 @@ def _wanted(settings: Mapping[str, str]) -> str:
 
 
 def _keys(survey: str, counter: str) -> list[str]:
-    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:cells"]
+    """Return the two keys of a question; the tag in braces keeps them on one server."""
+    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
 
 
-def _total(fields: Mapping[bytes, bytes]) -> Total:
-    cells = np.zeros(int(fields[b"d"]), dtype=np.int64)
-    for cell, amount in fields.items():
-        if cell not in (b"n", b"d"):
-            cells[int(cell)] = int(amount)
-    return Total(int(fields[b"n"]), cells)
+def _arguments(batch: Batch) -> tuple[bytes, int, str]:
+    """Return what the script takes; few strings, since each argument costs more than what it says."""
+    entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
+    changed = np.flatnonzero(batch.tally)
+    pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
+    return entries, len(batch.tally), " ".join(map(str, pairs.tolist()))
+
+
+def _total(sums: bytes) -> Total:
+    n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
+    return Total(int(n), cells[1:])
 
 
 @contextmanager

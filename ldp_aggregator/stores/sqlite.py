@@ -11,23 +11,22 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
-from ldp_aggregator.stores.base import Int64Array, StoreError, Total, add, other_plan
+from ldp_aggregator.stores.base import Batch, Int64Array, Known, StoreError, Total, add, other_plan
 
 _BUSY_SECONDS = 30.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counters (
+    number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
+    cells BLOB NOT NULL, UNIQUE (survey, name)
+);
 CREATE TABLE IF NOT EXISTS reports (
-    survey TEXT NOT NULL, counter TEXT NOT NULL, id BLOB NOT NULL, fingerprint BLOB NOT NULL,
-    PRIMARY KEY (survey, counter, id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS totals (
-    survey TEXT NOT NULL, counter TEXT NOT NULL, n INTEGER NOT NULL, cells BLOB NOT NULL,
-    PRIMARY KEY (survey, counter)
+    counter INTEGER NOT NULL, id BLOB NOT NULL, mark BLOB NOT NULL, PRIMARY KEY (counter, id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rejections (
     survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
@@ -63,24 +62,14 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
-    def record(
-        self, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: Int64Array
-    ) -> dict[bytes, bytes]:
-        """See :meth:`Store.record`."""
+    def record(self, batches: Sequence[Batch]) -> list[Known]:
+        """See :meth:`Store.record`: one transaction, so one sync of the disk, for all of them."""
         with self._transaction() as connection:
-            rows = [(survey, counter, report_id, mark) for report_id, mark in ids.items()]
-            before = connection.total_changes
-            connection.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?, ?)", rows)
-            if connection.total_changes - before < len(rows):
-                connection.execute("ROLLBACK")
-                connection.execute("BEGIN")
-                return _known(connection, survey, counter, ids)
-            _add(connection, survey, counter, len(ids), tally)
-        return {}
+            return [_record(connection, batch) for batch in batches]
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`."""
-        query = "SELECT counter, n, cells FROM totals WHERE survey = ?"
+        query = "SELECT name, n, cells FROM counters WHERE survey = ?"
         with self._errors(), self._connection() as connection:
             rows = connection.execute(query, (survey,)).fetchall()
         return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
@@ -170,22 +159,45 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _known(
-    connection: sqlite3.Connection, survey: str, counter: str, ids: Mapping[bytes, bytes]
-) -> dict[bytes, bytes]:
-    query = "SELECT fingerprint FROM reports WHERE survey = ? AND counter = ? AND id = ?"
-    found = ((each, connection.execute(query, (survey, counter, each)).fetchone()) for each in ids)
-    return {report_id: row[0] for report_id, row in found if row}
+def _record(connection: sqlite3.Connection, batch: Batch) -> Known:
+    counter, old = _counter(connection, batch)
+    cells = add(old.cells, batch.tally)  # before anything is written
+    rows = [(counter, *entry) for entry in batch.entries()]
+    connection.execute("SAVEPOINT batch")
+    before = connection.total_changes
+    connection.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", rows)
+    if connection.total_changes - before < len(rows):
+        connection.execute("ROLLBACK TO batch")
+        known = _known(connection, counter, batch)
+    else:
+        known = {}
+        connection.execute(
+            "UPDATE counters SET n = ?, cells = ? WHERE number = ?",
+            (old.n + len(rows), cells.astype("<i8").tobytes(), counter),
+        )
+    connection.execute("RELEASE batch")
+    return known
 
 
-def _add(connection: sqlite3.Connection, survey: str, counter: str, n: int, tally: Int64Array) -> None:
-    query = "SELECT n, cells FROM totals WHERE survey = ? AND counter = ?"
-    row = connection.execute(query, (survey, counter)).fetchone()
-    old = Total(row[0], _unpack(row[1])) if row else Total(0, np.zeros_like(tally))
-    cells = add(old.cells, tally).astype("<i8").tobytes()
-    connection.execute(
-        "INSERT OR REPLACE INTO totals VALUES (?, ?, ?, ?)", (survey, counter, old.n + n, cells)
+def _counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
+    """Return a counter's number and what it holds; make it if it is new."""
+    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
+    row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
+    if row:
+        return row[0], Total(row[1], _unpack(row[2]))
+    empty = Total(0, np.zeros_like(batch.tally))
+    made = connection.execute(
+        "INSERT INTO counters (survey, name, n, cells) VALUES (?, ?, 0, ?)",
+        (batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
     )
+    assert made.lastrowid is not None
+    return made.lastrowid, empty
+
+
+def _known(connection: sqlite3.Connection, counter: int, batch: Batch) -> Known:
+    query = "SELECT mark FROM reports WHERE counter = ? AND id = ?"
+    found = ((each, connection.execute(query, (counter, each)).fetchone()) for each, _ in batch.entries())
+    return {report_id: row[0] for report_id, row in found if row}
 
 
 def _unpack(cells: bytes) -> Int64Array:

@@ -227,6 +227,26 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, domain: int) ->
     assert mechanism.tally(payloads[:0]).tolist() == [0] * domain
 
 
+@pytest.mark.parametrize("domain", [2, 3, 8, 9, 64, 256, 257, 300])
+@every_name
+def test_possible_tells_of_many_payloads_what_check_tells_of_one(name: str, domain: int) -> None:
+    mechanism = made(name, domain)
+    rng = np.random.default_rng(5)
+    honest = mechanism.perturb_many(rng.integers(0, domain, 200), FastStream(1))
+    wild = rng.integers(0, 256, (200, mechanism.payload_bytes), np.uint8)
+    payloads = np.concatenate([honest, wild, honest | wild])
+
+    def passes(payload: bytes) -> bool:
+        try:
+            mechanism.check(payload)
+        except ReportError:
+            return False
+        return True
+
+    assert mechanism.possible(payloads).tolist() == [passes(payload.tobytes()) for payload in payloads]
+    assert mechanism.possible(honest).all()
+
+
 @every_name
 @pytest.mark.parametrize("domain", [2, 7, 8, 9, 65, 300])
 def test_a_contribution_is_the_tally_of_one_payload(name: str, domain: int) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores.group import GroupCommit
+from tests.counting import batch, record
 from tests.servers import redis_server
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
@@ -36,7 +38,7 @@ def store(url: str) -> Iterator[Store]:
 
 
 def ids(*numbers: int) -> dict[bytes, bytes]:
-    return {number.to_bytes(16, "big"): b"f" * 15 + bytes([number % 256]) for number in numbers}
+    return {number.to_bytes(16, "big"): b"f" * 7 + bytes([number % 256]) for number in numbers}
 
 
 def vector(*cells: int) -> np.ndarray:
@@ -49,25 +51,25 @@ def state(store: Store) -> tuple[int, list[int]] | None:
 
 
 def test_new_reports_are_counted(store: Store) -> None:
-    assert store.record(SURVEY, COUNTER, ids(1, 2), vector(1, 0, 1)) == {}
-    assert store.record(SURVEY, COUNTER, ids(3), vector(0, 0, 5)) == {}
+    assert record(store, SURVEY, COUNTER, ids(1, 2), vector(1, 0, 1)) == {}
+    assert record(store, SURVEY, COUNTER, ids(3), vector(0, 0, 5)) == {}
     assert state(store) == (3, [1, 0, 6])
 
 
 def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store: Store) -> None:
-    store.record(SURVEY, COUNTER, ids(1), vector(1, 0))
+    record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
     before = state(store)
-    changed = {**ids(2, 3), (1).to_bytes(16, "big"): b"other fingerprnt"}
-    assert store.record(SURVEY, COUNTER, changed, vector(7, 7)) == ids(1)
+    changed = {**ids(2, 3), (1).to_bytes(16, "big"): b"another!"}
+    assert record(store, SURVEY, COUNTER, changed, vector(7, 7)) == ids(1)
     assert state(store) == before
-    assert store.record(SURVEY, COUNTER, ids(2, 3), vector(1, 1)) == {}  # none of them was remembered
+    assert record(store, SURVEY, COUNTER, ids(2, 3), vector(1, 1)) == {}  # none of them was remembered
     assert state(store) == (3, [2, 1])
 
 
 def test_counters_of_surveys_and_questions_are_apart(store: Store) -> None:
-    store.record(SURVEY, COUNTER, ids(1), vector(1))
-    store.record(SURVEY, "other", ids(1), vector(2))
-    store.record("diet", COUNTER, ids(1), vector(3))
+    record(store, SURVEY, COUNTER, ids(1), vector(1))
+    record(store, SURVEY, "other", ids(1), vector(2))
+    record(store, "diet", COUNTER, ids(1), vector(3))
     assert {counter: total.cells.tolist() for counter, total in store.totals(SURVEY).items()} == {
         COUNTER: [1],
         "other": [2],
@@ -78,33 +80,82 @@ def test_counters_of_surveys_and_questions_are_apart(store: Store) -> None:
 
 def test_integers_are_exact_beyond_floating_point(store: Store) -> None:
     big = 2**60 + 1
-    store.record(SURVEY, COUNTER, ids(1), vector(big, -big))
-    store.record(SURVEY, COUNTER, ids(2), vector(2, -2))
+    record(store, SURVEY, COUNTER, ids(1), vector(big, -big))
+    record(store, SURVEY, COUNTER, ids(2), vector(2, -2))
     assert state(store) == (2, [big + 2, -big - 2])
 
 
 def test_an_overflow_is_refused_whole(store: Store) -> None:
-    store.record(SURVEY, COUNTER, ids(1), vector(0, 2**62 - 2**20))
+    record(store, SURVEY, COUNTER, ids(1), vector(0, 2**62 - 2**20))
     before = state(store)
     with pytest.raises(StoreError, match="overflow"):
-        store.record(SURVEY, COUNTER, ids(2), vector(1, 2**62 + 2**61))
+        record(store, SURVEY, COUNTER, ids(2), vector(1, 2**62 + 2**61))
     assert state(store) == before
-    assert store.record(SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
+    assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
 def test_a_tally_of_another_length_is_refused_whole(store: Store) -> None:
-    store.record(SURVEY, COUNTER, ids(1), vector(1, 1))
+    record(store, SURVEY, COUNTER, ids(1), vector(1, 1))
     with pytest.raises(StoreError, match="cells"):
-        store.record(SURVEY, COUNTER, ids(2), vector(1, 1, 1))
+        record(store, SURVEY, COUNTER, ids(2), vector(1, 1, 1))
     assert state(store) == (1, [1, 1])
-    assert store.record(SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
+    assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
 def test_a_large_batch_is_one_act(store: Store) -> None:
     batch = ids(*range(20_000))
-    assert store.record(SURVEY, COUNTER, batch, np.arange(1024)) == {}
+    assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == {}
     assert state(store) == (20_000, list(range(1024)))
-    assert store.record(SURVEY, COUNTER, batch, np.arange(1024)) == batch
+    assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == batch
+
+
+def test_many_batches_are_one_act_each(store: Store) -> None:
+    record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
+    batches = [
+        batch(SURVEY, COUNTER, ids(2, 3), vector(1, 1)),
+        batch(SURVEY, COUNTER, ids(1, 4), vector(7, 7)),  # one of them is known
+        batch(SURVEY, "other", ids(1), vector(5)),
+        batch("diet", COUNTER, ids(1), vector(6)),
+        batch(SURVEY, COUNTER, ids(3), vector(9, 9)),  # known from this very call
+    ]
+    assert store.record(batches) == [{}, ids(1), {}, {}, ids(3)]
+    assert state(store) == (3, [2, 1])
+    assert store.totals(SURVEY)["other"].cells.tolist() == [5]
+    assert store.totals("diet")[COUNTER].cells.tolist() == [6]
+    assert store.record([]) == []
+
+
+def test_an_overflow_among_many_batches_leaves_each_whole_or_undone(store: Store) -> None:
+    record(store, SURVEY, COUNTER, ids(1), vector(2**62, 5))
+    batches = [
+        batch(SURVEY, "other", ids(1), vector(1)),
+        batch(SURVEY, COUNTER, ids(2), vector(2**62, 1)),
+        batch("diet", COUNTER, ids(1), vector(1)),
+    ]
+    with pytest.raises(StoreError, match="overflow"):
+        store.record(batches)
+    assert state(store) == (1, [2**62, 5])
+    again = [record(store, each.survey, each.counter, ids(1), each.tally) for each in batches[::2]]
+    assert all(known in ({}, ids(1)) for known in again)
+    assert [store.totals(SURVEY)["other"].n, store.totals("diet")[COUNTER].n] == [1, 1]
+    assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
+
+
+def test_group_commit_counts_what_threads_bring_together(store: Store) -> None:
+    group, results = GroupCommit(store), []
+
+    def bring(number: int) -> None:
+        for turn in range(20):
+            each = batch(SURVEY, COUNTER, ids(20 * (number % 4) + turn), vector(1))
+            results.append(group.record([each]) == [{}])
+
+    threads = [threading.Thread(target=bring, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(results) == 80  # each of 80 ids is new once, though two threads bring it
+    assert state(store) == (80, [80])
 
 
 def test_a_plan_is_kept_for_good(store: Store) -> None:
@@ -131,17 +182,17 @@ def test_a_store_in_use_is_ready(store: Store) -> None:
 def test_what_was_recorded_is_there_after_reopening(store: Store, url: str) -> None:
     if isinstance(store, MemoryStore):
         pytest.skip("memory forgets, as it says")
-    store.record(SURVEY, COUNTER, ids(1), vector(1, 2))
+    record(store, SURVEY, COUNTER, ids(1), vector(1, 2))
     again = open_store(url)
     assert state(again) == (1, [1, 2])
-    assert again.record(SURVEY, COUNTER, ids(1), vector(1, 2)) == ids(1)
+    assert record(again, SURVEY, COUNTER, ids(1), vector(1, 2)) == ids(1)
     again.close()
 
 
 def work(store: Store, numbers: range) -> None:
     """Record each report by itself, twice; count it if it was new."""
     for number in (*numbers, *numbers):
-        store.record(SURVEY, COUNTER, ids(number), vector(1, number))
+        record(store, SURVEY, COUNTER, ids(number), vector(1, number))
 
 
 def test_threads_count_every_report_once(store: Store) -> None:
@@ -178,13 +229,13 @@ def test_processes_count_every_report_once(store: Store, url: str) -> None:
 def test_a_store_opened_before_a_fork_serves_parent_and_child(store: Store) -> None:
     if isinstance(store, MemoryStore):
         pytest.skip("memory belongs to one process")
-    store.record(SURVEY, COUNTER, ids(1), vector(1))
+    record(store, SURVEY, COUNTER, ids(1), vector(1))
     child = os.fork()
     if child == 0:
-        known = store.record(SURVEY, COUNTER, ids(1, 2), vector(2))
-        store.record(SURVEY, COUNTER, ids(2), vector(1))
+        known = record(store, SURVEY, COUNTER, ids(1, 2), vector(2))
+        record(store, SURVEY, COUNTER, ids(2), vector(1))
         os._exit(0 if known == ids(1) else 1)
-    store.record(SURVEY, COUNTER, ids(3), vector(1))
+    record(store, SURVEY, COUNTER, ids(3), vector(1))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert state(store) == (3, [3])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable
 
@@ -14,7 +13,6 @@ from encoders.report import (
     MAX_REPORT_BYTES,
     OVERHEAD_BYTES,
     Report,
-    fingerprint,
     pack,
     split,
     unpack,
@@ -239,7 +237,3 @@ def mutate(rng: random.Random, data: bytes) -> bytes:
         else:
             changed[place:place] = rng.randbytes(rng.randrange(1, 4))
     return bytes(changed)
-
-
-def test_a_fingerprint_is_half_a_sha_256() -> None:
-    assert fingerprint(b"abc") == hashlib.sha256(b"abc").digest()[:16]

@@ -14,6 +14,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
 from ldp_aggregator.sources import SourceError, read_sources
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from tests.counting import record
 
 SURVEY = """
 [survey]
@@ -54,7 +55,7 @@ def count_of(snapshot):
 
 def fill(store, plan, reports):
     for question in plan.questions:
-        store.record(plan.id, question.key, {bytes(16): bytes(16)}, np.arange(question.domain))
+        record(store, plan.id, question.key, {bytes(16): bytes(8)}, np.arange(question.domain))
     store.reject(plan.id, "malformed", reports)
 
 

@@ -1,21 +1,21 @@
 -- Count a batch of reports of one question, or nothing of it.
--- KEYS: ids (hash id -> fingerprint), cells (hash cell -> sum, "n", "d")
--- ARGV: the reports, each 16 bytes of id and 16 of fingerprint, in one string; the number of cells d;
---       then cell, amount of each change, as decimal strings
--- Returns: known ids and their fingerprints, flat; empty if the batch was counted.
+-- KEYS: ids (hash id -> mark), sums (a string of 64-bit integers, big-endian: n, then the cells)
+-- ARGV: the reports, each 16 bytes of id and 8 of mark, in one string; the number of cells d;
+--       the changes, "cell amount cell amount ..." in decimal
+-- Returns: known ids and their marks, flat; empty if the batch was counted.
 local AT_ONCE = 1000 -- well within Lua's limit on the arguments of one call
-local entries, d = ARGV[1], ARGV[2]
-local reports = #entries / 32
+local entries, d = ARGV[1], tonumber(ARGV[2])
+local reports = #entries / 24
 
--- Calls visit(ids, entries as id, fingerprint, ...) for one slice of the batch after another.
+-- Calls visit(ids, entries as id, mark, ...) for one slice of the batch after another.
 local function slices(visit)
   for first = 0, reports - 1, AT_ONCE do
     local ids, pairs = {}, {}
     for i = first, math.min(first + AT_ONCE, reports) - 1 do
-      local id = string.sub(entries, 32 * i + 1, 32 * i + 16)
+      local id = string.sub(entries, 24 * i + 1, 24 * i + 16)
       ids[#ids + 1] = id
       pairs[#pairs + 1] = id
-      pairs[#pairs + 1] = string.sub(entries, 32 * i + 17, 32 * i + 32)
+      pairs[#pairs + 1] = string.sub(entries, 24 * i + 17, 24 * i + 24)
     end
     visit(ids, pairs)
   end
@@ -33,19 +33,49 @@ slices(function(ids)
 end)
 if #known > 0 then return known end
 
--- All checks come before the first write. A Lua number holds 53 bits: refuse well before 64 are full.
-local kept = redis.call('HGET', KEYS[2], 'd')
-if kept and kept ~= d then return redis.error_reply('LDP the counter has another number of cells') end
-local limit = 2 ^ 62
-for i = 3, #ARGV, 2 do
-  local sum = tonumber(redis.call('HGET', KEYS[2], ARGV[i]) or '0') + tonumber(ARGV[i + 1])
-  if sum >= limit or sum <= -limit then return redis.error_reply('LDP a counter would overflow') end
+local length = redis.call('STRLEN', KEYS[2])
+if length > 0 and length ~= 8 * (d + 1) then
+  return redis.error_reply('LDP the counter has another number of cells')
 end
 
-slices(function(_, pairs) redis.call('HSET', KEYS[1], unpack(pairs)) end)
-for i = 3, #ARGV, 2 do
-  redis.call('HINCRBY', KEYS[2], ARGV[i], ARGV[i + 1])
+-- The last change, by nothing, gives the string its whole length.
+local changes = { { '#0', tostring(reports) } }
+for cell, amount in string.gmatch(ARGV[3], '(%S+) (%S+)') do
+  changes[#changes + 1] = { '#' .. (cell + 1), amount }
 end
-redis.call('HSET', KEYS[2], 'd', d)
-redis.call('HINCRBY', KEYS[2], 'n', reports)
+changes[#changes + 1] = { '#' .. d, '0' }
+
+local function opposite(amount)
+  if amount == '0' then return amount end
+  return string.sub(amount, 1, 1) == '-' and string.sub(amount, 2) or '-' .. amount
+end
+
+-- Adds the changes first ... last, or takes them back; tells which one would leave 64 bits.
+local function apply(first, last, back)
+  for start = first, last, AT_ONCE do
+    local command = { 'OVERFLOW', 'FAIL' }
+    local stop = math.min(start + AT_ONCE - 1, last)
+    for i = start, stop do
+      command[#command + 1] = 'INCRBY'
+      command[#command + 1] = 'i64'
+      command[#command + 1] = changes[i][1]
+      command[#command + 1] = back and opposite(changes[i][2]) or changes[i][2]
+    end
+    local sums = redis.call('BITFIELD', KEYS[2], unpack(command))
+    for i = start, stop do
+      if not sums[i - start + 1] then return i, stop, sums, start end
+    end
+  end
+end
+
+local failed, stop, sums, start = apply(1, #changes)
+if failed then -- what was added is taken back, all within this one act
+  apply(1, start - 1, true)
+  for i = start, stop do
+    if sums[i - start + 1] then apply(i, i, true) end
+  end
+  if length == 0 then redis.call('DEL', KEYS[2]) end
+  return redis.error_reply('LDP a counter would overflow')
+end
+slices(function(_, pairs) redis.call('HSET', KEYS[1], unpack(pairs)) end)
 return known

@@ -139,7 +139,7 @@ def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
 class BrokenStore(MemoryStore):
     """A store that went away after its plans were read."""
 
-    def record(self, *arguments: object) -> dict[bytes, bytes]:
+    def record(self, batches: object) -> list[dict[bytes, bytes]]:
         raise StoreError("gone")
 
     def ready(self) -> None:

@@ -11,25 +11,26 @@ import pytest
 
 from ldp_aggregator.stores import StoreError
 from ldp_aggregator.stores.sqlite import SQLiteStore
+from tests.counting import record
 
 
-def batch(start: int, size: int) -> dict[bytes, bytes]:
-    return {number.to_bytes(16, "big"): bytes(16) for number in range(start, start + size)}
+def ids(start: int, size: int) -> dict[bytes, bytes]:
+    return {number.to_bytes(16, "big"): bytes(8) for number in range(start, start + size)}
 
 
 def test_a_full_disk_loses_nothing_and_ends_with_the_shortage(tmp_path: Path) -> None:
     store = SQLiteStore(str(tmp_path / "store.db"))
-    store.record("sleep", "q", batch(0, 1), np.array([1]))
+    record(store, "sleep", "q", ids(0, 1), np.array([1]))
     with store._connection() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
     for _ in range(2):
         with pytest.raises(StoreError, match="full"):
-            store.record("sleep", "q", batch(1, 2000), np.array([2000]))
+            record(store, "sleep", "q", ids(1, 2000), np.array([2000]))
     assert store.totals("sleep")["q"].n == 1
     with store._connection() as connection:
         connection.execute("PRAGMA max_page_count = 100000")
-    assert store.record("sleep", "q", batch(1, 2000), np.array([2000])) == {}
+    assert record(store, "sleep", "q", ids(1, 2000), np.array([2000])) == {}
     assert store.totals("sleep")["q"].n == 2001
     store.close()
 
@@ -41,6 +42,6 @@ def test_a_new_file_that_another_process_is_writing_is_waited_for(tmp_path: Path
     # SQLite itself refuses to change the journal's mode at once, whatever the timeout
     threading.Timer(0.2, other.execute, ["COMMIT"]).start()
     store = SQLiteStore(path)
-    assert store.record("sleep", "q", batch(0, 1), np.array([1])) == {}
+    assert record(store, "sleep", "q", ids(0, 1), np.array([1])) == {}
     store.close()
     other.close()

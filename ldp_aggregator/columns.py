@@ -1,0 +1,201 @@
+"""Many reports at once: a body cut into columns, one per question, and checked as arrays.
+
+Reports of one question are of one length, so their ids and payloads are columns of a matrix. What is not
+exactly as a device of this plan writes it is read again, report by report, to name what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.errors import Reason, ReportError
+from encoders.report import ID_BYTES, Report, pack, split
+from encoders.survey import Plan, Question
+from encoders.survey.answer import read_report
+
+Bytes = NDArray[np.uint8]
+MARK_BYTES = 8
+_QUESTION_AT = 36
+"""Before it: array of five, version, and the plan's digest with its two bytes of header."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Reports of one question.
+
+    Attributes
+    ----------
+    question : Question
+    places : int64 array, shape (m,)
+        Where in the body each stands, counted in reports.
+    ids : uint8 array, shape (m, 16)
+    marks : uint8 array, shape (m, 8)
+        By which a repeated report is told from a reused id.
+    payloads : uint8 array, shape (m, payload_bytes)
+    """
+
+    question: Question
+    places: NDArray[np.int64]
+    ids: Bytes
+    marks: Bytes
+    payloads: Bytes
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
+        """Return some of the reports."""
+        return Column(self.question, self.places[rows], self.ids[rows], self.marks[rows], self.payloads[rows])
+
+
+class Reader:
+    """Reads bodies of one plan's reports.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._prefix = _empty(plan, plan.questions[0])[:_QUESTION_AT]
+        self._forms = [_Form(plan, question) for question in plan.questions]
+        self._by_head = {form.head: form for form in self._forms}
+
+    def read(self, body: bytes) -> tuple[list[Column], dict[int, ReportError]]:
+        """Cut a body into columns.
+
+        Returns
+        -------
+        columns : list of Column
+            Of the reports that are as they must be.
+        refused : dict of int to ReportError
+            Of the others, by their place in the body.
+
+        Raises
+        ------
+        ReportError
+            If the body cannot be cut into reports.
+        """
+        starts = self._starts(body)
+        columns = None if starts is None else self._columns(body, starts)
+        if columns is None:
+            return self._one_by_one(split(body))
+        refused: dict[int, ReportError] = {}
+        for index, column in enumerate(columns):
+            possible = column.question.mechanism.possible(column.payloads)
+            if not possible.all():
+                name = column.question.mechanism.name
+                for place in column.places[~possible].tolist():
+                    refused[place] = ReportError(Reason.BAD_PAYLOAD, f"no {name} device sends this")
+                columns[index] = column.take(possible)
+        return columns, refused
+
+    def _starts(self, body: bytes) -> dict[int, tuple[list[int], list[int]]] | None:
+        """Return, by question, the places of its reports and where they start; None unless all look right."""
+        found: dict[int, tuple[list[int], list[int]]] = {}
+        by_head, prefix, end = self._by_head, self._prefix, len(body)
+        start = place = 0
+        while start < end:
+            if not body.startswith(prefix, start):
+                return None
+            at = start + _QUESTION_AT
+            form = (
+                by_head.get(body[at : at + 1])
+                or by_head.get(body[at : at + 2])
+                or by_head.get(body[at : at + 3])
+            )
+            if form is None:
+                return None
+            places, starts = found.setdefault(form.index, ([], []))
+            places.append(place)
+            starts.append(start)
+            start += form.length
+            place += 1
+        return found if start == end and found else None
+
+    def _columns(self, body: bytes, found: Mapping[int, tuple[list[int], list[int]]]) -> list[Column] | None:
+        """Return the columns, or None if a report is not in canonical form."""
+        data = np.frombuffer(body, np.uint8)
+        columns = []
+        for index, (places, starts) in found.items():
+            form = self._forms[index]
+            rows = data[np.array(starts)[:, None] + np.arange(form.length)]
+            if not (rows[:, form.fixed] == form.template).all():
+                return None
+            ids, payloads = rows[:, form.id], rows[:, form.payload]
+            columns.append(Column(form.question, np.array(places), ids, marks(payloads), payloads))
+        return columns
+
+    def _one_by_one(self, pieces: list[bytes]) -> tuple[list[Column], dict[int, ReportError]]:
+        refused: dict[int, ReportError] = {}
+        found: dict[int, list[tuple[int, Report]]] = {}
+        for place, piece in enumerate(pieces):
+            try:
+                report = read_report(self._plan, piece)
+            except ReportError as error:
+                refused[place] = error
+            else:
+                found.setdefault(report.question, []).append((place, report))
+        return [self._column(index, reports) for index, reports in found.items()], refused
+
+    def _column(self, index: int, reports: list[tuple[int, Report]]) -> Column:
+        ids = _matrix([report.id for _, report in reports])
+        payloads = _matrix([report.payload for _, report in reports])
+        places = np.array([place for place, _ in reports])
+        return Column(self._plan.questions[index], places, ids, marks(payloads), payloads)
+
+
+class _Form:
+    """How every report of one question looks, but for its id and payload."""
+
+    def __init__(self, plan: Plan, question: Question) -> None:
+        empty = _empty(plan, question)
+        self.index, self.question, self.length = question.index, question, len(empty)
+        size = question.mechanism.payload_bytes
+        head_of_payload = self.length - size - (2 if size < 256 else 3)
+        self.id = slice(head_of_payload - ID_BYTES, head_of_payload)
+        self.payload = slice(self.length - size, self.length)
+        self.head = empty[_QUESTION_AT : self.id.start - 2]
+        free = np.zeros(self.length, dtype=bool)
+        free[self.id] = free[self.payload] = True
+        self.fixed = np.flatnonzero(~free)
+        self.template = np.frombuffer(empty, np.uint8)[self.fixed]
+
+
+def _empty(plan: Plan, question: Question) -> bytes:
+    payload = bytes(question.mechanism.payload_bytes)
+    return pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload))
+
+
+def _matrix(rows: list[bytes]) -> Bytes:
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+
+
+def marks(payloads: Bytes) -> Bytes:
+    """Return 8 bytes per payload that tell it from any other, shape (m, 8).
+
+    Each 64-bit word, little-endian, is mixed with its place; the sum is mixed again. It guards against accidents:
+    who aims at a collision gains that a report which is not counted is called a duplicate.
+    """
+    count, size = payloads.shape
+    padded = np.zeros((count, -(-size // 8) * 8), dtype=np.uint8)
+    padded[:, :size] = payloads
+    words = padded.view("<u8")
+    mixed = _mix(words ^ _keys_of(words.shape[1])).sum(axis=1, dtype=np.uint64) + np.uint64(size)
+    return np.asarray(_mix(mixed).astype("<u8")[:, None].view(np.uint8))
+
+
+@lru_cache(maxsize=64)
+def _keys_of(count: int) -> NDArray[np.uint64]:
+    """Return numbers without a pattern, always the same."""
+    return _mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Let every bit of a word change about half of all bits: the finish of SplitMix64."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

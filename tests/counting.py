@@ -1,0 +1,21 @@
+"""Batches for stores, spelled as dictionaries of report id to mark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ldp_aggregator.stores import Batch, Known, Store
+
+
+def batch(survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarray) -> Batch:
+    columns = [
+        np.frombuffer(b"".join(each), np.uint8).reshape(len(ids), -1) for each in (ids.keys(), ids.values())
+    ]
+    return Batch(survey, counter, *columns, tally)
+
+
+def record(store: Store, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarray) -> Known:
+    (known,) = store.record([batch(survey, counter, ids, tally)])
+    return known

@@ -177,8 +177,8 @@ def _matrix(rows: list[bytes]) -> Bytes:
 def marks(payloads: Bytes) -> Bytes:
     """Return 8 bytes per payload that tell it from any other, shape (m, 8).
 
-    Each 64-bit word, little-endian, is mixed with its place; the sum is mixed again. It guards against accidents:
-    who aims at a collision gains that a report which is not counted is called a duplicate.
+    Each 64-bit word, little-endian, is mixed with its place; the sum is mixed again. It guards against
+    accidents: who aims at a collision gains that a report which is not counted is called a duplicate.
     """
     count, size = payloads.shape
     padded = np.zeros((count, -(-size // 8) * 8), dtype=np.uint8)

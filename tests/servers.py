@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import redis
 
 TOKEN = "operator-token-of-the-tests"
 _PATIENCE = 30.0
@@ -35,6 +36,75 @@ def redis_server(folder: Path) -> Iterator[str]:
         yield f"unix://{place}"
     finally:
         stop(process)
+
+
+@contextmanager
+def redis_cluster(folder: Path, nodes: int = 3) -> Iterator[str]:
+    """Start a Redis Cluster of so many primaries; yield its URL. Skips where there is no redis-server."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
+    processes, clients = [], []
+    try:
+        for node in range(nodes):
+            port = free_port()
+            (folder / f"node-{node}").mkdir()
+            command = [
+                program,
+                "--port",
+                str(port),
+                "--bind",
+                "127.0.0.1",
+                "--dir",
+                str(folder / f"node-{node}"),
+            ]
+            command += [
+                "--cluster-enabled",
+                "yes",
+                "--cluster-port",
+                str(free_port()),
+                "--requirepass",
+                TOKEN,
+            ]
+            command += ["--masterauth", TOKEN, "--appendonly", "yes", "--appendfsync", "always", "--save", ""]
+            command += ["--maxmemory-policy", "noeviction"]
+            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            clients.append(redis.Redis(port=port, password=TOKEN))
+        for client in clients:
+            wait_for(lambda client=client: answers_ping(client))
+        _join(clients)
+        yield f"redis+cluster://:{TOKEN}@127.0.0.1:{clients[0].connection_pool.connection_kwargs['port']}"
+    finally:
+        for client in clients:
+            client.close()
+        for process in processes:
+            stop(process)
+
+
+def _join(clients: Sequence[redis.Redis]) -> None:
+    """Make one cluster of servers, each with an equal share of the slots."""
+    for place, client in enumerate(clients):
+        first, last = (16384 * each // len(clients) for each in (place, place + 1))
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last - 1)
+        where = client.connection_pool.connection_kwargs["port"]
+        bus = client.config_get("cluster-port")["cluster-port"]
+        clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", where, bus)
+    for client in clients:
+        wait_for(lambda client=client: b"cluster_state:ok" in client.execute_command("CLUSTER", "INFO"))
+        wait_for(lambda client=client: len(client.execute_command("CLUSTER", "SHARDS")) == len(clients))
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on just now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def answers_ping(client: redis.Redis) -> bool:
+    with suppress(redis.RedisError):
+        return bool(client.ping())
+    return False
 
 
 def answers(path: Path) -> bool:

@@ -7,13 +7,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
+from flask import Flask
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.settings import TOKEN_VARIABLE
-from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
 
 def _address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -36,7 +37,7 @@ def main() -> None:
     "--store",
     default="sqlite:///ldp.db",
     show_default=True,
-    help="sqlite:///FILE, redis://HOST:PORT/DB or unix:///SOCKET.",
+    help="sqlite:///FILE, redis://HOST:PORT/DB, redis+cluster://HOST:PORT or unix:///SOCKET.",
 )
 @click.option(
     "--bind",
@@ -49,7 +50,25 @@ def main() -> None:
 @click.option(
     "--threads", default=4, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
 )
-def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, threads: int) -> None:
+@click.option(
+    "--durability",
+    type=click.Choice(["always", "everysec", "unchecked"]),
+    default="always",
+    show_default=True,
+    help="What Redis must promise: on disk before it is acknowledged; within a second; not checked.",
+)
+@click.option(
+    "--allow-open-redis", is_flag=True, help="Use a Redis over the network that asks for no password."
+)
+def serve(
+    surveys: tuple[Path, ...],
+    store: str,
+    bind: str,
+    workers: int,
+    threads: int,
+    durability: str,
+    allow_open_redis: bool,
+) -> None:
     """Serve SURVEYS (TOML files or compiled plans) until stopped.
 
     An author's signature beside one (survey.toml.sig, see ldp-survey sign) is served with it, unchecked:
@@ -61,7 +80,7 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
     try:
         plans = [load_plan_file(path) for path in surveys]
         signatures = _signatures(surveys, plans)
-        caveats = _publish(store, plans)
+        promise = _publish(store, plans, Policy(durability, allow_open_redis))
     except LdpError as error:
         raise click.ClickException(str(error)) from error
     from ldp_aggregator.collector.server import serve as run  # late: gunicorn is slow to import
@@ -74,14 +93,16 @@ def serve(surveys: tuple[Path, ...], store: str, bind: str, workers: int, thread
             if plan.id in signatures:
                 click.echo("  with a signature, not checked here: only those who have the author's key can")
         click.echo(f"counting into {_without_password(store)}")
-        for caveat in caveats:
-            click.echo(f"warning: {caveat}")
+        click.echo(promise)
         if token is None:
             click.echo(
                 f"/snapshot and /estimates are closed: set {TOKEN_VARIABLE} to open them to its holder"
             )
 
-    run(lambda: create_app(open_store(store), token, signatures=signatures), bind, workers, threads, announce)
+    def make_app() -> Flask:
+        return create_app(open_store(store), token, signatures=signatures, promise=promise)
+
+    run(make_app, bind, workers, threads, announce)
 
 
 def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:
@@ -93,21 +114,22 @@ def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes
     return {survey: signature for survey, signature in found if signature}
 
 
-def _publish(url: str, plans: list[Plan]) -> list[str]:
+def _publish(url: str, plans: list[Plan], policy: Policy) -> str:
     """Put the plans into the store, or learn that one changed, before any request is served.
 
     Returns
     -------
-    list of str
-        The store's caveats.
+    str
+        What the store's acknowledgement is worth.
     """
     store = open_store(url)
     if isinstance(store, MemoryStore):
         raise StoreError("memory:// is for tests: each worker would count on its own; use sqlite:///FILE")
     try:
+        promise = store.promise(policy)
         for plan in plans:
             store.publish(plan.id, plan.json)
-        return store.caveats()
+        return promise
     finally:
         store.close()
 

@@ -20,6 +20,7 @@ def create_app(
     operator_token: str | None = None,
     max_body: int = MAX_BODY_BYTES,
     signatures: Mapping[str, bytes] | None = None,
+    promise: str = "",
 ) -> Flask:
     """Make the application that serves the surveys published in a store.
 
@@ -33,6 +34,8 @@ def create_app(
         Bytes of one request's body at most.
     signatures : mapping of survey id to bytes, optional
         The authors' signatures. They are passed on unchecked: which keys apps pin is not known here.
+    promise : str
+        What the store's acknowledgement is worth, for /readyz; see :meth:`Store.promise`.
 
     Returns
     -------
@@ -43,7 +46,9 @@ def create_app(
     plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
     record = GroupCommit(store).record
     intakes = {survey: Intake(plan, store, record) for survey, plan in plans.items()}
-    app.extensions["ldp"] = Service(store, plans, intakes, signatures or {}, operator_token, max_body)
+    app.extensions["ldp"] = Service(
+        store, plans, intakes, signatures or {}, operator_token, max_body, promise
+    )
     app.register_blueprint(pages)
     problems.install(app)
     return app

@@ -145,7 +145,7 @@ def livez() -> Response:
 def readyz() -> Response:
     """Answer 200 if a report could be counted now, else 503."""
     service().store.ready()
-    return jsonify(status="ready")
+    return jsonify(status="ready", promise=service().promise)
 
 
 @pages.get("/metrics")

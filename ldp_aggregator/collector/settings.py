@@ -30,6 +30,8 @@ class Service:
         None closes the operator's pages.
     max_body : int
         Bytes of one request's body at most.
+    promise : str
+        What the store's acknowledgement is worth.
     """
 
     store: Store
@@ -38,3 +40,4 @@ class Service:
     signatures: Mapping[str, bytes]
     operator_token: str | None
     max_body: int
+    promise: str

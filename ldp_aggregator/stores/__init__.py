@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.stores.base import Batch, Int64Array, Known, Store, StoreError, Total
+from ldp_aggregator.stores.base import Batch, Int64Array, Known, Policy, Store, StoreError, Total
 from ldp_aggregator.stores.memory import MemoryStore
 
-__all__ = ["Batch", "Int64Array", "Known", "MemoryStore", "Store", "StoreError", "Total", "open_store"]
+__all__ = [
+    "Batch",
+    "Int64Array",
+    "Known",
+    "MemoryStore",
+    "Policy",
+    "Store",
+    "StoreError",
+    "Total",
+    "open_store",
+]
 
 
 def open_store(url: str) -> Store:
@@ -15,7 +25,8 @@ def open_store(url: str) -> Store:
     ----------
     url : str
         ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``redis://host:port/db``,
-        ``rediss://...``, ``unix:///path/to.sock``, or ``memory://`` for tests.
+        ``rediss://...``, ``unix:///path/to.sock``, ``redis+cluster://host:port``, or ``memory://`` for
+        tests.
 
     Raises
     ------
@@ -29,8 +40,10 @@ def open_store(url: str) -> Store:
         from ldp_aggregator.stores.sqlite import SQLiteStore
 
         return SQLiteStore(url.removeprefix("sqlite:///"))
-    if scheme in ("redis", "rediss", "unix"):
+    if scheme in ("redis", "rediss", "unix", "redis+cluster"):
         from ldp_aggregator.stores.redis import RedisStore  # late: only who uses Redis needs its library
 
         return RedisStore(url)
-    raise StoreError("a store is sqlite:///file.db, redis://host:port/0, unix:///path.sock or memory://")
+    raise StoreError(
+        "a store is sqlite:///file.db, redis://host:port/0, redis+cluster://host:port, unix:///path.sock or memory://"
+    )

@@ -73,6 +73,26 @@ Known = dict[bytes, bytes]
 """Ids that a store knew, with the marks of their first reports; empty if a batch was counted."""
 
 
+DURABLE = "a report is on disk before it is acknowledged"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an operator asks of a store before anything is counted.
+
+    Attributes
+    ----------
+    durability : str
+        "always": an acknowledged report is on disk. "everysec": a crash of the store's machine may lose
+        what it acknowledged in its last second or two. "unchecked": the operator vouches for it.
+    allow_open : bool
+        Whether a server may be one that anybody who reaches it can change.
+    """
+
+    durability: str = "always"
+    allow_open: bool = False
+
+
 class Store(Protocol):
     """Where counters, report ids and plans are kept."""
 
@@ -128,13 +148,13 @@ class Store(Protocol):
         """Raise StoreError unless the store can take a report now."""
         ...
 
-    def caveats(self) -> list[str]:
-        """Return what could lose a report that :meth:`record` has counted, a sentence each.
+    def promise(self, policy: Policy) -> str:
+        """Return what an acknowledgement is worth: what could still lose a report that `record` has counted.
 
         Raises
         ------
         StoreError
-            If the store cannot be asked.
+            If the store is set to promise less than the policy asks for, or cannot be asked.
         """
         ...
 

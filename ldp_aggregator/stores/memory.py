@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldp_aggregator.stores.base import Batch, Known, Total, add, other_plan
+from ldp_aggregator.stores.base import Batch, Known, Policy, Total, add, other_plan
 
 
 class MemoryStore:
@@ -65,9 +65,9 @@ class MemoryStore:
     def ready(self) -> None:
         """Do nothing: memory is always there."""
 
-    def caveats(self) -> list[str]:
-        """See :meth:`Store.caveats`."""
-        return ["memory:// forgets everything when its process ends"]
+    def promise(self, policy: Policy) -> str:
+        """See :meth:`Store.promise`."""
+        return "everything is forgotten when the process ends"
 
     def close(self) -> None:
         """Do nothing."""

@@ -10,16 +10,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import redis
 
-from ldp_aggregator.stores.base import Batch, Known, StoreError, Total, other_plan
+from ldp_aggregator.stores.base import DURABLE, Batch, Known, Policy, StoreError, Total, other_plan
 
-_DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
-"""What Redis must be set to for an answer to mean that a report is on disk, and stays."""
+_LOSS = (
+    "a crash of Redis's machine may lose what was acknowledged in its last second or two; such reports are "
+    "not sent again"
+)
+_FSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
+"""Which settings of appendfsync satisfy a policy."""
 
+_SETTINGS = ("appendonly", "appendfsync", "maxmemory-policy")
 _RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
+
+
+_CLUSTER = "redis+cluster://"
+_FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 
 class RedisStore:
@@ -28,21 +38,27 @@ class RedisStore:
     Parameters
     ----------
     url : str
-        ``redis://[:password@]host:port/db``, ``rediss://...`` or ``unix:///path``. Connections are
-        opened on first use, so a server may fork after this object is made.
+        ``redis://[:password@]host:port/db``, ``rediss://...``, ``unix:///path``, or
+        ``redis+cluster://[:password@]host:port`` with any node of a cluster.
 
     Notes
     -----
-    Redis answers when its own settings say so: a counted report survives a crash of the machine only
-    with ``appendonly yes`` and ``appendfsync always``. See :meth:`caveats`.
+    In a cluster a question is on one shard, so that a batch is one act; questions spread over the shards.
+    A replica that takes over may lack what its primary acknowledged last, see docs/operating.md.
     """
 
     def __init__(self, url: str) -> None:
+        self._url = url
+        self._listed: set[tuple[str, str]] = set()
         try:
-            self._redis: Any = redis.Redis.from_url(url)
+            if url.startswith(_CLUSTER):
+                self._redis: Any = redis.RedisCluster.from_url("redis://" + url.removeprefix(_CLUSTER))
+            else:
+                self._redis = redis.Redis.from_url(url)  # connects on first use
         except ValueError as error:
             raise StoreError(f"no usable Redis URL: {error}") from error
-        self._listed: set[tuple[str, str]] = set()
+        except _FAILURES as error:
+            raise StoreError(f"the Redis cluster cannot be reached: {error}") from error
 
     def publish(self, survey: str, plan: bytes) -> None:
         """See :meth:`Store.publish`."""
@@ -66,7 +82,8 @@ class RedisStore:
             # the script's text goes along: a script that a restarted server forgot would stop the others
             pipeline = self._redis.pipeline(transaction=False)
             for batch in batches:
-                pipeline.eval(_RECORD, 2, *_keys(batch.survey, batch.counter), *_arguments(batch))
+                keys = _keys(batch.survey, batch.counter)
+                pipeline.execute_command("EVAL", _RECORD, len(keys), *keys, *_arguments(batch))
             answers = pipeline.execute()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers]
 
@@ -93,17 +110,39 @@ class RedisStore:
         with _errors():
             self._redis.ping()
 
-    def caveats(self) -> list[str]:
-        """See :meth:`Store.caveats`."""
+    def promise(self, policy: Policy) -> str:
+        """See :meth:`Store.promise`: reads the settings of every server that keeps counters."""
+        self._require_guarded(policy)
+        if policy.durability == "unchecked":
+            return "Redis's settings were not checked: the operator vouches for them"
+        for settings in self._settings():
+            _require_kept(settings, policy)
+        return DURABLE if policy.durability == "always" else _LOSS
+
+    def _require_guarded(self, policy: Policy) -> None:
+        parts = urlsplit(self._url)
+        if parts.scheme != "unix" and not parts.password and not policy.allow_open:
+            raise StoreError(
+                "this Redis asks for no password: whoever reaches it can change the counters. Give it one "
+                "(redis://:PASSWORD@HOST), use a Unix socket, or say --allow-open-redis"
+            )
+
+    def _settings(self) -> list[dict[str, str]]:
+        nodes: list[dict[str, Any]] = [{}]
+        if self._url.startswith(_CLUSTER):
+            nodes = [{"target_nodes": node} for node in self._redis.get_primaries()]
         try:
             with _errors():
-                found = {name: self._redis.config_get(name).get(name) for name in _DURABLE}
+                return [
+                    {name: self._redis.config_get(name, **node)[name] for name in _SETTINGS} for node in nodes
+                ]
         except StoreError as error:
             if not isinstance(error.__cause__, redis.ResponseError):
                 raise
-            return ["this Redis does not show its settings: check that they are " + _wanted(_DURABLE)]
-        weak = {name: value for name, value in _DURABLE.items() if found[name] != value}
-        return [f"this Redis may forget counted reports: set {_wanted(weak)}"] if weak else []
+            raise StoreError(
+                "this Redis does not show its settings: see that they are appendonly yes, appendfsync always "
+                "and maxmemory-policy noeviction, and say --durability unchecked"
+            ) from error
 
     def close(self) -> None:
         """See :meth:`Store.close`."""
@@ -116,8 +155,17 @@ class RedisStore:
             self._listed.add((survey, counter))
 
 
-def _wanted(settings: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
+def _require_kept(settings: Mapping[str, str], policy: Policy) -> None:
+    """Refuse settings by which Redis may forget what it acknowledged."""
+    fsync = settings["appendfsync"]
+    if settings["maxmemory-policy"] != "noeviction":
+        raise StoreError("this Redis evicts keys when memory is short: set maxmemory-policy noeviction")
+    if settings["appendonly"] != "yes" or fsync not in _FSYNC[policy.durability]:
+        found = f"appendonly {settings['appendonly']}, appendfsync {fsync}"
+        raise StoreError(
+            f"this Redis may forget counted reports ({found}): set appendonly yes and appendfsync always; or "
+            "appendfsync everysec, and accept by --durability everysec that a crash loses a second's reports"
+        )
 
 
 def _keys(survey: str, counter: str) -> list[str]:
@@ -142,5 +190,10 @@ def _total(sums: bytes) -> Total:
 def _errors() -> Iterator[None]:
     try:
         yield
-    except redis.RedisError as error:
-        raise StoreError(f"the Redis store cannot be used: {error}") from error
+    except _FAILURES as error:
+        raise StoreError(f"the Redis store cannot be used: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """Return what Redis says, without the script that a pipeline quotes."""
+    return str(error).rpartition("caused error: ")[2]

@@ -16,7 +16,17 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ldp_aggregator.stores.base import Batch, Int64Array, Known, StoreError, Total, add, other_plan
+from ldp_aggregator.stores.base import (
+    DURABLE,
+    Batch,
+    Int64Array,
+    Known,
+    Policy,
+    StoreError,
+    Total,
+    add,
+    other_plan,
+)
 
 _BUSY_SECONDS = 30.0
 _SCHEMA = """
@@ -94,9 +104,9 @@ class SQLiteStore:
         with self._transaction():
             pass
 
-    def caveats(self) -> list[str]:
-        """See :meth:`Store.caveats`: there are none."""
-        return []
+    def promise(self, policy: Policy) -> str:
+        """See :meth:`Store.promise`: every commit is synced."""
+        return DURABLE
 
     def close(self) -> None:
         """Close this thread's connection; the others close when their threads end."""

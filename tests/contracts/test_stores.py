@@ -6,28 +6,47 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from redis import RedisCluster
 
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.group import GroupCommit
 from tests.counting import batch, record
-from tests.servers import redis_server
+from tests.servers import redis_cluster, redis_server
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(params=["memory", "sqlite", "redis", "cluster"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "memory":
         yield "memory://"
     elif request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/store.db"
-    else:
+    elif request.param == "redis":
         with redis_server(tmp_path) as address:
             yield address
+    else:
+        servers = request.getfixturevalue("cluster")
+        with emptied(servers):
+            yield servers
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with redis_cluster(tmp_path_factory.mktemp("cluster")) as address:
+        yield address
+
+
+@contextmanager
+def emptied(cluster: str) -> Iterator[None]:
+    yield
+    with RedisCluster.from_url(cluster.replace("redis+cluster", "redis")) as client:
+        client.flushall(target_nodes=RedisCluster.PRIMARIES)
 
 
 @pytest.fixture

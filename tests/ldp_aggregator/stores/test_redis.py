@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import redis
 
+from ldp_aggregator.stores import Policy, StoreError
+from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
+from tests.counting import record
 from tests.servers import redis_server
 
 
@@ -18,21 +22,69 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-def test_settings_that_may_lose_reports_are_named(url: str) -> None:
+def test_settings_that_may_lose_reports_are_refused_unless_accepted(url: str) -> None:
     store = RedisStore(url)
-    assert store.caveats() == []
+    assert store.promise(Policy()) == DURABLE
     with redis.Redis.from_url(url) as server:
         server.config_set("appendfsync", "everysec")
+        with pytest.raises(
+            StoreError, match=r"appendfsync everysec.*set appendonly yes and appendfsync always"
+        ):
+            store.promise(Policy())
+        assert "last second" in store.promise(Policy("everysec"))
+        for weak in ({"appendfsync": "no"}, {"appendfsync": "always", "appendonly": "no"}):
+            for name, value in weak.items():
+                server.config_set(name, value)
+            for durability in ("always", "everysec"):
+                with pytest.raises(StoreError, match="may forget"):
+                    store.promise(Policy(durability))
         server.config_set("maxmemory-policy", "allkeys-lru")
-    (caveat,) = store.caveats()
-    assert caveat.endswith("set appendfsync always, maxmemory-policy noeviction")
+        with pytest.raises(StoreError, match="noeviction"):
+            store.promise(Policy("everysec"))
+    assert "vouches" in store.promise(Policy("unchecked"))
     store.close()
 
 
-def test_settings_that_cannot_be_read_are_named_too(url: str) -> None:
+def test_settings_that_cannot_be_read_are_refused_too(url: str) -> None:
     with redis.Redis.from_url(url) as server:
         server.execute_command("ACL", "SETUSER", "plain", "on", ">word", "~*", "+@all", "-config")
     store = RedisStore(url.replace("unix://", "unix://plain:word@"))
-    (caveat,) = store.caveats()
-    assert "appendfsync always" in caveat
+    with pytest.raises(StoreError, match="--durability unchecked"):
+        store.promise(Policy())
+    store.close()
+
+
+def test_a_redis_that_anybody_may_change_is_refused_unless_told() -> None:
+    for address in ("redis://127.0.0.1:1/0", "rediss://someone@127.0.0.1:1"):
+        with pytest.raises(StoreError, match="--allow-open-redis"):
+            RedisStore(address).promise(Policy("unchecked"))
+        assert RedisStore(address).promise(Policy("unchecked", allow_open=True))
+    assert RedisStore("redis://:word@127.0.0.1:1").promise(Policy("unchecked"))
+
+
+def test_no_memory_changes_nothing(url: str) -> None:
+    store = RedisStore(url)
+    ids = {number.to_bytes(16, "big"): bytes(8) for number in range(1000)}
+    record(store, "sleep", "q", dict(list(ids.items())[:1]), np.array([1, 0]))
+    with redis.Redis.from_url(url) as server:
+        server.config_set("maxmemory", 1)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="maxmemory"):
+                record(store, "sleep", "q", dict(list(ids.items())[1:]), np.array([5, 6]))
+        assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1, [1, 0])
+        server.config_set("maxmemory", 0)
+    assert record(store, "sleep", "q", dict(list(ids.items())[1:]), np.array([5, 6])) == {}
+    assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1000, [6, 6])
+    store.close()
+
+
+def test_a_wide_question_costs_a_few_commands_a_report(url: str) -> None:
+    store = RedisStore(url)
+    with redis.Redis.from_url(url) as server:
+        record(store, "sleep", "q", {bytes(16): bytes(8)}, np.arange(1024) % 2)
+        before = server.info("commandstats")
+        record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.arange(1024) % 2)
+        after = server.info("commandstats")
+    calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
+    assert sum(calls.values()) - calls["cmdstat_info"] <= 6
     store.close()

@@ -1,4 +1,4 @@
-"""Collecting, over HTTP: what counting costs beside answering, and what one body for many reports saves."""
+"""Collecting, over HTTP: what counting on disk costs beside answering, and what bodies of many save."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from benchmarks.load import send, spell
 from benchmarks.measure import Row, Timer, compare, each, gain
-from benchmarks.servers import collector, redis_server, survey
+from benchmarks.servers import collector, redis_server, sqlite_file, survey
 from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
 
-CONNECTIONS = 4
+CONNECTIONS = 8
 SINGLES = 400
 BODIES, BODY = 8, 1_000
 REPEATS = 11
@@ -24,12 +24,22 @@ def rows() -> Iterator[Row]:
     if not shutil.which("redis-server"):
         print("collector: needs redis-server, which is not installed")
         return
-    with redis_server() as redis, collector(redis) as counting, collector("none") as answering:
-        singles, bodies = Posts(counting, SINGLES, 1), Posts(counting, BODIES, BODY)
-        peer = {"decode and answer only": Posts(answering, SINGLES, 1).timer()}
-        yield compare("one report, into Redis, per post", singles.timer(), peer, gain(0.5), REPEATS)
-        peer = {"one report per post": singles.timer()}
-        yield compare("1,000 reports a body, Redis, per report", bodies.timer(), peer, gain(75), REPEATS)
+    with (
+        redis_server() as redis,
+        sqlite_file() as sqlite,
+        collector(redis) as into_redis,
+        collector(sqlite) as into_sqlite,
+        collector("none") as answering,
+    ):
+        for store, counting in (("Redis", into_redis), ("SQLite", into_sqlite)):
+            singles, bodies = Posts(counting, SINGLES, 1), Posts(counting, BODIES, BODY)
+            peer = {"decode and answer only": Posts(answering, SINGLES, 1).timer()}
+            yield compare(f"one report a post, {store}, on disk", singles.timer(), peer, gain(0.5), REPEATS)
+            peer = {"decode and answer only": Posts(answering, BODIES, BODY).timer()}
+            yield compare(f"1,000 reports a body, {store}, on disk", bodies.timer(), peer, gain(0.4), REPEATS)
+            if store == "Redis":
+                peer = {"one report a post": singles.timer()}
+                yield compare("1,000 reports a body, per report", bodies.timer(), peer, gain(75), REPEATS)
 
 
 class Posts:

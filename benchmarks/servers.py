@@ -42,14 +42,22 @@ class NoStore(MemoryStore):
 
 @contextmanager
 def redis_server() -> Iterator[str]:
-    """Run a Redis of our own with its usual settings, and yield its URL."""
+    """Run a Redis of our own that syncs every write before it answers, and yield its URL."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "redis.sock")
         options = {"--port": "0", "--unixsocket": str(path), "--dir": directory, "--logfile": "redis.log"}
+        options |= {"--appendonly": "yes", "--appendfsync": "always"}
         with _running(["redis-server", *(word for option in options.items() for word in option)]):
             while not path.exists():
                 time.sleep(0.01)
             yield f"unix://{path}"
+
+
+@contextmanager
+def sqlite_file() -> Iterator[str]:
+    """Yield the URL of a new SQLite store."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield f"sqlite:///{directory}/ldp.db"
 
 
 @contextmanager
@@ -80,7 +88,7 @@ def main(store: str) -> None:
         lambda: create_app(_open(store)),
         bind="127.0.0.1:0",
         workers=1,
-        threads=4,
+        threads=16,
         announce=lambda addresses: print(addresses[0], flush=True),
     )
 

@@ -48,7 +48,7 @@ def main() -> None:
 )
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option(
-    "--threads", default=4, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
+    "--threads", default=16, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
 )
 @click.option(
     "--durability",

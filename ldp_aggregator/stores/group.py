@@ -60,7 +60,10 @@ class GroupCommit:
         try:
             try:
                 self._share(jobs)
-            except StoreError:
+            except StoreError as error:
+                if len(jobs) == 1:
+                    jobs[0].error = error
+                    return
                 for job in jobs:
                     self._share_one(job)
         finally:

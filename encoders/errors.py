@@ -34,6 +34,7 @@ class Reason(StrEnum):
     UNKNOWN_SURVEY = "unknown-survey"
     NO_SIGNATURE = "no-signature"
     SURVEY_CLOSED = "survey-closed"
+    SURVEY_NOT_OPEN = "survey-not-open"
     STORE_UNAVAILABLE = "store-unavailable"
     NOT_AUTHORISED = "not-authorised"
     NO_SUCH_PAGE = "no-such-page"

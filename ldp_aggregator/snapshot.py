@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_aggregator.stores.base import Store, StoreError, Total
+from ldp_aggregator.stores.base import Store, Total, no_survey
 
 __all__ = ["Snapshot", "SnapshotError", "Total", "take_snapshot"]
 
@@ -99,7 +99,7 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     """
     plans = store.plans()
     if survey not in plans:
-        raise StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(plans)) or 'none'}")
+        raise no_survey(survey, plans)
     return Snapshot(Plan.from_json(plans[survey]), store.totals(survey), store.rejections(survey))
 
 

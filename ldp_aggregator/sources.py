@@ -97,15 +97,26 @@ def read_store(url: str, survey: str | None = None) -> Snapshot:
     StoreError
         If the store cannot be used or lacks the survey.
     """
-    parts = urlsplit(url)
-    # opening would create an empty store where the name is misspelt
-    if parts.scheme == "sqlite" and not Path(url.removeprefix("sqlite:///")).is_file():
-        raise SourceError(f"{url}: there is no such file")
-    store = open_store(url)
+    store = open_existing(url)
     try:
         return take_snapshot(store, survey or _only_survey(store))
     finally:
         store.close()
+
+
+def open_existing(url: str) -> Store:
+    """Open a store, but make none.
+
+    Raises
+    ------
+    SourceError
+        If it is a file that is not there: opening would make an empty store where the name is misspelt.
+    StoreError
+        If it cannot be opened.
+    """
+    if urlsplit(url).scheme == "sqlite" and not Path(url.removeprefix("sqlite:///")).is_file():
+        raise SourceError(f"{url}: there is no such file")
+    return open_store(url)
 
 
 def _only_survey(store: Store) -> str:

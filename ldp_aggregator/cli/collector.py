@@ -12,6 +12,7 @@ from flask import Flask
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
+from ldp_aggregator.cli.operate import COMMANDS
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.settings import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
@@ -103,6 +104,10 @@ def serve(
         return create_app(open_store(store), token, signatures=signatures, promise=promise)
 
     run(make_app, bind, workers, threads, announce)
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
 
 
 def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:

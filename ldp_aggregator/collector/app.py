@@ -11,6 +11,7 @@ from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages
 from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
+from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.group import GroupCommit
 
@@ -47,7 +48,7 @@ def create_app(
     record = GroupCommit(store).record
     intakes = {survey: Intake(plan, store, record) for survey, plan in plans.items()}
     app.extensions["ldp"] = Service(
-        store, plans, intakes, signatures or {}, operator_token, max_body, promise
+        store, plans, intakes, Windows(store), signatures or {}, operator_token, max_body, promise
     )
     app.register_blueprint(pages)
     problems.install(app)

@@ -28,12 +28,13 @@ STATUS = {
     Reason.UNKNOWN_SURVEY: 404,
     Reason.NO_SIGNATURE: 404,
     Reason.SURVEY_CLOSED: 410,
+    Reason.SURVEY_NOT_OPEN: 403,
     Reason.NO_SUCH_PAGE: 404,
     Reason.NOT_AUTHORISED: 403,
     Reason.STORE_UNAVAILABLE: 503,
     Reason.INTERNAL: 500,
 }
-_RETRYABLE = {Reason.STORE_UNAVAILABLE, Reason.INTERNAL, Reason.INCOMPLETE}
+_RETRYABLE = {Reason.STORE_UNAVAILABLE, Reason.INTERNAL, Reason.INCOMPLETE, Reason.SURVEY_NOT_OPEN}
 
 
 class Problem(Exception):

@@ -15,6 +15,7 @@ from ldp_aggregator.collector.intake import DUPLICATE, RECORDED
 from ldp_aggregator.collector.metrics import render_metrics
 from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.settings import Service
+from ldp_aggregator.collector.windows import Phase
 from ldp_aggregator.snapshot import take_snapshot
 
 pages = Blueprint("collector", __name__)
@@ -33,13 +34,16 @@ def service() -> Service:
 def surveys() -> Response:
     """List the surveys."""
     plans = service().plans
-    return jsonify(surveys=[{"id": plan.id, "digest": plan.digest} for plan in plans.values()])
+    phase = service().windows.phase
+    listed = [{"id": plan.id, "digest": plan.digest, "phase": phase(plan.id)} for plan in plans.values()]
+    return jsonify(surveys=listed)
 
 
 @pages.get("/v1/surveys/<survey>")
 def plan(survey: str) -> Response:
     """Send a survey's plan; its digest is the ETag."""
     plan = _plan(survey)
+    _require_phase(survey, Phase.OPEN)
     response = Response(plan.json, content_type="application/json")
     response.set_etag(plan.digest)
     response.make_conditional(request)
@@ -60,8 +64,9 @@ def reports(survey: str) -> Response:
     """Take one report or many; answer only when they are durable."""
     intake = service().intakes[_plan(survey).id]
     try:
+        _require_phase(survey, Phase.OPEN, Phase.GRACE)
         body = _body()
-    except ReportError as error:
+    except (Problem, ReportError) as error:
         intake.reject(error.reason)
         raise
     verdicts = intake.take(body)
@@ -83,6 +88,14 @@ def _plan(survey: str) -> Plan:
     if survey not in plans:
         raise Problem(Reason.UNKNOWN_SURVEY, "this collector has no such survey; GET /v1/surveys lists them")
     return plans[survey]
+
+
+def _require_phase(survey: str, *wanted: Phase) -> None:
+    phase = service().windows.phase(survey)
+    if phase is Phase.WAITING:
+        raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not begun")
+    if phase not in wanted:
+        raise Problem(Reason.SURVEY_CLOSED, "the survey is over")
 
 
 def _body() -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
 
 MAX_BODY_BYTES = 4 << 20
@@ -24,6 +25,8 @@ class Service:
         Those in the store when the application was made.
     intakes : mapping of survey id to Intake
         What takes the reports of each.
+    windows : Windows
+        When each survey takes answers.
     signatures : mapping of survey id to bytes
         Of those plans that their authors signed; passed on unchecked.
     operator_token : str or None
@@ -37,6 +40,7 @@ class Service:
     store: Store
     plans: Mapping[str, Plan]
     intakes: Mapping[str, Intake]
+    windows: Windows
     signatures: Mapping[str, bytes]
     operator_token: str | None
     max_body: int

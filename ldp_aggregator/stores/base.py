@@ -7,7 +7,7 @@ known. Many batches share one durable round trip.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,6 +110,20 @@ class Store(Protocol):
         """Return the canonical plan of every survey by id."""
         ...
 
+    def set_window(self, survey: str, window: bytes) -> None:
+        """Keep when a survey takes answers, in place of what was kept before.
+
+        Raises
+        ------
+        StoreError
+            If there is no such survey.
+        """
+        ...
+
+    def windows(self) -> dict[str, bytes]:
+        """Return what :meth:`set_window` keeps, by survey."""
+        ...
+
     def record(self, batches: Sequence[Batch]) -> list[Known]:
         """Count each batch atomically, and make all of them durable together.
 
@@ -183,6 +197,11 @@ def add(cells: Int64Array, tally: Int64Array) -> Int64Array:
     if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
         raise StoreError("a counter would overflow 64 bits")
     return total
+
+
+def no_survey(survey: str, known: Iterable[str]) -> StoreError:
+    """Return the error of naming a survey that a store does not have."""
+    return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(known)) or 'none'}")
 
 
 def other_plan(survey: str) -> StoreError:

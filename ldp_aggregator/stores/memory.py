@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldp_aggregator.stores.base import Batch, Known, Policy, Total, add, other_plan
+from ldp_aggregator.stores.base import Batch, Known, Policy, Total, add, no_survey, other_plan
 
 
 class MemoryStore:
@@ -17,6 +17,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plans: dict[str, bytes] = {}
+        self._windows: dict[str, bytes] = {}
         self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
         self._totals: dict[str, dict[str, Total]] = {}
         self._rejections: dict[str, Counter[str]] = {}
@@ -30,6 +31,17 @@ class MemoryStore:
     def plans(self) -> dict[str, bytes]:
         """See :meth:`Store.plans`."""
         return dict(self._plans)
+
+    def set_window(self, survey: str, window: bytes) -> None:
+        """See :meth:`Store.set_window`."""
+        with self._lock:
+            if survey not in self._plans:
+                raise no_survey(survey, self._plans)
+            self._windows[survey] = window
+
+    def windows(self) -> dict[str, bytes]:
+        """See :meth:`Store.windows`."""
+        return dict(self._windows)
 
     def record(self, batches: Sequence[Batch]) -> list[Known]:
         """See :meth:`Store.record`."""

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import redis
 
-from ldp_aggregator.stores.base import DURABLE, Batch, Known, Policy, StoreError, Total, other_plan
+from ldp_aggregator.stores.base import DURABLE, Batch, Known, Policy, StoreError, Total, no_survey, other_plan
 
 _LOSS = (
     "a crash of Redis's machine may lose what was acknowledged in its last second or two; such reports are "
@@ -73,6 +73,19 @@ class RedisStore:
         """See :meth:`Store.plans`."""
         with _errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
+
+    def set_window(self, survey: str, window: bytes) -> None:
+        """See :meth:`Store.set_window`."""
+        known = self.plans()
+        if survey not in known:
+            raise no_survey(survey, known)
+        with _errors():
+            self._redis.hset("ldp:windows", survey, window)
+
+    def windows(self) -> dict[str, bytes]:
+        """See :meth:`Store.windows`."""
+        with _errors():
+            return {survey.decode(): window for survey, window in self._redis.hgetall("ldp:windows").items()}
 
     def record(self, batches: Sequence[Batch]) -> list[Known]:
         """See :meth:`Store.record`: one script per batch, all in one round trip per server."""

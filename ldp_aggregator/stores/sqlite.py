@@ -25,12 +25,14 @@ from ldp_aggregator.stores.base import (
     StoreError,
     Total,
     add,
+    no_survey,
     other_plan,
 )
 
 _BUSY_SECONDS = 30.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS counters (
     number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
     cells BLOB NOT NULL, UNIQUE (survey, name)
@@ -71,6 +73,19 @@ class SQLiteStore:
         """See :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
+
+    def set_window(self, survey: str, window: bytes) -> None:
+        """See :meth:`Store.set_window`."""
+        with self._transaction() as connection:
+            known = [name for (name,) in connection.execute("SELECT survey FROM plans")]
+            if survey not in known:
+                raise no_survey(survey, known)
+            connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, window))
+
+    def windows(self) -> dict[str, bytes]:
+        """See :meth:`Store.windows`."""
+        with self._errors(), self._connection() as connection:
+            return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
 
     def record(self, batches: Sequence[Batch]) -> list[Known]:
         """See :meth:`Store.record`: one transaction, so one sync of the disk, for all of them."""

@@ -273,3 +273,13 @@ def test_a_store_out_of_reach_is_a_clear_error(tmp_path: Path) -> None:
         open_store(f"sqlite:///{tmp_path}/nowhere/store.db")
     with pytest.raises(StoreError):
         open_store(f"unix://{tmp_path}/nobody.sock").ready()
+
+
+def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
+    with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
+        store.set_window(SURVEY, b"{}")
+    store.publish(SURVEY, b"{}")
+    assert store.windows() == {}
+    for window in (b"first", b"second"):
+        store.set_window(SURVEY, window)
+        assert store.windows() == {SURVEY: window}

@@ -1,0 +1,146 @@
+"""What an operator does beside serving: look, open and close a survey, take its totals away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+import click
+
+from encoders.errors import LdpError
+from encoders.survey.layout import table
+from ldp_aggregator.collector.windows import Phase, Window, windows_of
+from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.sources import open_existing
+from ldp_aggregator.stores import Store
+
+_DAY = 86_400
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_store = click.option(
+    "--store", "url", default="sqlite:///ldp.db", show_default=True, help="Where it counts."
+)
+_at = click.option(
+    "--at", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="In UTC; now by default."
+)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Store]:
+    """Open a store that exists; errors are for people."""
+    try:
+        store = open_existing(url)
+        try:
+            yield store
+        finally:
+            store.close()
+    except (LdpError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@click.command()
+@_store
+def status(url: str) -> None:
+    """List the surveys of a store: phase, times (UTC), reports, rejections."""
+    with _opened(url) as store:
+        windows, rows = (
+            windows_of(store),
+            [["survey", "phase", "opens", "closes", "grace", "reports", "rejected"]],
+        )
+        for survey in sorted(store.plans()):
+            window = windows.get(survey, Window())
+            reports = sum(total.n for total in store.totals(survey).values())
+            rejected = sum(store.rejections(survey).values())
+            times = [_told(window.opens), _told(window.closes), f"{window.grace / _DAY:g} days"]
+            rows.append([survey, window.phase(time.time()), *times, f"{reports:,}", f"{rejected:,}"])
+    click.echo("\n".join(table(rows, "<<<<>>>")) if len(rows) > 1 else "the store holds no survey yet")
+
+
+@click.command("open")
+@click.argument("survey")
+@_store
+@_at
+def open_(survey: str, url: str, at: datetime | None) -> None:
+    """Open SURVEY, now or later; until then its plan is not given. It stays open until it is closed."""
+    with _opened(url) as store:
+        _set(store, survey, Window(opens=_seconds(at)))
+
+
+@click.command()
+@click.argument("survey")
+@_store
+@_at
+@click.option(
+    "--grace",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Days in which reports are still taken.",
+)
+def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
+    """Close SURVEY, now or later: its plan is no longer given, and after the grace no report is taken.
+
+    Devices that were offline report within the grace; what comes later is refused, and deleted there.
+    """
+    with _opened(url) as store:
+        window = windows_of(store).get(survey, Window())
+        _set(store, survey, replace(window, closes=_seconds(at), grace=grace * _DAY))
+
+
+@click.command()
+@click.argument("survey")
+@_store
+@click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
+def export(survey: str, url: str, output: Path) -> None:
+    """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
+    with _opened(url) as store:
+        snapshot = take_snapshot(store, survey)
+        output.write_bytes(snapshot.to_json())
+    click.echo(f"{_reports(snapshot):,} reports of {survey} in {output}")
+
+
+@click.command()
+@click.argument("snapshots", nargs=-1, required=True, type=_FILE)
+@click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
+def merge(snapshots: tuple[Path, ...], output: Path) -> None:
+    """Add SNAPSHOTS of one plan, from collectors that counted different reports, into one."""
+    try:
+        if len({path.resolve() for path in snapshots}) < len(snapshots):
+            raise click.ClickException("a snapshot is named twice: its reports would count twice")
+        total = reduce(add, [Snapshot.from_json(path.read_bytes()) for path in snapshots])
+        output.write_bytes(total.to_json())
+    except (LdpError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
+
+
+COMMANDS = (status, open_, close, export, merge)
+
+
+def _set(store: Store, survey: str, window: Window) -> None:
+    store.set_window(survey, window.to_json())
+    phase = window.phase(time.time())
+    said = {
+        Phase.WAITING: f"opens {_told(window.opens)}",
+        Phase.OPEN: f"open, closes {_told(window.closes)}" if window.closes else "open",
+        Phase.GRACE: f"closed; reports are taken for {window.grace / _DAY:g} days more",
+        Phase.CLOSED: "closed",
+    }
+    click.echo(f"{survey}: {said[phase]}")
+
+
+def _seconds(at: datetime | None) -> int:
+    return int(at.replace(tzinfo=UTC).timestamp()) if at else int(time.time())
+
+
+def _told(seconds: int | None) -> str:
+    return "-" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
+
+def _reports(snapshot: Snapshot) -> int:
+    return sum(total.n for total in snapshot.totals.values())

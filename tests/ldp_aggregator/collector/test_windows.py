@@ -1,0 +1,141 @@
+"""When a survey takes answers, over HTTP and by its operator's commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
+
+from encoders.survey import Plan
+from ldp_aggregator.cli.collector import main
+from ldp_aggregator.collector.windows import Phase, Window, Windows
+from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_client import Answer, Client, State, make_report
+from tests.ldp_aggregator.collector.test_routes import ROW, post
+
+HOUR = 3600
+
+
+def test_a_window_has_four_phases() -> None:
+    window = Window(opens=10, closes=20, grace=5)
+    phases = [window.phase(now) for now in (9, 10, 19.9, 20, 24.9, 25)]
+    assert phases == [Phase.WAITING, Phase.OPEN, Phase.OPEN, Phase.GRACE, Phase.GRACE, Phase.CLOSED]
+    assert Window().phase(0) is Phase.OPEN
+    assert Window.from_json(window.to_json()) == window
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"3", b'{"opening":3}'])
+def test_a_window_that_cannot_be_read_is_a_clear_error(data: bytes) -> None:
+    with pytest.raises(StoreError, match="window"):
+        Window.from_json(data)
+
+
+def test_a_worker_reads_the_windows_anew_after_a_while(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    windows = Windows(store, lambda: 100.0)
+    assert windows.phase(plan.id) is Phase.OPEN
+    store.set_window(plan.id, Window(closes=50).to_json())
+    assert windows.phase(plan.id) is Phase.OPEN  # it goes on with what it read
+    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    assert windows.phase(plan.id) is Phase.CLOSED
+
+
+class Web:
+    """A transport that asks the application without a socket."""
+
+    def __init__(self, web: FlaskClient) -> None:
+        self.web = web
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        path = url.removeprefix("http://collector.test")
+        found = self.web.get(path) if method == "GET" else post(self.web, body or b"")
+        return Answer(found.status_code, found.data)
+
+
+def test_devices_hear_that_a_survey_waits_runs_ends_and_is_over(
+    web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    url = f"http://collector.test/v1/surveys/{plan.id}"
+
+    def client() -> Client:
+        return Client(url, transport=Web(web), journal=":memory:", spread=0)
+
+    def move(window: Window) -> None:
+        store.set_window(plan.id, window.to_json())
+
+    move(Window(opens=1 << 40))
+    waiting = web.get(f"/v1/surveys/{plan.id}")
+    assert (waiting.status_code, waiting.json["reason"], waiting.json["retryable"]) == (
+        403,
+        "survey-not-open",
+        True,
+    )
+    assert client().grant().state is State.UNAVAILABLE
+    move(Window())
+    early, late = client(), client()
+    assert (early.grant().state, late.grant().state) == (State.READY,) * 2
+    move(Window(closes=0, grace=1 << 40))
+    assert client().grant().state is State.EXPIRED
+    early.report(ROW, "yes")
+    assert early.flush().state is State.SENT
+    move(Window(closes=0))
+    late.report(ROW, "yes")
+    assert late.flush().state is State.EXPIRED
+    assert store.rejections(plan.id) == {"survey-closed": 1}
+    assert web.get("/v1/surveys").json["surveys"][0]["phase"] == "closed"
+
+
+@pytest.fixture
+def url(tmp_path: Path, plan: Plan) -> str:
+    url = f"sqlite:///{tmp_path}/ldp.db"
+    opened = open_store(url)
+    opened.publish(plan.id, plan.json)
+    opened.close()
+    return url
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    return result.exit_code, result.output
+
+
+def test_an_operator_opens_and_closes(url: str) -> None:
+    assert run("open", "sleep", "--store", url, "--at", "2999-01-01") == (
+        0,
+        "sleep: opens 2999-01-01 00:00\n",
+    )
+    assert "waiting" in run("status", "--store", url)[1]
+    assert run("open", "sleep", "--store", url) == (0, "sleep: open\n")
+    _, said = run("close", "sleep", "--store", url, "--at", "2999-01-01T12:30", "--grace", 14)
+    assert said == "sleep: open, closes 2999-01-01 12:30\n"
+    assert "2999-01-01 12:30  14 days" in run("status", "--store", url)[1]
+    assert run("close", "sleep", "--store", url, "--grace", 3)[1].startswith(
+        "sleep: closed; reports are taken for 3"
+    )
+    assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")
+    code, said = run("close", "diet", "--store", url)
+    assert (code, "no survey 'diet'" in said) == (1, True)
+    code, said = run("status", "--store", "sqlite:///nowhere.db")
+    assert (code, "no such file" in said) == (1, True)
+
+
+def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path, web: FlaskClient) -> None:
+    from ldp_aggregator.collector.intake import Intake
+    from ldp_aggregator.snapshot import Snapshot
+
+    store = open_store(url)
+    Intake(plan, store).take(b"".join(make_report(plan, ROW, "yes") for _ in range(5)))
+    store.close()
+    one, both = tmp_path / "one.json", tmp_path / "both.json"
+    assert run("export", "sleep", "--store", url, "-o", one)[1].startswith("5 reports of sleep")
+    (tmp_path / "two.json").write_bytes(one.read_bytes())
+    assert run("merge", one, tmp_path / "two.json", "-o", both)[1].startswith("10 reports of sleep")
+    assert sum(total.n for total in Snapshot.from_json(both.read_bytes()).totals.values()) == 10
+    code, said = run("merge", one, one, "-o", both)
+    assert (code, "named twice" in said) == (1, True)
+    (tmp_path / "bad.json").write_bytes(b"{}")
+    assert run("merge", one, tmp_path / "bad.json", "-o", both)[0] == 1

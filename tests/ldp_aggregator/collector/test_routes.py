@@ -28,7 +28,8 @@ def test_the_plan_is_sent_as_it_was_hashed(web: FlaskClient, plan: Plan) -> None
     assert answer.data == plan.json
     assert answer.headers["ETag"] == f'"{plan.digest}"'
     assert web.get("/v1/surveys/sleep", headers={"If-None-Match": f'"{plan.digest}"'}).status_code == 304
-    assert web.get("/v1/surveys").json == {"surveys": [{"id": "sleep", "digest": plan.digest}]}
+    listed = [{"id": "sleep", "digest": plan.digest, "phase": "open"}]
+    assert web.get("/v1/surveys").json == {"surveys": listed}
 
 
 def test_a_signature_is_passed_on_as_it_was_given(store: MemoryStore) -> None:

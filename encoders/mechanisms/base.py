@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
+from encoders.mechanisms.bits import Bits
 from encoders.randomness import RandomSource
 from encoders.tables import MAX_WEIGHTS, WORD, require_private
 
@@ -126,6 +127,27 @@ class Mechanism(ABC):
     @abstractmethod
     def contribution(self, payload: bytes) -> list[int]:
         """Return what one checked payload adds to the counters: its tally, without numpy."""
+
+    @property
+    def bits(self) -> Bits | None:
+        """What is known of a payload of independent bits, whose support can be tested; None for others."""
+        return None
+
+    @abstractmethod
+    def reach(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how little and how much one payload that passes `check` can add to sums over the counters.
+
+        What a device that lies can do, whatever it answers; exact, and in closed form.
+
+        Parameters
+        ----------
+        weights : float array, shape (..., cells)
+            Of the counters in each sum.
+
+        Returns
+        -------
+        least, most : float arrays, shape (...)
+        """
 
     # -- the auditor -----------------------------------------------------------------------
 
@@ -244,6 +266,27 @@ class FrequencyOracle(Mechanism):
         return range(self.domain)
 
     # -- helpers ---------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def cell_range(self) -> tuple[int, int]:
+        """Least and most that one report can add to a counter."""
+
+    def reach(
+        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what one payload can add to sums over the counters; see :meth:`Mechanism.reach`.
+
+        Here for counters that reach their range independently. Counters are alike, so `times` may say
+        that a weight stands for as many of them.
+        """
+        import numpy as np
+
+        low, high = self.cell_range
+        ends = np.stack([weights * low, weights * high])
+        if times is not None:
+            ends = ends * times
+        return ends.min(axis=0).sum(axis=-1), ends.max(axis=0).sum(axis=-1)
 
     def _set_moments(self, on: tuple[Fraction, Fraction], off: tuple[Fraction, Fraction]) -> None:
         """Set the moments from exact (mean, variance) pairs."""

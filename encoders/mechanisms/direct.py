@@ -97,6 +97,18 @@ class DE(FrequencyOracle):
         counts[int.from_bytes(payload, "little")] = 1
         return counts
 
+    cell_range = (0, 1)
+
+    def reach(
+        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the greatest weight: a report names one value; see :meth:`Mechanism.reach`."""
+        import numpy as np
+
+        there = True if times is None else np.asarray(times) > 0
+        least = np.min(weights, axis=-1, where=there, initial=np.inf)
+        return least, np.max(weights, axis=-1, where=there, initial=-np.inf)
+
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v, from the exact cell sizes of multiply-shift."""
         reported, others = int.from_bytes(payload, "little"), self._others

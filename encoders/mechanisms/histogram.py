@@ -108,6 +108,11 @@ class SHE(FrequencyOracle):
         """List the components; see :meth:`Mechanism.contribution`."""
         return list(self._vector.unpack(payload))
 
+    @property
+    def cell_range(self) -> tuple[int, int]:
+        """Where the noise is clamped; see :attr:`FrequencyOracle.cell_range`."""
+        return 1 - self._steps, self._steps
+
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the components, with v's own swapped in."""
         cells = [component + self._steps - 1 for component in self._vector.unpack(payload)]

@@ -173,6 +173,11 @@ class Laplace(NumericMechanism):
         """List the slots; see :meth:`Mechanism.contribution`."""
         return list(self._vector.unpack(payload))
 
+    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return every slot at its clamp; see :meth:`Mechanism.reach`."""
+        most = self._size * abs(weights).sum(axis=-1)
+        return -most, most
+
     @cached_property
     def _unit(self) -> float:
         """What a 1 in a slot adds on average: `steps`, were it not for the clamping."""

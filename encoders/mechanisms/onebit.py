@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.mechanisms.base import Number, Tables, check_keys, width_of, words_of
+from encoders.mechanisms.bits import Bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric import (
     GRID,
@@ -150,6 +151,11 @@ class OneBit(_Coin):
         counts[slot] = 2 * bit - 1
         return counts
 
+    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the greatest weight, either way; see :meth:`Mechanism.reach`."""
+        most = abs(weights).max(axis=-1)
+        return -most, most
+
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
         return by_slot(self.form, totals / (self._bias * n / self.form.slots))
@@ -226,6 +232,17 @@ class SignVector(_Coin):
     def contribution(self, payload: bytes) -> list[int]:
         """Add +1 or -1 to every slot; see :meth:`Mechanism.contribution`."""
         return [2 * bit - 1 for bit in listed_bits(payload, self.form.slots)]
+
+    @property
+    def bits(self) -> Bits:
+        """Fair coins, but for the owner's; see :attr:`Mechanism.bits`."""
+        biased = Fraction(self._q, WORD)
+        return Bits(self.form.slots, Fraction(1, 2), (biased, 1 - biased))
+
+    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return every bit the worst way; see :meth:`Mechanism.reach`."""
+        most = abs(weights).sum(axis=-1)
+        return -most, most
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""

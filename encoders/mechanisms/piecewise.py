@@ -171,6 +171,12 @@ class Piecewise(NumericMechanism):
         counts[line], positions[line] = 1, cell - self._far
         return counts + positions
 
+    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the best line's end; see :meth:`Mechanism.reach`."""
+        lines = weights[..., : self.form.slots]
+        ends = self._far * abs(weights[..., self.form.slots :])
+        return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)
+
     def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Name lines and positions; see :meth:`NumericMechanism.counters`."""
         lines = super().counters(numbers, labels)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import FrequencyOracle, Number, Tables
+from encoders.mechanisms.bits import Bits
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.numeric import GRID, GRID_BITS, Form, NumericMechanism
 from encoders.mechanisms.unary import OUE, SUE
@@ -112,6 +113,15 @@ class Sign(NumericMechanism):
     def contribution(self, payload: bytes) -> list[int]:
         """Count as the oracle does; see :meth:`Mechanism.contribution`."""
         return self.oracle.contribution(payload)
+
+    @property
+    def bits(self) -> Bits | None:
+        """Those of the oracle; see :attr:`Mechanism.bits`."""
+        return self.oracle.bits
+
+    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return what the oracle can add; see :meth:`Mechanism.reach`."""
+        return self.oracle.reach(weights)
 
     def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Name the oracle's values; see :meth:`NumericMechanism.counters`."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys
+from encoders.mechanisms.bits import Bits
 from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import bit_ratio, bit_thresholds, exp_bounds
@@ -112,6 +113,14 @@ class Unary(FrequencyOracle):
     def contribution(self, payload: bytes) -> list[int]:
         """List the bits; see :meth:`Mechanism.contribution`."""
         return listed_bits(payload, self.domain)
+
+    cell_range = (0, 1)
+
+    @property
+    def bits(self) -> Bits:
+        """All of them; see :attr:`Mechanism.bits`."""
+        p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
+        return Bits(self.domain, q, (p, p))
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the bits, with v's own swapped in."""

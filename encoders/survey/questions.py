@@ -106,6 +106,11 @@ class Question:
         """Number of its counters."""
         return self.mechanism.cells
 
+    @property
+    def support_key(self) -> str:
+        """Where the counts of :class:`~encoders.mechanisms.bits.Bits` are kept, if any are."""
+        return f"{self.key}:support"
+
     @cached_property
     def key(self) -> str:
         """Hash of what is asked and how it is randomised: equal keys mean counters that may be added."""

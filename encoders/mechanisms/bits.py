@@ -1,0 +1,111 @@
+"""What is counted of payloads made of bits beside their sums: how many ones, and which come together.
+
+These counts tell reports that were made up from randomised ones (Cao, Jia and Gong 2021). They
+are functions of reports that are randomised already, so they cost no epsilon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, isqrt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_GROUPS = 64
+"""Positions whose pairs are counted one by one; more share as many groups, or there were d^2/2 counters."""
+_REACH = 10
+"""Standard deviations of the number of ones on either side that have counters of their own."""
+_ROWS = 1 << 14
+"""Payloads counted at a time."""
+_EXACT = 32
+"""Ones in a group up to which float32, exact to 2^24, holds the sum of as many products: 32^2 2^14."""
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A payload of bits that are independent given the value: one the owner's, all others alike.
+
+    Attributes
+    ----------
+    length : int
+        Number of bits d; bit i is bit i % 8 of byte i // 8.
+    off : Fraction
+        Probability that a bit which is not the owner's is 1.
+    own : pair of Fraction
+        Between which the probability lies that the owner's is.
+    """
+
+    length: int
+    off: Fraction
+    own: tuple[Fraction, Fraction]
+
+    @cached_property
+    def sizes(self) -> range:
+        """Numbers of ones that have a counter; the first and the last count what is beyond, too."""
+        others, off = self.length - 1, self.off
+        reach = _REACH * (isqrt(ceil(others * off * (1 - off))) + 1)
+        first, last = int(others * off) - reach, ceil(others * off) + 1 + reach
+        return range(max(first, 0), min(last, self.length) + 1)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of positions: position i is in group i % 64."""
+        return min(self.length, MAX_GROUPS)
+
+    @property
+    def cells(self) -> int:
+        """Length of what `count` returns."""
+        return len(self.sizes) + self.groups + self.groups * (self.groups + 1) // 2
+
+    def count(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the counters that checked payloads, shape (m, payload_bytes), add to.
+
+        Returns
+        -------
+        int64 array, shape (cells,)
+            How many payloads have each of `sizes`; the ones in each group; and for each pair of groups
+            g <= h, row by row, the sum over the payloads of (ones in g) (ones in h).
+        """
+        import numpy as np
+
+        counted = np.zeros(self.cells, dtype=np.int64)
+        for start in range(0, len(payloads), _ROWS):
+            ones = self._ones(payloads[start : start + _ROWS])
+            sums = np.ones(len(ones), ones.dtype) @ ones
+            pairs = (ones.T @ ones).take(self._upper)
+            counted += np.concatenate([self._histogram(ones), sums, pairs]).astype(np.int64)
+        return counted
+
+    def _histogram(self, ones: NDArray[Any]) -> NDArray[np.int64]:
+        import numpy as np
+
+        size = (ones @ np.ones(self.groups, ones.dtype)).astype(np.int64)
+        if len(self.sizes) <= self.length:
+            size = np.clip(size, self.sizes[0], self.sizes[-1]) - self.sizes[0]
+        return np.bincount(size, minlength=len(self.sizes))
+
+    @cached_property
+    def _upper(self) -> NDArray[np.intp]:
+        """Where the pairs g <= h lie in a matrix that is read row by row."""
+        import numpy as np
+
+        row, column = np.triu_indices(self.groups)
+        return row * self.groups + column
+
+    def _ones(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return how many ones each payload has in each group, (m, groups)."""
+        import numpy as np
+
+        bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
+        if self.length <= MAX_GROUPS:
+            return bits.astype(np.float32)
+        ones = np.zeros((len(bits), MAX_GROUPS), dtype=np.uint16)
+        for start in range(0, self.length, MAX_GROUPS):
+            block = bits[:, start : start + MAX_GROUPS]
+            ones[:, : block.shape[1]] += block
+        return ones.astype(np.float32 if self.length <= _EXACT * MAX_GROUPS else np.float64)

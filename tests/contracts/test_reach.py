@@ -1,0 +1,63 @@
+"""How much one payload can add to sums over the counters: never exceeded, and reached by some payload."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from encoders.errors import ReportError
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, Form, Mechanism, design, design_numeric
+
+ORACLES = [design(name, domain, Decimal(1)) for name in MECHANISMS for domain in (2, 5) if name != "SHE"]
+NUMBERS = [
+    design_numeric(name, Form(2, (missing,), low), Decimal(2))
+    for name in NUMERIC_MECHANISMS
+    for missing in (False, True)
+    for low in (-1, 0)
+]
+LAPLACE = Form(2, (True, False), -1)
+
+
+def payloads(mechanism: Mechanism) -> list[bytes]:
+    """Return every payload that passes the check; of vectors of numbers, those with every slot at an end."""
+    if mechanism.name == "SHE" or "laplace" in mechanism.name:
+        one = [w.to_bytes(2, "little", signed=True) for w in range(-(1 << 15), 1 << 15)]
+        slots = mechanism.payload_bytes // 2
+        inside = [each for each in one if passes(mechanism, each * slots)]
+        return [b"".join(ends) for ends in itertools.product((inside[0], inside[-1]), repeat=slots)]
+    every = itertools.product(range(256), repeat=mechanism.payload_bytes)
+    return [bytes(each) for each in every if passes(mechanism, bytes(each))]
+
+
+def passes(mechanism: Mechanism, payload: bytes) -> bool:
+    try:
+        mechanism.check(payload)
+    except ReportError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [*ORACLES, design("SHE", 3, Decimal(1)), *NUMBERS, design_numeric("laplace", LAPLACE, Decimal(1))],
+    ids=repr,
+)
+def test_reach_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -> None:
+    weights = np.random.default_rng(3).normal(size=(6, mechanism.cells))
+    weights[0] = 0
+    weights[0, 0] = 1
+    added = np.array([mechanism.contribution(each) for each in payloads(mechanism)]) @ weights.T
+    least, most = mechanism.reach(weights)
+    assert np.allclose(least, added.min(axis=0))
+    assert np.allclose(most, added.max(axis=0))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_weight_may_stand_for_many_counters(name: str) -> None:
+    oracle = design(name, 7, Decimal(1))
+    weights, times = np.array([[0.5, -2.0, 9.0], [-1.0, 3.0, 9.0]]), np.array([3, 4, 0])
+    few, all_of_them = oracle.reach(weights, times), oracle.reach(np.repeat(weights, times, axis=1))
+    assert np.allclose(few, all_of_them)

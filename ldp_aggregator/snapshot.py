@@ -32,7 +32,8 @@ class Snapshot:
     ----------
     plan : Plan
     totals : mapping of question key to Total
-        Questions without reports may be absent.
+        Questions without reports may be absent; so may supports (`Question.support_key`), which a store of
+        before they were counted lacks.
     rejections : mapping of reason to count
     """
 
@@ -109,6 +110,8 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
         json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     )
     cells = {question.key: question.cells for question in plan.questions}
+    bits = {question.support_key: question.mechanism.bits for question in plan.questions}
+    cells |= {key: each.cells for key, each in bits.items() if each}
     totals = {key: _total(entry, cells[key]) for key, entry in document["totals"].items()}
     rejections = {reason: _count(number) for reason, number in document["rejections"].items()}
     return Snapshot(plan, totals, rejections)

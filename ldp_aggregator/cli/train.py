@@ -74,6 +74,7 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     if snapshot.rejections:
         counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
         lines += ["", f"rejected: {counted}"]
+    lines += ["", *estimates.poisoning.lines]
     lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
     return "\n".join(lines)
 

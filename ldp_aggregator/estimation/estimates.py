@@ -13,8 +13,10 @@ from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
 from ldp_aggregator.estimation.figures import Figure, jsonable
 from ldp_aggregator.estimation.gaussians import Gaussian
 from ldp_aggregator.estimation.hearing import Answers, asked_about, hear, total_of
+from ldp_aggregator.estimation.meter import measure_estimates
 from ldp_aggregator.estimation.number_estimates import Asked, NumberEstimate
 from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.poisoning import Poisoning
 from ldp_aggregator.estimation.recipes import ESTIMATORS, EstimationError, Probabilities, Recipe
 from ldp_aggregator.snapshot import Snapshot
 
@@ -39,6 +41,8 @@ class Estimates:
     prior : (k,) array
         P(label), consistent, for the classifier.
     features : tuple of (FeatureEstimate or NumberEstimate)
+    poisoning : Poisoning
+        Whether reports look made up, and how far made-up ones could move the figures.
     """
 
     survey: str
@@ -51,6 +55,7 @@ class Estimates:
     raw_prior: Figure
     prior: FloatArray
     features: tuple[FeatureEstimate | NumberEstimate, ...]
+    poisoning: Poisoning
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -72,6 +77,7 @@ class Estimates:
                 "smoothed": jsonable(self.prior),
             },
             "features": [feature.as_dict() for feature in self.features],
+            "poisoning": self.poisoning.as_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -94,6 +100,7 @@ def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimat
     """
     plan, answers = snapshot.plan, hear(snapshot)
     chosen = _recipe(estimator)(answers)
+    features = tuple(_features(snapshot, answers, chosen))
     return Estimates(
         survey=plan.id,
         plan_digest=plan.digest,
@@ -104,7 +111,8 @@ def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimat
         reports=answers.reports,
         raw_prior=chosen.raw_prior,
         prior=chosen.prior,
-        features=tuple(_features(snapshot, answers, chosen)),
+        features=features,
+        poisoning=measure_estimates(snapshot, answers, features, chosen.raw_prior),
     )
 
 
@@ -143,5 +151,8 @@ def _warnings(estimates: Estimates) -> Iterator[str]:
     for feature in estimates.features:
         if feature.warning:
             yield f"{feature.name}: {feature.warning}"
+    for meter in estimates.poisoning.questions:
+        if meter.warning:
+            yield f"{meter.question}: {meter.warning}"
     if not math.isfinite(float(estimates.raw_prior.stderr.max())):
         yield f"{estimates.label}: nothing is known about the prior"

@@ -103,6 +103,8 @@ class Moments:
     Attributes
     ----------
     question : Question
+    place : int
+        Which of the numbers that the question asks about.
     n : int
         Number of reports, above zero.
     raw : (3, k) array
@@ -112,6 +114,7 @@ class Moments:
     """
 
     question: Question
+    place: int
     n: int
     raw: FloatArray
     covariance: FloatArray
@@ -145,6 +148,7 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
         Where the noise is evaluated.
     """
     mechanism, moment = mechanism_of(question), question.moment
-    raw = mechanism.moments(total.cells, total.n)[question.features.index(feature)]
+    place = question.features.index(feature)
+    raw = mechanism.moments(total.cells, total.n)[place]
     noise = mechanism.covariance(*population.moments(moment or 1)) / total.n
-    return Moments(question, total.n, np.nan_to_num(raw), np.nan_to_num(noise))
+    return Moments(question, place, total.n, np.nan_to_num(raw), np.nan_to_num(noise))

@@ -1,0 +1,185 @@
+"""From which share of made-up reports on the support tests raise an alarm: docs/poisoning.md's tables.
+
+    python -m benchmarks.poisoning
+
+Fake reports of Cao, Jia and Gong's maximal gain attack (2021) among honest ones, through the
+mechanisms and the counters of the real thing. A share is that of fakes among all reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, Form, FrequencyOracle, design, design_numeric
+from encoders.mechanisms.bits import Bits
+from encoders.randomness import FastStream
+from ldp_aggregator.estimation.support import Support, pair_p_value, pair_surprise, size_p_value
+
+QUESTIONS = 10
+LEVEL = 1e-6 / (2 * QUESTIONS)
+"""Of one test of one question, in a survey of ten: once in a million surveys in all."""
+SHARES = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
+REPEATS = 20
+CAUGHT = 0.9
+
+TARGETS = {8: 2, 64: 5}
+
+Matrix = NDArray[np.bool_]
+Attack = Callable[[Bits, int, int, np.random.Generator], Matrix]
+
+
+def unpadded(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+    """Support the targets and nothing else."""
+    return np.tile(np.arange(bits.length) < targets, (fakes, 1))
+
+
+def padded(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+    """Support the targets, and others at random up to the number of ones expected of an honest report."""
+    expected = round(float(bits.own[0] + (bits.length - 1) * bits.off))
+    return _filled(bits, targets, np.full(fakes, expected), rng)
+
+
+def padded_at_random(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+    """Do the same with a number of ones drawn as an honest report's is."""
+    others = rng.binomial(bits.length - 1, float(bits.off), fakes)
+    return _filled(bits, targets, others + (rng.random(fakes) < float(bits.own[0])), rng)
+
+
+def one_target_each(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+    """Support one of the targets for certain, and randomise all else as a device does."""
+    rows = rng.random((fakes, bits.length)) < float(bits.off)
+    rows[np.arange(fakes), rng.integers(0, targets, fakes)] = True
+    return rows
+
+
+ATTACKS: dict[str, Attack] = {
+    "unpadded": unpadded,
+    "padded to the mean": padded,
+    "padded at random": padded_at_random,
+    "one target each": one_target_each,
+}
+
+
+def _filled(bits: Bits, targets: int, sizes: NDArray[np.int64], rng: np.random.Generator) -> Matrix:
+    order = rng.random((len(sizes), bits.length))
+    order[:, :targets] -= 1.0  # the targets first, all others in random order
+    return order.argsort(axis=1).argsort(axis=1) < np.maximum(sizes, targets)[:, None]
+
+
+def lying(oracle: FrequencyOracle, fakes: int, targets: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Answer one of the targets through an honest device: input poisoning. Returns counters."""
+    bits = oracle.bits
+    assert bits is not None
+    payloads = oracle.perturb_many(rng.integers(0, targets, fakes), FastStream(int(rng.integers(1 << 32))))
+    return bits.count(payloads)
+
+
+def made_up(oracle: FrequencyOracle, attack: str, fakes: int, targets: int, seed: int) -> NDArray[np.int64]:
+    """Return the counters of fake reports."""
+    bits, rng = oracle.bits, np.random.default_rng([seed, fakes])
+    assert bits is not None
+    if attack == "lying":
+        return lying(oracle, fakes, targets, rng)
+    rows = ATTACKS[attack](bits, fakes, targets, rng)
+    return bits.count(np.packbits(rows, axis=1, bitorder="little"))
+
+
+def alarms(bits: Bits, cells: NDArray[np.int64]) -> tuple[bool, bool]:
+    """Return whether the numbers of ones and the pairs raise an alarm."""
+    support = Support.of(bits, cells)
+    return size_p_value(support) < LEVEL, pair_p_value(support, pair_surprise(support)) < LEVEL
+
+
+def least_share(oracle: FrequencyOracle, honest: list[NDArray[np.int64]], n: int, attack: str) -> list[str]:
+    """Return the least share of fakes that each test, and either, catches nine times in ten."""
+    bits, targets = oracle.bits, TARGETS[oracle.domain]
+    assert bits is not None
+    found = ["-"] * 3
+    for share in reversed(SHARES):
+        fakes = round(n * share / (1 - share))
+        seen = [
+            alarms(bits, cells + made_up(oracle, attack, fakes, targets, seed))
+            for seed, cells in enumerate(honest)
+        ]
+        caught = np.array([(*each, any(each)) for each in seen]).mean(axis=0) >= CAUGHT
+        found = [f"{share:.2%}" if now else before for now, before in zip(caught, found, strict=True)]
+        if not caught.any():
+            break
+    return found
+
+
+def moved(oracle: FrequencyOracle, n: int, attack: str, share: str) -> str:
+    """Return how far fakes of that share, or of the largest tried, move a target, in standard errors."""
+    part = float(share.rstrip("%")) / 100 if share != "-" else SHARES[-1]
+    targets, slope = TARGETS[oracle.domain], oracle.on_mean - oracle.off_mean
+    raised = 1 - oracle.off_mean  # by a fake that supports the target for certain
+    raised = {"lying": slope / targets, "one target each": raised / targets}.get(attack, raised)
+    stderr = (oracle.variance(1 / oracle.domain) / n) ** 0.5
+    return f"{'> ' * (share == '-')}{part * raised / slope / stderr:.0f}"
+
+
+def honest_counts(oracle: FrequencyOracle, n: int) -> list[NDArray[np.int64]]:
+    """Return the counters of honest people, whose answers are as uneven as 1, 1/2, 1/3, ..."""
+    bits = oracle.bits
+    assert bits is not None
+    law = 1 / np.arange(1, oracle.domain + 1)
+    found = []
+    for seed in range(REPEATS):
+        values = np.random.default_rng([seed, 7]).choice(oracle.domain, n, p=law / law.sum())
+        found.append(bits.count(oracle.perturb_many(values, FastStream(seed * 1_000_003 + n))))
+    return found
+
+
+def influence_rows() -> None:
+    """Print what a single payload can add to one estimate, and what a hundredth of 10,000 reports does."""
+    print("| mechanism | eps | least | most | 1% of 10,000 moves it by |")
+    print("|---|---|---|---|---|")
+    for name, epsilon in product((*MECHANISMS, *NUMERIC_MECHANISMS), ("0.5", "1", "2")):
+        least, most, variance = (
+            oracle_reach(name, epsilon) if name in MECHANISMS else number_reach(name, epsilon)
+        )
+        moved = max(most, -least) / 99 / (variance / 10_000) ** 0.5
+        print(f"| {name} | {epsilon} | {least:.2f} | {most:.2f} | {moved:.1f} |")
+
+
+def oracle_reach(name: str, epsilon: str) -> tuple[float, float, float]:
+    """Return the range of one report's estimate of a frequency, and the variance of an honest one's."""
+    oracle = design(name, 8, Decimal(epsilon))
+    slope = oracle.on_mean - oracle.off_mean
+    least, most = oracle.reach(np.array([1.0, 0.0]) / slope, np.array([1, 7]))
+    shift = oracle.off_mean / slope
+    return float(least) - shift, float(most) - shift, oracle.variance(1 / 8)
+
+
+def number_reach(name: str, epsilon: str) -> tuple[float, float, float]:
+    """Do the same for E[x 1(class)], with two classes."""
+    mechanism = design_numeric(name, Form(2), Decimal(epsilon))
+    unit = np.eye(mechanism.cells, dtype=np.int64)
+    zero = mechanism.moments(np.zeros(mechanism.cells, dtype=np.int64), 1)[0, 0, 0]
+    weights = np.array([mechanism.moments(row, 1)[0, 0, 0] - zero for row in unit])
+    least, most = mechanism.reach(weights)
+    return float(least + zero), float(most + zero), mechanism.reference_variance
+
+
+def main() -> None:
+    """Print the tables."""
+    influence_rows()
+    print()
+    print("| d | targets | eps | honest | attack | sizes | pairs | either | moved by |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for domain, epsilon, n in product(TARGETS, ("0.5", "1", "2"), (10_000, 100_000)):
+        oracle = design("OUE", domain, Decimal(epsilon))
+        honest = honest_counts(oracle, n)
+        for attack in (*ATTACKS, "lying"):
+            shares = least_share(oracle, honest, n, attack)
+            told = [str(domain), str(TARGETS[domain]), epsilon, f"{n:,}", attack, *shares]
+            print("| " + " | ".join([*told, moved(oracle, n, attack, shares[-1])]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Which figures each question informs, and so which ones made-up reports at that question could move."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
+from ldp_aggregator.estimation.figures import Figure
+from ldp_aggregator.estimation.frequencies import Frequencies
+from ldp_aggregator.estimation.hearing import Answers, total_of
+from ldp_aggregator.estimation.influence import (
+    Influence,
+    number_prior,
+    of_conditionals,
+    of_frequencies,
+    of_number,
+    of_prior,
+)
+from ldp_aggregator.estimation.moments import Moments
+from ldp_aggregator.estimation.number_estimates import NumberEstimate
+from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.poisoning import Poisoning, measure
+from ldp_aggregator.snapshot import Snapshot
+
+
+def measure_estimates(
+    snapshot: Snapshot,
+    answers: Answers,
+    features: Sequence[FeatureEstimate | NumberEstimate],
+    prior: Figure,
+) -> Poisoning:
+    """Return what the poisoning meter says of a survey's estimates.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    answers : Answers
+        What was heard of it.
+    features : sequence of (FeatureEstimate or NumberEstimate)
+        What was made of that, for the standard errors.
+    prior : Figure
+        The raw prior that is shown: the pooled one, or the label question's.
+    """
+    weights = answers.prior.weights
+    if prior is not answers.prior.figure and answers.label:
+        weights = {answers.label.question.index: 1.0}
+    found: dict[int, list[Influence]] = defaultdict(list)
+    for index, influence in _influences(snapshot, answers, features):
+        found[index].append(influence)
+    for heard in _told(answers):
+        index, weight = heard.question.index, weights.get(heard.question.index, 0.0)
+        if weight and isinstance(heard, Frequencies):
+            found[index].append(of_prior(heard, prior, weight))
+        elif weight and isinstance(heard, Moments):
+            total = total_of(snapshot, heard.question)
+            found[index].append(number_prior(heard, total, prior, weight))
+    return measure(snapshot, found)
+
+
+def _influences(
+    snapshot: Snapshot, answers: Answers, features: Sequence[FeatureEstimate | NumberEstimate]
+) -> Iterator[tuple[int, Influence]]:
+    """Yield what can be moved of each feature, with the index of the question that does."""
+    for heard, estimate in zip(answers.heard, features, strict=True):
+        if isinstance(heard, Frequencies) and heard.n and isinstance(estimate, FeatureEstimate):
+            yield heard.question.index, of_frequencies(heard, estimate.frequencies)
+            yield heard.question.index, of_conditionals(heard, estimate.conditionals)
+        elif isinstance(heard, Number) and heard.prior.known and isinstance(estimate, NumberEstimate):
+            yield from _of_number(snapshot, heard, estimate)
+
+
+def _of_number(
+    snapshot: Snapshot, heard: Number, estimate: NumberEstimate
+) -> Iterator[tuple[int, Influence]]:
+    width, several = estimate.width, f" of {estimate.name}"
+    for told in _moments(heard):
+        question, total = told.question, total_of(snapshot, told.question)
+        name = several if question.mechanism.several else ""
+        ratios = [
+            (f"means{name}", heard.first, heard.present, estimate.means, width),
+            (f"variances{name}", heard.deviation, heard.present, estimate.variances, width**2),
+            (f"missing{name}", heard.missing, heard.share, estimate.missing, 1.0),
+        ]
+        for figure_name, top, bottom, figure, unit in ratios:
+            if top is not None and figure is not None:
+                yield question.index, of_number(figure_name, top.over(bottom), told, total, figure, unit)
+
+
+def _moments(heard: Number) -> list[Moments]:
+    """Return what was heard of a number, question by question."""
+    return [each for each in (heard.mean_question, heard.square_question) if each is not None]
+
+
+def _told(answers: Answers) -> list[Frequencies | Moments]:
+    """Return what every question said; one that asks for several numbers tells nothing of the label."""
+    coupled = [each for each in (answers.label, *answers.heard) if isinstance(each, Frequencies) and each.n]
+    return [*coupled, *(each for number in answers.numbers for each in _moments(number))]

@@ -1,0 +1,97 @@
+"""The meter: what it says of honest reports, of made-up ones, of what it cannot test; nothing is mended."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.cli.train import summary
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models.model_file import dump_model, parse_model
+from ldp_aggregator.snapshot import Snapshot, Total
+
+SURVEY = """
+[survey]
+id = "metered"
+epsilon = 1.0
+[label]
+name = "paid"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "medium", "old", "very old"]
+[features.income]
+range = [0, 100]
+[mechanism]
+frequency = "{frequency}"
+numeric = "sign-vector"
+"""
+
+
+def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> Snapshot:
+    """Return 6,000 honest reports to each question, and fakes for two values of the age."""
+    plan = read_survey(SURVEY.format(frequency=frequency)).compile()
+    totals = {}
+    for question in plan.questions:
+        mechanism, rng = question.mechanism, np.random.default_rng(2)
+        codes = np.column_stack([rng.integers(0, 4, 6000), rng.integers(0, 1 << 21, 6000)])
+        values = question.values(codes, rng.integers(0, 2, 6000), np.arange(6000))
+        payloads = mechanism.perturb_many(values, FastStream(7))
+        if question.name == "age":
+            payloads = np.concatenate([payloads, np.full((fakes, 1), 0b00001001, dtype=np.uint8)])
+        totals[question.key] = Total(len(payloads), mechanism.tally(payloads))
+        if counted and mechanism.bits:
+            totals[question.support_key] = Total(0, mechanism.bits.count(payloads))
+    return Snapshot(plan, totals)
+
+
+def test_honest_reports_raise_no_alarm() -> None:
+    """False alarms: 1e-6 per survey, by construction."""
+    estimates = estimate_snapshot(collected())
+    assert not any("devices send" in each for each in estimates.warnings)
+    head, worst = estimates.poisoning.lines
+    assert head == "poisoning: no alarm; 3 of 3 questions can be tested"
+    assert worst.startswith("  if 1% of the reports at ")
+    assert worst.endswith(" standard errors")
+
+
+def test_made_up_reports_are_named_and_nothing_is_corrected() -> None:
+    snapshot = collected(fakes=600)
+    estimates = estimate_snapshot(snapshot)
+    warning = next(each for each in estimates.warnings if "devices send" in each)
+    assert warning.startswith("age: some reports are not what devices send: ")
+    assert "[age = young, paid = yes] with [age = medium, paid = no] (" in warning
+    assert warning.endswith("Nothing was corrected")
+    assert "poisoning: ALARM at age; 3 of 3" in summary(estimates, snapshot)
+    blind = estimate_snapshot(collected(fakes=600, counted=False))
+    assert (estimates.raw_prior.value == blind.raw_prior.value).all()
+    assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()
+
+
+def test_what_cannot_be_tested_says_why() -> None:
+    told = estimate_snapshot(collected("DE")).as_dict()["poisoning"]["questions"]
+    assert told[0]["untested"] == "a report of DE is no set of values: nothing tells a made-up one"
+    assert told[1]["support"]["reports"] == 6000
+
+
+def test_a_store_that_did_not_count_supports_says_so() -> None:
+    told = estimate_snapshot(collected(counted=False)).as_dict()["poisoning"]["questions"]
+    assert {each["untested"] for each in told} == {
+        "the collector did not count which values reports support together"
+    }
+    assert all(each["influence"] for each in told)
+
+
+def test_supports_survive_snapshots_and_add_up() -> None:
+    snapshot = collected()
+    read = Snapshot.from_json((snapshot + snapshot).to_json())
+    told = estimate_snapshot(read).as_dict()["poisoning"]["questions"]
+    assert [each["support"]["reports"] for each in told] == [12_000] * 3
+
+
+def test_a_model_file_keeps_what_the_meter_said() -> None:
+    snapshot = collected(fakes=600)
+    estimates = estimate_snapshot(snapshot)
+    kept = parse_model(dump_model(snapshot, estimates)).estimates["poisoning"]
+    assert kept == estimates.as_dict()["poisoning"]
+    assert len(kept["questions"][0]["support"]["findings"]) == 2

@@ -149,6 +149,7 @@ def read_reports(paths: Sequence[str], plan: Plan | None) -> Snapshot:
             raise SourceError(f"{path}: neither a snapshot nor a file of reports ({error})") from error
         if all(verdict.error and verdict.error.reason is Reason.MALFORMED for verdict in verdicts):
             raise SourceError(f"{path}: neither a snapshot nor a file of reports")
+    intake.flush()
     return take_snapshot(store, plan.id)
 
 

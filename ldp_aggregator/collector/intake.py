@@ -13,6 +13,7 @@ import numpy as np
 
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
+from ldp_aggregator.collector.support import Support
 from ldp_aggregator.columns import Column, Reader
 from ldp_aggregator.stores import Batch, Known, Store
 from ldp_aggregator.stores.base import rows_of
@@ -54,6 +55,7 @@ class Intake:
     ) -> None:
         self._plan, self._store = plan, store
         self._record, self._reader = record or store.record, Reader(plan)
+        self._support = Support(plan.id, store)
 
     def take(self, body: bytes) -> list[Verdict]:
         """Judge and count the reports of one body.
@@ -95,6 +97,10 @@ class Intake:
         """Count a rejection that was decided before the reports were looked at."""
         self._store.reject(self._plan.id, reason)
 
+    def flush(self) -> None:
+        """Let the store know all that the poisoning meter has counted."""
+        self._support.flush()
+
     def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> list[Column]:
         """Record what can be recorded, note the verdicts, and return what is left to try."""
         left: list[Column] = []
@@ -107,6 +113,7 @@ class Intake:
         for column, known in zip(batches, self._record([self._batch(each) for each in batches]), strict=True):
             if not known:
                 verdicts.update(dict.fromkeys(column.places.tolist(), Verdict(RECORDED)))
+                self._support.add(column)
                 continue
             ids, marks = rows_of(column.ids), rows_of(column.marks)
             new = np.array([report_id not in known for report_id in ids])

@@ -11,7 +11,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import Report, pack
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.stores import MemoryStore
+from ldp_aggregator.stores import Batch, Known, MemoryStore, StoreError
 
 
 def make(plan: Plan, question: int = 0, value: int = 1, number: int = 0) -> Report:
@@ -40,6 +40,41 @@ def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) 
         total = store.totals("sleep")[question.key]
         assert total.n == len(payloads)
         assert total.cells.tolist() == question.mechanism.tally(matrix).tolist()
+
+
+def test_the_support_of_what_is_recorded_is_counted_once(plan: Plan, store: MemoryStore) -> None:
+    sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
+    intake = Intake(plan, store)
+    intake.take(b"".join(map(pack, sent[:50])))
+    intake.take(b"".join(map(pack, sent)))
+    intake.flush()
+    for question in plan.questions:
+        bits, total = question.mechanism.bits, store.totals("sleep").get(question.support_key)
+        payloads = [report.payload for report in sent if report.question == question.index]
+        matrix = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
+        assert (total is None) == (bits is None)
+        if bits and total:
+            assert (total.n, total.cells.tolist()) == (0, bits.count(matrix).tolist())
+    assert any(question.mechanism.bits for question in plan.questions)
+    assert counted(store) == 100
+
+
+def test_the_meter_s_trouble_is_nobody_s(
+    plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake, record = Intake(plan, store), store.record
+
+    def only_reports(batches: list[Batch]) -> list[Known]:
+        if not all(len(batch.ids) for batch in batches):
+            raise StoreError("gone")
+        return record(batches)
+
+    monkeypatch.setattr(store, "record", only_reports)
+    intake._record = only_reports
+    for number in range(20):
+        assert [verdict.status for verdict in intake.take(pack(make(plan, number=number)))] == ["recorded"]
+    intake.flush()
+    assert counted(store) == 20
 
 
 def test_the_same_bytes_again_are_duplicates(plan: Plan, store: MemoryStore) -> None:

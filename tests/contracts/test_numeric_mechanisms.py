@@ -534,6 +534,31 @@ def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) ->
 
 @every_name
 @every_moment
+def test_many_payloads_are_checked_like_each(name: str, low: int) -> None:
+    rng = np.random.default_rng(1)
+    for form in forms(name, low, (2, 3, 10, 70)):
+        mechanism = made(name, form)
+        values = values_of(form, 4, 8)[:120]
+        given = np.array(values if mechanism.several else [each[0] for each in values], dtype=np.int64)
+        sent = mechanism.perturb_many(given, FastStream(5))
+        changed = sent.copy()
+        rows = np.arange(len(sent))
+        changed[rows, rng.integers(0, sent.shape[1], len(sent))] = rng.integers(0, 256, len(sent))
+        payloads = np.concatenate([sent, changed, rng.integers(0, 256, sent.shape).astype(np.uint8)])
+        assert mechanism.possible(payloads).tolist() == [accepted(mechanism, each) for each in payloads]
+        assert mechanism.possible(payloads[:0]).tolist() == []
+
+
+def accepted(mechanism: NumericMechanism, payload: np.ndarray) -> bool:
+    try:
+        mechanism.check(payload.tobytes())
+    except ReportError:
+        return False
+    return True
+
+
+@every_name
+@every_moment
 def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> None:
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)

@@ -1,4 +1,4 @@
-"""Where totals come from: a collector, a store, a snapshot file, or files of raw reports.
+"""Where totals come from: a collector, a store, a snapshot file, or archives of raw reports.
 
 Whatever the source, the result is a snapshot, and snapshots of one plan add up.
 """
@@ -6,6 +6,7 @@ Whatever the source, the result is a snapshot, and snapshots of one plan add up.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from functools import reduce
 from http.client import HTTPException
@@ -15,11 +16,11 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from encoders.errors import LdpError, Reason, ReportError
+from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.archives import ArchiveError, Warn, read_archives
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
-from ldp_aggregator.stores import MemoryStore, Store, open_store
+from ldp_aggregator.stores import Store, open_store
 
 TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
 _TIMEOUT_SECONDS = 60
@@ -31,7 +32,13 @@ class SourceError(LdpError):
 
 
 def read_sources(
-    sources: Sequence[str], *, plan: Plan | None = None, survey: str | None = None, token: str | None = None
+    sources: Sequence[str],
+    *,
+    plan: Plan | None = None,
+    survey: str | None = None,
+    token: str | None = None,
+    warn: Warn = warnings.warn,
+    scheduler: str | None = None,
 ) -> Snapshot:
     """Read every source and add up what they hold.
 
@@ -39,14 +46,19 @@ def read_sources(
     ----------
     sources : sequence of str
         URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
-        paths of snapshots and of files of concatenated reports. Reports are counted once across all
-        files of reports; between other sources nothing tells one report from another.
+        paths of snapshots and of archives of raw reports, concatenated, maybe compressed with gzip, of any
+        size. Reports are counted once across all archives; between other sources nothing tells one report
+        from another.
     plan : Plan, optional
-        What the files of reports answer; other sources bring their own, which must be this one.
+        What the archives answer; other sources bring their own, which must be this one.
     survey : str, optional
         Which survey of a store to read, if it holds several.
     token : str, optional
         The operator's, for collectors.
+    warn : callable
+        Hears of damage to archives: what could be counted of them was.
+    scheduler : str, optional
+        Address of a Dask cluster to spread archives over, or "local".
 
     Raises
     ------
@@ -61,7 +73,7 @@ def read_sources(
     reports = [source for source in sources if _is_reports(source)]
     snapshots = [_read(source, survey, token) for source in sources if source not in reports]
     if reports:
-        snapshots.append(read_reports(reports, plan))
+        snapshots.append(read_reports(reports, plan, warn, scheduler))
     total = reduce(add, snapshots)
     if plan is not None and plan != total.plan:
         raise SourceError("the sources do not answer the plan that was given")
@@ -69,7 +81,7 @@ def read_sources(
 
 
 def _is_reports(source: str) -> bool:
-    """Tell a file of reports from a snapshot: JSON starts with a brace, a report never does."""
+    """Tell an archive from a snapshot: JSON starts with a brace, neither a report nor gzip ever does."""
     if "://" in source:
         return False
     try:
@@ -128,29 +140,23 @@ def _only_survey(store: Store) -> str:
     raise SourceError(f"the store holds several surveys, choose one with --survey: {', '.join(held)}")
 
 
-def read_reports(paths: Sequence[str], plan: Plan | None) -> Snapshot:
-    """Count the reports of files exactly as a collector would: checked, and each once.
+def read_reports(
+    paths: Sequence[str], plan: Plan | None, warn: Warn = warnings.warn, scheduler: str | None = None
+) -> Snapshot:
+    """Count the reports of archives exactly as a collector would: checked, and each once.
 
     Raises
     ------
     SourceError
-        Without a plan, or if a file cannot be cut into reports. Single bad reports are counted as
+        Without a plan, or if a file cannot be read or holds no reports. Single bad reports are counted as
         rejections instead.
     """
     if plan is None:
         raise SourceError(f"{paths[0]}: raw reports need the survey or plan that they answer (--plan)")
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    intake = Intake(plan, store)
-    for path in paths:
-        try:
-            verdicts = intake.take(Path(path).read_bytes())
-        except ReportError as error:
-            raise SourceError(f"{path}: neither a snapshot nor a file of reports ({error})") from error
-        if all(verdict.error and verdict.error.reason is Reason.MALFORMED for verdict in verdicts):
-            raise SourceError(f"{path}: neither a snapshot nor a file of reports")
-    intake.flush()
-    return take_snapshot(store, plan.id)
+    try:
+        return read_archives(plan, paths, warn, scheduler)
+    except ArchiveError as error:
+        raise SourceError(str(error)) from error
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -34,6 +34,12 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
 @click.option("--audit", "audit_file", type=_PATH, help="The survey's audit (ldp-audit --json), to be kept.")
 @click.option("--survey", "survey_id", help="Which survey to read from a store that holds several.")
+@click.option(
+    "--dask",
+    "scheduler",
+    metavar="ADDRESS|local",
+    help="Spread archives over a Dask cluster, or over this machine's processors; the totals are the same.",
+)
 def main(
     sources: tuple[str, ...],
     output: Path,
@@ -41,18 +47,25 @@ def main(
     plan_file: Path | None,
     audit_file: Path | None,
     survey_id: str | None,
+    scheduler: str | None,
 ) -> None:
     """Train a Naive Bayes model on the reports of one survey.
 
     A SOURCE is a collector's URL (http://host:8000/v1/surveys/ID, with the operator's token in
-    LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or a file of
-    raw reports (with --plan). Several sources of one plan are added up; do not name the same reports
-    twice.
+    LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or an archive of
+    raw reports (with --plan): concatenated, maybe compressed with gzip, of any size. Several sources of
+    one plan are added up. A report counts once across all archives; name no reports by two sources of
+    another kind.
+
+    Archives beyond some tens of megabytes take temporary files (in TMPDIR), about as large as they are
+    unpacked. With --dask, workers must see them under the same paths, and hold one archive each in memory.
     """
     try:
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
-        snapshot = read_sources(sources, plan=plan, survey=survey_id, token=token)
+        snapshot = read_sources(
+            sources, plan=plan, survey=survey_id, token=token, warn=_warn, scheduler=scheduler
+        )
         estimates = estimate_snapshot(snapshot, estimator)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         save_model(output, snapshot, estimates, audit)
@@ -61,6 +74,10 @@ def main(
     click.echo(summary(estimates, snapshot))
     click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit))]))
     click.echo(f"\nwrote {output}")
+
+
+def _warn(notice: str) -> None:
+    click.echo(f"warning: {notice}", err=True)
 
 
 def summary(estimates: Estimates, snapshot: Snapshot) -> str:

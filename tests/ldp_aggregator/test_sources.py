@@ -1,5 +1,6 @@
 """Totals are the same from wherever they are read, and no report counts twice unnoticed."""
 
+import gzip
 import json
 import threading
 from contextlib import contextmanager
@@ -67,6 +68,20 @@ def test_files_of_reports_are_counted_like_the_collectors(plan, tmp_path):
     assert count_of(snapshot) == 100
     assert dict(snapshot.rejections) == {"wrong-plan": 3}
     assert snapshot.plan == plan
+
+
+def test_an_archive_that_was_cut_off_adds_up_with_others(plan, tmp_path):
+    (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 60))[:-1])
+    (tmp_path / "b").write_bytes(gzip.compress(b"".join(make_reports(plan, 40, seed=2))))
+    archives = [str(tmp_path / "a"), str(tmp_path / "b")]
+    with pytest.warns(UserWarning, match="a: ends inside a report"):
+        alone = read_sources(archives, plan=plan)
+    assert (count_of(alone), dict(alone.rejections)) == (99, {"incomplete-body": 1})
+    (tmp_path / "snapshot.json").write_bytes(alone.to_json())
+    heard = []
+    both = read_sources([*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=heard.append)
+    assert (count_of(both), dict(both.rejections)) == (198, {"incomplete-body": 2})
+    assert len(heard) == 1
 
 
 def test_reports_need_their_plan(plan, tmp_path):

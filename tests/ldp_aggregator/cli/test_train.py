@@ -118,6 +118,23 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     np.testing.assert_allclose(probabilities, 0.5)
 
 
+def test_archives_spread_over_processes_make_the_same_model(run, survey, tmp_path):
+    pytest.importorskip("distributed")
+    plan = read_survey(survey.read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 500).read_bytes()
+    (tmp_path / "more").write_bytes(reports[900:] + reports[:-3])
+    archives = [tmp_path / "reports", tmp_path / "more"]
+    alone = run(*archives, "--plan", survey)
+    model = (tmp_path / "model.json").read_bytes()
+    spread = run(*archives, "--plan", survey, "--dask", "local")
+    assert spread.exit_code == 0, spread.stderr
+    assert "tea: 500 reports, epsilon 1" in spread.stdout
+    assert spread.stdout == alone.stdout
+    assert (tmp_path / "model.json").read_bytes() == model
+    assert "warning: " in alone.stderr
+    assert "more: ends inside a report" in alone.stderr
+
+
 def test_mistakes_are_explained(run, survey, tmp_path):
     (tmp_path / "bad.toml").write_text(SURVEY.format(weight=-1))
     (tmp_path / "unasked.toml").write_text(SURVEY.format(weight=0))

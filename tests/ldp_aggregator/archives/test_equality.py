@@ -81,6 +81,15 @@ def test_which_of_two_reports_under_one_id_counts_is_the_first(plan, read, narro
     assert read(plan, *bodies).to_json() == expected
 
 
+def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
+    data = b"".join(changed(report, id=bytes(16)) for report in make_reports(plan, 300))
+    expected = taken_in(plan, data)
+    narrow(1000, piece=200)
+    snapshot = read(plan, data)
+    assert snapshot.to_json() == expected.to_json()
+    assert {total.n for total in snapshot.totals.values()} == {1}
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_corrupted_bytes_are_judged_alike_wherever_chunks_end(plan, read, narrow, seed):
     rng = np.random.default_rng(seed)

@@ -141,7 +141,7 @@ def _connected(scheduler: str) -> Iterator[Client]:
     if scheduler == LOCAL:
         # threads would wait for each other in whatever is not numpy
         with (
-            LocalCluster(processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             yield client

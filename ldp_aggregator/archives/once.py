@@ -49,8 +49,11 @@ class Once:
         totals = {}
         for index, records in self._distinct.items():
             question = self._plan.questions[index]
+            payloads, bits = records[:, ID_BYTES:], question.mechanism.bits
             if len(records):
-                totals[question.key] = Total(len(records), question.mechanism.tally(records[:, ID_BYTES:]))
+                totals[question.key] = Total(len(records), question.mechanism.tally(payloads))
+            if len(records) and bits:
+                totals[question.support_key] = Total(0, bits.count(payloads))  # for the poisoning meter
         rejections = {str(Reason.ID_REUSED): self._reused} if self._reused else {}
         return Snapshot(self._plan, totals, rejections)
 

@@ -1,6 +1,6 @@
 """From the bytes of a body to counters: check every report, count each once, say what became of it.
 
-No HTTP here: the same intake serves the collector and the reading of report files.
+No HTTP here. Archives, which may be larger than memory, are read by :mod:`ldp_aggregator.archives`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store in this process's memory: for tests and for reading files of reports."""
+"""A store in this process's memory: for tests."""
 
 from __future__ import annotations
 

@@ -73,4 +73,5 @@ def taken_in(plan: Plan, *bodies: bytes) -> Snapshot:
     intake = Intake(plan, store)
     for body in bodies:
         intake.take(body)
+    intake.flush()
     return take_snapshot(store, plan.id)

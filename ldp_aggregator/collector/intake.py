@@ -38,6 +38,9 @@ class Verdict:
     error: ReportError | None = None
 
 
+_REUSED = Verdict("rejected", ReportError(Reason.ID_REUSED, "another report was counted under this id"))
+
+
 class Intake:
     """Takes reports for one survey.
 
@@ -87,9 +90,7 @@ class Intake:
             self.reject(error.reason)
             raise
         verdicts = {place: Verdict("rejected", error) for place, error in refused.items()}
-        columns = [column for column in columns if len(column.places)]
-        while columns:  # once, but for ids that are known, or occur twice in the body
-            columns = self._count(columns, verdicts)
+        self._count([column for column in columns if len(column.places)], verdicts)
         self._count_rejections(verdicts.values())
         return [verdicts[place] for place in range(len(verdicts))]
 
@@ -101,24 +102,36 @@ class Intake:
         """Let the store know all that the poisoning meter has counted."""
         self._support.flush()
 
-    def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> list[Column]:
-        """Record what can be recorded, note the verdicts, and return what is left to try."""
-        left: list[Column] = []
-        batches: list[Column] = []
+    def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> None:
+        """Count the reports and note the verdicts; of one id within a body, the first report is tried."""
+        held: dict[int, Known] = {}  # by question: the marks of ids that need a second look
+        left, repeats = [], []
         for column in columns:
             first = _first_of_each_id(column)
-            batches.append(column if first is None else column.take(first))
             if first is not None:
-                left.append(column.take(~first))
-        for column, known in zip(batches, self._record([self._batch(each) for each in batches]), strict=True):
+                repeats.append(column.take(~first))
+                column = column.take(first)
+                marks = zip(rows_of(column.ids), rows_of(column.marks), strict=True)
+                held[column.question.index] = dict(marks)
+            left.append(column)
+        while left:  # once, but for ids that are known
+            left = self._count_new(left, held, verdicts)
+        for column in repeats:
+            _judge_again(column, held[column.question.index], verdicts)
+
+    def _count_new(
+        self, columns: Sequence[Column], held: dict[int, Known], verdicts: dict[int, Verdict]
+    ) -> list[Column]:
+        """Record each column unless ids of it are known: those are judged, the others are left to try."""
+        left: list[Column] = []
+        for column, known in zip(columns, self._record([self._batch(each) for each in columns]), strict=True):
             if not known:
                 verdicts.update(dict.fromkeys(column.places.tolist(), Verdict(RECORDED)))
                 self._support.add(column)
                 continue
-            ids, marks = rows_of(column.ids), rows_of(column.marks)
-            new = np.array([report_id not in known for report_id in ids])
-            for row in np.flatnonzero(~new).tolist():
-                verdicts[int(column.places[row])] = _again(marks[row] == known[ids[row]])
+            new = np.array([report_id not in known for report_id in rows_of(column.ids)])
+            _judge_again(column.take(~new), known, verdicts)
+            held.setdefault(column.question.index, {}).update(known)
             if new.any():
                 left.append(column.take(new))
         return left
@@ -146,8 +159,8 @@ def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool
     return first
 
 
-def _again(same: bool) -> Verdict:
-    """Judge a report whose id was seen before, by whether its bytes were the same."""
-    if same:
-        return Verdict(DUPLICATE)
-    return Verdict("rejected", ReportError(Reason.ID_REUSED, "another report was counted under this id"))
+def _judge_again(column: Column, held: Known, verdicts: dict[int, Verdict]) -> None:
+    """Judge reports whose ids were seen before, by whether their bytes were the same."""
+    rows = zip(column.places.tolist(), rows_of(column.ids), rows_of(column.marks), strict=True)
+    for place, report_id, mark in rows:
+        verdicts[place] = Verdict(DUPLICATE) if mark == held[report_id] else _REUSED

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import msgpack
 import numpy as np
 import pytest
@@ -95,6 +98,31 @@ def test_other_bytes_under_a_used_id_are_refused(plan: Plan, store: MemoryStore)
     assert judge(plan, store, other + fresh + one) == ["id-reused", "recorded", "duplicate"]
     assert counted(store) == 2
     assert store.rejections("sleep") == {"id-reused": 2}
+
+
+def test_of_one_id_in_a_body_the_first_report_is_counted(plan: Plan, store: MemoryStore) -> None:
+    one, other = pack(make(plan, number=1, value=0)), b""
+    while other in (b"", one):
+        other = pack(make(plan, number=1, value=3))
+    known, fresh = pack(make(plan, number=2)), pack(make(plan, number=3))
+    assert judge(plan, store, known) == ["recorded"]
+    expected = ["duplicate", "recorded", "id-reused", "duplicate", "recorded"]
+    assert judge(plan, store, known + one + other + one + fresh) == expected
+    assert judge(plan, store, other + one + other) == ["id-reused", "duplicate", "id-reused"]
+    assert counted(store) == 3
+
+
+def test_one_report_many_times_in_a_body_is_asked_about_once(plan: Plan, store: MemoryStore) -> None:
+    asked: list[int] = []
+
+    def record(batches: Sequence[Batch]) -> list[Known]:
+        asked.extend(len(batch.ids) for batch in batches)
+        return store.record(batches)
+
+    body = pack(make(plan)) * 20_000
+    verdicts = Intake(plan, store, record).take(body) + Intake(plan, store, record).take(body)
+    assert Counter(verdict.status for verdict in verdicts) == {"recorded": 1, "duplicate": 39_999}
+    assert asked == [1, 1]
 
 
 def bad_reports(plan: Plan) -> list[tuple[str, bytes, Reason]]:

@@ -122,7 +122,7 @@ class Reader:
         columns = []
         for index, (places, starts) in found.items():
             form = self._forms[index]
-            rows = data[np.array(starts)[:, None] + np.arange(form.length)]
+            rows = np.lib.stride_tricks.sliding_window_view(data, form.length)[starts]
             if not (rows[:, form.fixed] == form.template).all():
                 return None
             ids, payloads = rows[:, form.id], rows[:, form.payload]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -131,6 +132,16 @@ def test_reports_of_another_plan_are_told_one_by_one() -> None:
         Reason.WRONG_PLAN,
         "sound",
     ]
+
+
+def test_a_large_body_takes_little_memory() -> None:
+    plan = plan_of(MECHANISMS[1])
+    body = b"".join(reports(plan, 200)) * 100
+    tracemalloc.start()
+    Reader(plan).read(body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * len(body)
 
 
 def test_an_empty_body_is_malformed() -> None:

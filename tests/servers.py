@@ -21,64 +21,98 @@ TOKEN = "operator-token-of-the-tests"
 _PATIENCE = 30.0
 
 
+class RedisServer:
+    """A redis-server that may be killed, and started again on what it left behind."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        program = shutil.which("redis-server")
+        if program is None:
+            pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
+        self._command = [program, "--dir", str(folder), "--save", "", "--appendonly", "yes"]
+        self._command += ["--appendfsync", "always", "--maxmemory-policy", "noeviction", *options]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            stop(self._process)
+
+
+class LocalRedis(RedisServer):
+    """One on a Unix socket."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.path = folder / "redis.sock"
+        super().__init__(folder, "--port", "0", "--unixsocket", str(self.path), *options)
+        self.url = f"unix://{self.path}"
+
+    def start(self) -> None:
+        super().start()
+        with redis.Redis(unix_socket_path=str(self.path)) as client:
+            wait_for(lambda: answers_ping(client))  # not before all of its file is read
+
+
+class ClusterNode(RedisServer):
+    """One primary of a cluster, on a port of its own; the others go on without it."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.port = free_port()
+        options = {"port": self.port, "bind": "127.0.0.1", "cluster-port": free_port(), "requirepass": TOKEN}
+        options |= {"masterauth": TOKEN, "cluster-enabled": "yes", "cluster-node-timeout": 1000}
+        options |= {"cluster-require-full-coverage": "no"}
+        super().__init__(folder, *(word for name, value in options.items() for word in (f"--{name}", str(value))))
+        self.url = f"redis+cluster://:{TOKEN}@127.0.0.1:{self.port}"
+        self.client = redis.Redis(port=self.port, password=TOKEN)
+
+    def start(self) -> None:
+        super().start()
+        wait_for(lambda: answers_ping(self.client))
+
+    def stop(self) -> None:
+        self.client.close()
+        super().stop()
+
+
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
     """Start a redis-server on a Unix socket; yield its URL. Skips where there is no redis-server."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
-    place = folder / "redis.sock"
-    command = [program, "--port", "0", "--unixsocket", str(place), "--dir", str(folder), "--save", ""]
-    command += ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = LocalRedis(folder)
     try:
-        wait_for(lambda: answers(place))
-        yield f"unix://{place}"
+        server.start()
+        yield server.url
     finally:
-        stop(process)
+        server.stop()
+
+
+@contextmanager
+def redis_nodes(folder: Path, nodes: int = 3) -> Iterator[list[ClusterNode]]:
+    """Start a Redis Cluster of so many primaries. Skips where there is no redis-server."""
+    started = [ClusterNode(folder / f"node-{node}") for node in range(nodes)]
+    try:
+        for node in started:
+            node.start()
+        _join([node.client for node in started])
+        yield started
+    finally:
+        for node in started:
+            node.stop()
 
 
 @contextmanager
 def redis_cluster(folder: Path, nodes: int = 3) -> Iterator[str]:
-    """Start a Redis Cluster of so many primaries; yield its URL. Skips where there is no redis-server."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
-    processes, clients = [], []
-    try:
-        for node in range(nodes):
-            port = free_port()
-            (folder / f"node-{node}").mkdir()
-            command = [
-                program,
-                "--port",
-                str(port),
-                "--bind",
-                "127.0.0.1",
-                "--dir",
-                str(folder / f"node-{node}"),
-            ]
-            command += [
-                "--cluster-enabled",
-                "yes",
-                "--cluster-port",
-                str(free_port()),
-                "--requirepass",
-                TOKEN,
-            ]
-            command += ["--masterauth", TOKEN, "--appendonly", "yes", "--appendfsync", "always", "--save", ""]
-            command += ["--maxmemory-policy", "noeviction"]
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            clients.append(redis.Redis(port=port, password=TOKEN))
-        for client in clients:
-            wait_for(lambda client=client: answers_ping(client))
-        _join(clients)
-        yield f"redis+cluster://:{TOKEN}@127.0.0.1:{clients[0].connection_pool.connection_kwargs['port']}"
-    finally:
-        for client in clients:
-            client.close()
-        for process in processes:
-            stop(process)
+    """Start a Redis Cluster; yield its URL. Skips where there is no redis-server."""
+    with redis_nodes(folder, nodes) as started:
+        yield started[0].url
 
 
 def _join(clients: Sequence[redis.Redis]) -> None:
@@ -139,7 +173,59 @@ def collector(
         stop(process)
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
+class KillableCollector:
+    """An ldp-collector that always takes the same port; what it prints goes to a file, so that it never waits."""
+
+    def __init__(self, survey: Path, store: str, log: Path, workers: int = 2) -> None:
+        self.port = free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self._command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", str(survey)]
+        self._command += ["--store", store, "--bind", f"127.0.0.1:{self.port}", "--workers", str(workers)]
+        self._log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            before = log.tell()
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        process = self.process
+        wait_for(lambda: process.poll() is not None or b"/v1/surveys/" in self._printed(before))
+        assert process.poll() is None, self._printed(before).decode()
+
+    def printed(self) -> str:
+        return self._printed(0).decode()
+
+    def _printed(self, start: int) -> bytes:
+        return self._log.read_bytes()[start:]
+
+    def workers(self) -> list[int]:
+        assert self.process is not None
+        return workers_of(self.process)
+
+    def kill(self, everything: bool = True) -> None:
+        """Kill the master, and its workers too or else wait until they notice."""
+        assert self.process is not None
+        workers = self.workers()
+        self.process.kill()
+        self.process.wait()
+        for worker in workers if everything else ():
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: not any(map(_runs, workers)))
+
+    def stop(self) -> None:
+        if self.process is not None:
+            stop(self.process)
+
+
+def _runs(process: int) -> bool:
+    """Tell whether a process is neither gone nor a zombie that nobody has waited for yet."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def workers_of(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> list[int]:
     """Return the process ids of a collector's workers (Linux only)."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():

@@ -96,7 +96,8 @@ class RedisStore:
             pipeline = self._redis.pipeline(transaction=False)
             for batch in batches:
                 keys = _keys(batch.survey, batch.counter)
-                pipeline.execute_command("EVAL", _RECORD, len(keys), *keys, *_arguments(batch))
+                where = self._where(keys[0])
+                pipeline.execute_command("EVAL", _RECORD, len(keys), *keys, *_arguments(batch), **where)
             answers = pipeline.execute()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers]
 
@@ -160,6 +161,10 @@ class RedisStore:
     def close(self) -> None:
         """See :meth:`Store.close`."""
         self._redis.close()
+
+    def _where(self, key: str) -> dict[str, Any]:
+        """Name the server of a key: else redis-py asks any one of the cluster where a script's keys are."""
+        return {"target_nodes": self._redis.get_node_from_key(key)} if self._url.startswith(_CLUSTER) else {}
 
     def _list(self, survey: str, counter: str) -> None:
         """Remember that a counter exists, before its first report."""

@@ -13,7 +13,7 @@ from ldp_aggregator.stores import Policy, StoreError
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
 from tests.counting import record
-from tests.servers import redis_server
+from tests.servers import redis_nodes, redis_server
 
 
 @pytest.fixture
@@ -76,6 +76,15 @@ def test_no_memory_changes_nothing(url: str) -> None:
     assert record(store, "sleep", "q", dict(list(ids.items())[1:]), np.array([5, 6])) == {}
     assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1000, [6, 6])
     store.close()
+
+
+def test_no_server_of_a_cluster_is_asked_where_keys_are(tmp_path: Path) -> None:
+    with redis_nodes(tmp_path) as nodes:
+        store = RedisStore(nodes[0].url)
+        for question in "abcdef":
+            assert record(store, "sleep", question, {bytes(16): bytes(8)}, np.array([1])) == {}
+        store.close()
+        assert not any("cmdstat_command|getkeys" in node.client.info("commandstats") for node in nodes)
 
 
 def test_a_wide_question_costs_a_few_commands_a_report(url: str) -> None:

@@ -24,7 +24,7 @@ _LOSS = (
 _FSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
 """Which settings of appendfsync satisfy a policy."""
 
-_SETTINGS = ("appendonly", "appendfsync", "maxmemory-policy")
+_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 _RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
 
@@ -183,6 +183,10 @@ def _require_kept(settings: Mapping[str, str], policy: Policy) -> None:
         raise StoreError(
             f"this Redis may forget counted reports ({found}): set appendonly yes and appendfsync always; or "
             "appendfsync everysec, and accept by --durability everysec that a crash loses a second's reports"
+        )
+    if settings["no-appendfsync-on-rewrite"] != "no":
+        raise StoreError(
+            "this Redis syncs nothing while it rewrites its file: set no-appendfsync-on-rewrite no"
         )
 
 

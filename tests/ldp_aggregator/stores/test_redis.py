@@ -32,6 +32,12 @@ def test_settings_that_may_lose_reports_are_refused_unless_accepted(url: str) ->
         ):
             store.promise(Policy())
         assert "last second" in store.promise(Policy("everysec"))
+        server.config_set("no-appendfsync-on-rewrite", "yes")
+        for durability in ("always", "everysec"):
+            server.config_set("appendfsync", durability)
+            with pytest.raises(StoreError, match="no-appendfsync-on-rewrite"):
+                store.promise(Policy(durability))
+        server.config_set("no-appendfsync-on-rewrite", "no")
         for weak in ({"appendfsync": "no"}, {"appendfsync": "always", "appendonly": "no"}):
             for name, value in weak.items():
                 server.config_set(name, value)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+
+from ldp_aggregator.stores import StoreError
+
+log = logging.getLogger("ldp.collector")
+
+_PAUSE = 0.5
+"""Seconds between a worker that found no store and the next."""
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -30,8 +39,13 @@ class Server(BaseApplication):  # type: ignore[misc]
                 self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        """Make the application, in the worker."""
-        return self._make_app()
+        """Make the application, in the worker; if its store is away, leave it to the next worker."""
+        try:
+            return self._make_app()
+        except StoreError as error:  # gunicorn would end altogether: to it, this is no way to start
+            log.error("%s", error)
+            time.sleep(_PAUSE)
+            raise SystemExit(1) from error
 
 
 def serve(

@@ -25,7 +25,7 @@ from ldp_aggregator.cli.collector import _without_password
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.servers import collector, redis_server, workers_of
+from tests.servers import LocalRedis, collector, redis_server, wait_for, workers_of
 
 ROW = {"age": "old", "hours": 7.5}
 
@@ -77,6 +77,23 @@ def test_workers_killed_under_load_lose_and_double_nothing(survey: Path, url: st
     assert sum(total.n for total in totals.values()) == 300
     narrow = totals[plan.questions[0].key]
     assert narrow.cells.sum() == narrow.n  # direct encoding: one count per report
+
+
+def test_workers_that_start_while_redis_is_away_wait_for_it(survey: Path, tmp_path: Path, plan: Plan) -> None:
+    server = LocalRedis(tmp_path)
+    server.start()
+    try:
+        with collector([survey], server.url, workers=1) as (base, process):
+            server.kill()
+            (worker,) = workers_of(process)
+            os.kill(worker, signal.SIGKILL)
+            for _ in range(2):  # two more find no store
+                wait_for(lambda worker=worker: workers_of(process) not in ([], [worker]))
+                (worker,) = workers_of(process)
+            server.start()
+            assert send(base, make_report(plan, ROW, "yes")) == '{"status":"recorded"}\n'
+    finally:
+        server.stop()
 
 
 def test_what_the_collector_prints_and_keeps_holds_nothing_about_senders(

@@ -49,7 +49,6 @@ class RedisStore:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._listed: set[tuple[str, str]] = set()
         try:
             if url.startswith(_CLUSTER):
                 self._redis: Any = redis.RedisCluster.from_url("redis://" + url.removeprefix(_CLUSTER))
@@ -90,8 +89,6 @@ class RedisStore:
     def record(self, batches: Sequence[Batch]) -> list[Known]:
         """See :meth:`Store.record`: one script per batch, all in one round trip per server."""
         with _errors():
-            for batch in batches:
-                self._list(batch.survey, batch.counter)
             # the script's text goes along: a script that a restarted server forgot would stop the others
             pipeline = self._redis.pipeline(transaction=False)
             for batch in batches:
@@ -102,11 +99,16 @@ class RedisStore:
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers]
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """See :meth:`Store.totals`."""
+        """See :meth:`Store.totals`: looks through the keys, so no list can lack a counter."""
+        before, after = _keys(survey, "*")[1].split("*")
         with _errors():
-            counters = sorted(name.decode() for name in self._redis.smembers(f"ldp:counters:{survey}"))
-            found = {counter: self._redis.get(_keys(survey, counter)[1]) for counter in counters}
-        return {counter: _total(sums) for counter, sums in found.items() if sums}
+            names = {name.decode() for name in self._redis.scan_iter(f"{before}*{after}", count=1000)}
+            found = {name: self._redis.get(name) for name in sorted(names)}
+        return {
+            name.removeprefix(before).removesuffix(after): _total(sums)
+            for name, sums in found.items()
+            if sums
+        }
 
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.reject`."""
@@ -165,12 +167,6 @@ class RedisStore:
     def _where(self, key: str) -> dict[str, Any]:
         """Name the server of a key: else redis-py asks any one of the cluster where a script's keys are."""
         return {"target_nodes": self._redis.get_node_from_key(key)} if self._url.startswith(_CLUSTER) else {}
-
-    def _list(self, survey: str, counter: str) -> None:
-        """Remember that a counter exists, before its first report."""
-        if (survey, counter) not in self._listed:
-            self._redis.sadd(f"ldp:counters:{survey}", counter)
-            self._listed.add((survey, counter))
 
 
 def _require_kept(settings: Mapping[str, str], policy: Policy) -> None:

@@ -84,6 +84,16 @@ def test_no_memory_changes_nothing(url: str) -> None:
     store.close()
 
 
+def test_a_redis_that_was_set_back_shows_what_is_counted_from_then_on(url: str) -> None:
+    store = RedisStore(url)
+    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+    with redis.Redis.from_url(url) as server:
+        server.flushall()  # as after a crash with appendfsync everysec
+    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+    assert store.totals("sleep")["q"].n == 1
+    store.close()
+
+
 def test_no_server_of_a_cluster_is_asked_where_keys_are(tmp_path: Path) -> None:
     with redis_nodes(tmp_path) as nodes:
         store = RedisStore(nodes[0].url)

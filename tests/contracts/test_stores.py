@@ -113,6 +113,15 @@ def test_an_overflow_is_refused_whole(store: Store) -> None:
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
+def test_the_smallest_integer_is_taken_back_too(store: Store) -> None:
+    record(store, SURVEY, COUNTER, ids(1), vector(5, 2**62))
+    with pytest.raises(StoreError, match="overflow"):
+        record(store, SURVEY, COUNTER, ids(2), vector(-(2**63), 2**62))
+    assert state(store) == (1, [5, 2**62])
+    assert record(store, SURVEY, COUNTER, ids(2), vector(-(2**63), 1)) == {}
+    assert state(store) == (2, [5 - 2**63, 2**62 + 1])
+
+
 def test_a_tally_of_another_length_is_refused_whole(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(1, 1))
     with pytest.raises(StoreError, match="cells"):

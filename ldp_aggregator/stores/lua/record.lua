@@ -41,6 +41,10 @@ end
 -- The last change, by nothing, gives the string its whole length.
 local changes = { { '#0', tostring(reports) } }
 for cell, amount in string.gmatch(ARGV[3], '(%S+) (%S+)') do
+  if amount == '-9223372036854775808' then -- has no opposite: add it in two steps
+    changes[#changes + 1] = { '#' .. (cell + 1), '-1' }
+    amount = '-9223372036854775807'
+  end
   changes[#changes + 1] = { '#' .. (cell + 1), amount }
 end
 changes[#changes + 1] = { '#' .. d, '0' }

@@ -2,7 +2,8 @@
 # make test    every test            make lint    ruff and mypy
 # make bench   speed against PyPI's LDP libraries
 # make audit   what messages give away at most, measured at length; which bugs the audit flags
-# make endurance  the client's promises at length: a failing network, kill -9, exits, a crowd on one journal
+# make endurance  the promises at length. The client's: a failing network, kill -9, exits, a crowd on one journal.
+#              The collector's: kill -9, a crashed disk, repeats, spoilt bodies, two collectors, a lost shard
 # make clean   everything that is generated, the environments too
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -30,8 +31,9 @@ lint: $(VENV)/.dev
 audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
 
-endurance: $(VENV)/.dev
+endurance: $(VENV)/.dev redis
 	$(VENV)/bin/python -m benchmarks.endurance
+	$(VENV)/bin/python -m benchmarks.collector_endurance
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks

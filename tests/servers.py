@@ -33,9 +33,7 @@ class RedisServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill(self) -> None:
         assert self._process is not None
@@ -70,7 +68,8 @@ class ClusterNode(RedisServer):
         options = {"port": self.port, "bind": "127.0.0.1", "cluster-port": free_port(), "requirepass": TOKEN}
         options |= {"masterauth": TOKEN, "cluster-enabled": "yes", "cluster-node-timeout": 1000}
         options |= {"cluster-require-full-coverage": "no"}
-        super().__init__(folder, *(word for name, value in options.items() for word in (f"--{name}", str(value))))
+        words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
+        super().__init__(folder, *words)
         self.url = f"redis+cluster://:{TOKEN}@127.0.0.1:{self.port}"
         self.client = redis.Redis(port=self.port, password=TOKEN)
 
@@ -174,7 +173,7 @@ def collector(
 
 
 class KillableCollector:
-    """An ldp-collector that always takes the same port; what it prints goes to a file, so that it never waits."""
+    """An ldp-collector on a port of its own, that may be killed and started again; it prints to a file."""
 
     def __init__(self, survey: Path, store: str, log: Path, workers: int = 2) -> None:
         self.port = free_port()
@@ -185,18 +184,23 @@ class KillableCollector:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
         with self._log.open("ab") as log:
-            before = log.tell()
+            self._before = log.tell()
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+
+    def wait(self) -> None:
+        """Wait until it takes connections; its workers may not be there yet."""
         process = self.process
-        wait_for(lambda: process.poll() is not None or b"/v1/surveys/" in self._printed(before))
-        assert process.poll() is None, self._printed(before).decode()
+        assert process is not None
+        wait_for(lambda: process.poll() is not None or "/v1/surveys/" in self.printed()[self._before :])
+        assert process.poll() is None, self.printed()
 
     def printed(self) -> str:
-        return self._printed(0).decode()
-
-    def _printed(self, start: int) -> bytes:
-        return self._log.read_bytes()[start:]
+        return self._log.read_text()
 
     def workers(self) -> list[int]:
         assert self.process is not None

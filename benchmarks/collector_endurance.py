@@ -1,0 +1,88 @@
+"""Exactly once, durable: the collector and its stores, tried at length. What was tried, and what held.
+
+`make test` tries the same in short. Exits with 1 if the promise was broken. SCALE=0.1 tries a tenth of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from benchmarks.endurance import Trial, run_all
+from tests.ldp_aggregator.collector import trials
+
+SCALE = float(os.environ.get("SCALE", "1"))
+
+
+def scaled(number: int) -> int:
+    return max(2, int(number * SCALE))
+
+
+def kills(kind: str, reports: int, wanted: int) -> Trial:
+    def trial(folder: Path) -> str:
+        seen = trials.kills(folder, kind, scaled(reports), scaled(wanted))
+        return (
+            f"{seen.seen.total():,} reports in {seen.posts:,} posts, {seen.attempts:,} attempts; "
+            f"{_list(seen.kills)} killed; every cell as it must be; first answers: {_list(seen.seen)}"
+        )
+
+    return trial
+
+
+def cuts(folder: Path) -> str:
+    seen = trials.cut_files(folder, scaled(50))
+    return f"{seen.cuts} cuts, {seen.lost:,} bytes gone; {seen.reports:,} reports, none lost or halved"
+
+
+def repeats(folder: Path) -> str:
+    seen = trials.repeats(folder, scaled(1_000_000), scaled(10_000))
+    return f"{seen.duplicates:,} repeated reports and {seen.reused:,} reused ids told; none counted"
+
+
+def fuzz(folder: Path) -> str:
+    half = scaled(430_000)
+    with ProcessPoolExecutor(2) as pool:
+        seen = list(pool.map(trials.fuzz_intake, [half, half], [11, 12]))
+        seen += pool.map(trials.fuzz_pages, [scaled(60_000)] * 2, [13, 14])
+    seen.append(trials.fuzz_wire(folder, scaled(20_000)))
+    told: Counter[str] = sum((each.verdicts for each in seen), Counter())
+    bodies = sum(each.bodies for each in seen)
+    return f"{bodies:,} bodies, no 5xx, worker grew by {seen[-1].grown:.1f} MB; {_list(told)}"
+
+
+def several(kind: str) -> Callable[[Path], str]:
+    def trial(folder: Path) -> str:
+        return f"as one would count: {_list(trials.several(folder, kind, scaled(60_000), 1000))}"
+
+    return trial
+
+
+def shard_loss(folder: Path) -> str:
+    seen = trials.shard_loss(folder, scaled(400), turns=5)
+    return (
+        f"{seen.refused} posts told 503 and counted once later; the other questions went on; "
+        f"an answer took {seen.slowest * 1e3:.0f} ms at most"
+    )
+
+
+def every() -> Iterator[tuple[str, Trial]]:
+    yield "kill -9 of collector and Redis", kills("redis", 1_000_000, 100)
+    yield "kill -9 of collector, SQLite", kills("sqlite", 200_000, 30)
+    yield "Redis's file cut at an acknowledgement", cuts
+    yield "repeated reports, reused ids", repeats
+    yield "spoilt bodies", fuzz
+    yield "two collectors, one Redis", several("redis")
+    yield "two collectors, a cluster of three", several("cluster")
+    yield "a cluster loses a shard, five times", shard_loss
+
+
+def _list(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(not run_all(every()))

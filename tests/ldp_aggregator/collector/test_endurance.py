@@ -1,0 +1,43 @@
+"""Exactly once, durable: on real parts, in short; `make endurance` tries it at full size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ldp_aggregator.collector import trials
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+
+
+@pytest.mark.parametrize(("kind", "reports", "wanted"), [("redis", 4000, 5), ("sqlite", 1000, 2)])
+def test_kills_at_any_moment_lose_and_double_nothing(
+    tmp_path: Path, kind: str, reports: int, wanted: int
+) -> None:
+    killed = trials.kills(tmp_path, kind, reports, wanted, largest=200)
+    assert killed.kills.total() == wanted
+
+
+def test_a_redis_whose_machine_crashed_has_all_that_was_acknowledged(tmp_path: Path) -> None:
+    assert trials.cut_files(tmp_path, cuts=6).lost > 0
+
+
+def test_repeated_reports_and_reused_ids_are_told_and_not_counted(tmp_path: Path) -> None:
+    trials.repeats(tmp_path, duplicates=20_000, reused=300)
+
+
+@pytest.mark.parametrize("kind", ["redis", "cluster"])
+def test_two_collectors_count_as_one(tmp_path: Path, kind: str) -> None:
+    trials.several(tmp_path, kind, reports=600)
+
+
+def test_a_lost_shard_delays_its_questions_only(tmp_path: Path) -> None:
+    assert trials.shard_loss(tmp_path, reports=60).refused
+
+
+def test_spoilt_bodies_change_nothing_but_by_the_sound_reports_in_them(tmp_path: Path) -> None:
+    assert trials.fuzz_intake(2000).verdicts["recorded"] > 100
+    assert trials.fuzz_pages(700).verdicts["refused by its headers"]
+    assert trials.fuzz_wire(tmp_path, 300).grown < 50

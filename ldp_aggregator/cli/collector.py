@@ -75,8 +75,8 @@ def serve(
     An author's signature beside one (survey.toml.sig, see ldp-survey sign) is served with it, unchecked:
     a collector knows no author's key.
 
-    The operator's pages, /snapshot and /estimates, open to the token in the environment variable
-    LDP_OPERATOR_TOKEN.
+    What is for the operator, the live page at / and /snapshot and /estimates of each survey, opens to the
+    token in the environment variable LDP_OPERATOR_TOKEN.
     """
     try:
         plans = [load_plan_file(path) for path in surveys]
@@ -93,12 +93,11 @@ def serve(
             click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
             if plan.id in signatures:
                 click.echo("  with a signature, not checked here: only those who have the author's key can")
+        click.echo("the page / of this address shows the operator how they are doing")
         click.echo(f"counting into {_without_password(store)}")
         click.echo(promise)
         if token is None:
-            click.echo(
-                f"/snapshot and /estimates are closed: set {TOKEN_VARIABLE} to open them to its holder"
-            )
+            click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
 
     def make_app() -> Flask:
         return create_app(open_store(store), token, signatures=signatures, promise=promise)

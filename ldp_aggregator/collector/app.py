@@ -9,6 +9,7 @@ from flask import Flask
 from encoders.survey import Plan
 from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.page import page
 from ldp_aggregator.collector.routes import pages
 from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
 from ldp_aggregator.collector.windows import Windows
@@ -30,7 +31,7 @@ def create_app(
     store : Store
         Holds the plans; see :meth:`Store.publish`.
     operator_token : str, optional
-        Opens /snapshot and /estimates to whoever sends it; without one they stay closed.
+        Opens /snapshot, /estimates and /progress to whoever sends it; without one they stay closed.
     max_body : int
         Bytes of one request's body at most.
     signatures : mapping of survey id to bytes, optional
@@ -51,5 +52,6 @@ def create_app(
         store, plans, intakes, Windows(store), signatures or {}, operator_token, max_body, promise
     )
     app.register_blueprint(pages)
+    app.register_blueprint(page)
     problems.install(app)
     return app

@@ -137,6 +137,19 @@ def estimates(survey: str) -> Response:
     return jsonify(estimate_snapshot(take_snapshot(service().store, _plan(survey).id)).as_dict())
 
 
+@pages.get("/v1/surveys/<survey>/progress")
+def progress(survey: str) -> Response:
+    """Send what the operator's page shows: at most a few seconds old, however many look at it."""
+    _require_operator()
+    from ldp_aggregator.collector.progress import progress as show  # late, as above
+
+    store, wanted = service().store, _plan(survey).id
+    content = service().progress.get(wanted, lambda: show(take_snapshot(store, wanted)))
+    response = content.answer("private, no-cache")
+    response.vary.add("Authorization")
+    return response
+
+
 def _require_operator() -> None:
     token = service().operator_token
     if not token:

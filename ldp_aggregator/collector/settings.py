@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from encoders.survey import Plan
+from ldp_aggregator.collector.content import Content
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.recent import Recent
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
 
@@ -35,6 +37,8 @@ class Service:
         Bytes of one request's body at most.
     promise : str
         What the store's acknowledgement is worth.
+    progress : Recent
+        What the operator's page was last told, by survey.
     """
 
     store: Store
@@ -45,3 +49,4 @@ class Service:
     operator_token: str | None
     max_body: int
     promise: str
+    progress: Recent[Content] = field(default_factory=Recent)

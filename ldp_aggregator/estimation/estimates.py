@@ -9,6 +9,7 @@ from typing import Any
 
 from encoders.survey.numbers import NumericFeature
 from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.contrasts import uneven_classes
 from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
 from ldp_aggregator.estimation.figures import Figure, jsonable
 from ldp_aggregator.estimation.gaussians import Gaussian
@@ -74,6 +75,7 @@ class Estimates:
                 "values": list(self.classes),
                 "n": self.label_n,
                 "prior": self.raw_prior.as_dict(),
+                "uneven": uneven_classes(self.raw_prior).tolist(),
                 "smoothed": jsonable(self.prior),
             },
             "features": [feature.as_dict() for feature in self.features],

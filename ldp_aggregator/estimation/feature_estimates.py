@@ -9,13 +9,14 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.contrasts import BoolArray, values_apart
 from ldp_aggregator.estimation.figures import Figure, conditional_figure, frequency_figure, jsonable, unknown
 from ldp_aggregator.estimation.frequencies import Frequencies
 
 
 @dataclass(frozen=True)
 class FeatureEstimate:
-    """What is known about one discrete feature; arrays have shape (values, labels).
+    """What is known about one discrete feature; arrays have shape (values, labels) unless told.
 
     Attributes
     ----------
@@ -32,6 +33,8 @@ class FeatureEstimate:
         P(value, label), raw.
     conditionals : Figure
         P(value | label), raw, for people.
+    apart : (values,) array of bool
+        Where some two classes' P(value | label) are distinguishable, see :mod:`contrasts`.
     smoothed : array
         P(value | label), consistent, for the classifier.
     """
@@ -43,6 +46,7 @@ class FeatureEstimate:
     n: int
     frequencies: Figure
     conditionals: Figure
+    apart: BoolArray
     smoothed: FloatArray
 
     @classmethod
@@ -60,8 +64,14 @@ class FeatureEstimate:
             n=heard.n if heard else 0,
             frequencies=frequency_figure(heard, k) if heard else nothing,
             conditionals=conditional_figure(heard, k) if heard else nothing,
+            apart=values_apart(heard, k) if heard else np.zeros(len(smoothed), dtype=np.bool_),
             smoothed=smoothed,
         )
+
+    @property
+    def distinguishable(self) -> bool:
+        """Whether some two classes differ by more than noise would make them."""
+        return bool(self.apart.any())
 
     @property
     def noise(self) -> float:
@@ -93,5 +103,7 @@ class FeatureEstimate:
             "n": self.n,
             "frequencies": self.frequencies.as_dict(),
             "conditionals": self.conditionals.as_dict(),
+            "distinguishable": self.distinguishable,
+            "apart": self.apart.tolist(),
             "smoothed": jsonable(self.smoothed),
         }

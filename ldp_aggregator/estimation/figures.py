@@ -70,13 +70,13 @@ def frequency_figure(estimated: Frequencies, k: int) -> Figure:
     return Figure.around(estimated.raw.reshape(-1, k), estimated.stderr.reshape(-1, k))
 
 
-def conditional_figure(estimated: Frequencies, k: int) -> Figure:
+def conditional_figure(estimated: Frequencies, k: int, reach: float = Z95) -> Figure:
     """Return P(value | label) as an (A, k) figure.
 
     The value is the ratio R = F[a, c] / G[c] of 001, section 3.1.2, before any repair of negatives;
     its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's: all
-    r for which F - r G is within 1.96 of its own standard errors of 0. It holds where the class is so
-    rare that the ratio itself says nothing (then it is [0, 1]), and agrees with the delta method
+    r for which F - r G is within `reach` (1.96) of its own standard errors of 0. It holds where the class
+    is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees with the delta method
     elsewhere.
     """
     joint = estimated.raw.reshape(-1, k)
@@ -89,7 +89,8 @@ def conditional_figure(estimated: Frequencies, k: int) -> Figure:
     ratio = np.divide(joint, mass, out=np.full(joint.shape, math.nan), where=known)
     spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
     stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
-    low, high = fieller(joint, mass, variance, with_class, np.broadcast_to(of_class, joint.shape))
+    of_class = np.broadcast_to(of_class, joint.shape)
+    low, high = fieller(joint, mass, variance, with_class, of_class, reach=reach)
     return Figure(ratio, stderr, low, high)
 
 
@@ -100,14 +101,15 @@ def fieller(
     covariance: FloatArray,
     bottom_var: FloatArray,
     bounds: Bounds = PROBABILITY,
+    reach: float = Z95,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}.
+    """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= reach^2 Var(top - r bottom)}.
 
     Where the bottom is not distinguishable from zero the set is unbounded, and the ends are the bounds.
     """
-    square = bottom**2 - Z95**2 * bottom_var
-    middle = top * bottom - Z95**2 * covariance
-    constant = top**2 - Z95**2 * top_var
+    square = bottom**2 - reach**2 * bottom_var
+    middle = top * bottom - reach**2 * covariance
+    constant = top**2 - reach**2 * top_var
     bounded = (square > 0) & (bottom > 0)
     root = np.sqrt(np.maximum(middle**2 - square * constant, 0.0))
     divisor = np.where(bounded, square, 1.0)

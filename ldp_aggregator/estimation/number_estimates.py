@@ -10,6 +10,7 @@ import numpy as np
 
 from encoders.survey import NumericFeature, Question
 from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.contrasts import classes_apart
 from ldp_aggregator.estimation.figures import Figure, jsonable
 from ldp_aggregator.estimation.gaussians import Gaussian
 from ldp_aggregator.estimation.numbers import Number
@@ -101,6 +102,18 @@ class NumberEstimate:
         )
 
     @property
+    def apart(self) -> dict[str, bool]:
+        """Of which figures some two classes are distinguishable, see :mod:`contrasts`."""
+        told = {"means": self.means, "variances": self.variances, "missing": self.missing}
+        known = {name: figure for name, figure in told.items() if figure}
+        return {name: classes_apart(figure, len(known)) for name, figure in known.items()}
+
+    @property
+    def distinguishable(self) -> bool:
+        """Whether some two classes differ by more than noise would make them."""
+        return any(self.apart.values())
+
+    @property
     def spread(self) -> float:
         """Typical standard deviation of people of one label, as the classifier sees it.
 
@@ -137,6 +150,8 @@ class NumberEstimate:
             "variances": self.variances.as_dict(),
             "deviations": self.deviations.as_dict(),
             "missing": self.missing.as_dict() if self.missing else None,
+            "distinguishable": self.distinguishable,
+            "apart": self.apart,
             "smoothed": {
                 "mean": jsonable(smoothed.mean),
                 "variance": jsonable(smoothed.variance),

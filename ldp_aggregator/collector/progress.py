@@ -1,0 +1,70 @@
+"""How a survey is doing, for people: what came in, what was refused, what is known and how well."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from encoders.survey import NumericFeature, Plan
+from ldp_aggregator.collector.content import Content
+from ldp_aggregator.estimation import Estimates, FeatureEstimate, NumberEstimate, estimate_snapshot
+from ldp_aggregator.estimation.outlook import margins
+from ldp_aggregator.snapshot import Snapshot
+
+_FOR_MACHINES = ("frequencies", "smoothed", "squares")
+
+
+def progress(snapshot: Snapshot) -> Content:
+    """Return the JSON that the operator's page shows."""
+    document = progress_document(snapshot)
+    return Content(json.dumps(document, separators=(",", ":")).encode(), "application/json")
+
+
+def progress_document(snapshot: Snapshot) -> dict[str, Any]:
+    """Return counts, rejections, the estimates that are for people, and what more reports would bring."""
+    plan, estimates = snapshot.plan, estimate_snapshot(snapshot)
+    known = estimates.as_dict()
+    return {
+        "survey": plan.id,
+        "plan_digest": plan.digest,
+        "epsilon": f"{plan.epsilon.normalize():f}",
+        "reports": estimates.reports,
+        "questions": _questions(snapshot),
+        "rejections": dict(snapshot.rejections),
+        "label": _for_people(known["label"]) | {"margins": margins(estimates.raw_prior)},
+        "features": _features(plan, estimates, known["features"]),
+        "warnings": known["warnings"],
+    }
+
+
+def _questions(snapshot: Snapshot) -> list[dict[str, Any]]:
+    totals = snapshot.totals
+    return [
+        {
+            "name": question.name,
+            "kind": question.kind,
+            "mechanism": question.mechanism.name,
+            "chance": snapshot.plan.chance(question),
+            "n": totals[question.key].n if question.key in totals else 0,
+        }
+        for question in snapshot.plan.questions
+    ]
+
+
+def _features(plan: Plan, estimates: Estimates, known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    parts = zip(plan.features, estimates.features, known, strict=True)
+    found = []
+    for feature, estimate, entry in parts:
+        shown = _for_people(entry) | {"margins": _margins(estimate), "warning": estimate.warning}
+        if isinstance(feature, NumericFeature):
+            shown["bounds"] = list(feature.bounds)
+        found.append(shown)
+    return found
+
+
+def _margins(estimate: FeatureEstimate | NumberEstimate) -> dict[str, Any]:
+    return margins(estimate.means if isinstance(estimate, NumberEstimate) else estimate.conditionals)
+
+
+def _for_people(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in _FOR_MACHINES}

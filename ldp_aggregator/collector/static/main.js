@@ -1,0 +1,212 @@
+// The page: which survey, whose token, when to refresh. What is shown is made by the other modules.
+
+import * as api from "./api.js";
+import { COLOURS } from "./charts.js";
+import { NumberCard, PriorCard, ValuesCard } from "./cards.js";
+import { byId, element, setText } from "./dom.js";
+import { Outlook } from "./outlook.js";
+import { Refresher } from "./refresher.js";
+import { Counts, showPlan } from "./summary.js";
+import { keepToken, token } from "./token.js";
+import * as words from "./words.js";
+
+const CALM = 60_000; // between two announcements that nobody asked for
+const TITLE = "Survey progress";
+const WRONG = "That is not this collector's operator token. Check LDP_OPERATOR_TOKEN where the collector runs.";
+
+const state = { digests: new Map(), survey: null, shown: null, announced: 0, cards: [] };
+const refresher = new Refresher(refresh);
+const counts = new Counts();
+const outlook = new Outlook();
+
+start();
+
+async function start() {
+  byId("survey").addEventListener("change", ({ target }) => (location.hash = encodeURIComponent(target.value)));
+  byId("unlock").addEventListener("submit", unlock);
+  byId("forget").addEventListener("click", forget);
+  byId("refresh").addEventListener("click", refreshNow);
+  byId("auto").addEventListener("change", ({ target }) => (refresher.automatic = target.checked));
+  byId("only").addEventListener("change", filter);
+  window.addEventListener("hashchange", choose);
+  refresher.automatic = byId("auto").checked; // browsers remember it over a reload
+  try {
+    await listSurveys();
+  } catch (error) {
+    tell(`${error.message} Load the page again to retry.`);
+    return;
+  }
+  await choose();
+}
+
+async function listSurveys() {
+  const found = await api.surveys();
+  if (found.length === 0) throw new Error("This collector has no survey.");
+  byId("survey").replaceChildren(...found.map(({ id }) => element("option", { value: id }, id)));
+  byId("survey").disabled = false;
+  state.digests = new Map(found.map(({ id, digest }) => [id, digest]));
+}
+
+/** Show the survey that the address names, or else the first. */
+async function choose() {
+  const wanted = decoded(location.hash.slice(1));
+  const survey = state.digests.has(wanted) ? wanted : state.digests.keys().next().value;
+  if (survey === undefined || survey === state.survey) return;
+  byId("figures").hidden = true; // another survey's
+  Object.assign(state, { survey, shown: null, announced: 0 });
+  byId("survey").value = survey;
+  document.title = `${survey} – ${TITLE}`;
+  try {
+    const plan = await api.plan(survey);
+    if (survey !== state.survey) return;
+    showPlan(plan, state.digests.get(survey));
+    byId("plan").hidden = false;
+  } catch (error) {
+    tell(error.message);
+  }
+  if (token() === null) askForToken();
+  else await refresher.afresh();
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+// -- the token --------------------------------------------------------------------------------
+
+async function unlock(event) {
+  event.preventDefault();
+  const given = byId("token").value.trim();
+  if (!given) return;
+  if (!/^[\x20-\x7e]+$/.test(given)) return refuse(WRONG); // no header can carry it
+  setText(byId("token-problem"), "");
+  keepToken(given);
+  refresher.automatic = byId("auto").checked;
+  await refresher.afresh();
+  if (!byId("figures").hidden) byId("main").focus();
+}
+
+/** Show the form instead of figures: nothing of what was shown stays behind. */
+function askForToken(why = "") {
+  refresher.stop();
+  keepToken(null);
+  state.shown = null;
+  tell("");
+  byId("figures").hidden = true;
+  byId("unlock").hidden = false;
+  byId("token").toggleAttribute("aria-invalid", Boolean(why));
+  setText(byId("token-problem"), why);
+}
+
+/** Take back a token that did not open anything, or that its holder wants forgotten. */
+function refuse(why) {
+  askForToken(why);
+  byId("token").select();
+  byId("token").focus();
+}
+
+function forget() {
+  byId("token").value = "";
+  refuse("");
+}
+
+// -- refreshing -------------------------------------------------------------------------------
+
+async function refreshNow() {
+  state.announced = 0;
+  await refresher.afresh();
+}
+
+/** Fetch and show once; resolves to null, or to the seconds to wait after a failure. */
+async function refresh() {
+  const survey = state.survey;
+  if (survey === null || token() === null) return null;
+  try {
+    const now = await api.progress(survey);
+    if (survey !== state.survey || token() === null) return null;
+    show(now);
+    return null;
+  } catch (error) {
+    return survey === state.survey ? failed(error) : 0;
+  }
+}
+
+function failed(error) {
+  if (!(error instanceof api.Problem)) console.error(error); // a mistake of this page's own
+  if (error.status === 401) {
+    refuse(WRONG);
+  } else if (error.status === 403) {
+    refuse("This collector was started without LDP_OPERATOR_TOKEN, so its estimates are closed to everybody.");
+  } else {
+    const stale = state.shown ? " What is shown is from the last time it did; trying again." : " Trying again.";
+    tell(error.message.replace(/\.?$/, ".") + stale);
+  }
+  return error.retryAfter ?? 0;
+}
+
+function tell(problem) {
+  setText(byId("problem"), problem);
+  byId("problem").hidden = !problem;
+}
+
+// -- showing ----------------------------------------------------------------------------------
+
+function show(now) {
+  const before = state.shown?.survey === now.survey ? state.shown : null;
+  tell("");
+  setText(byId("token-problem"), "");
+  byId("token").value = "";
+  byId("unlock").hidden = true;
+  byId("figures").hidden = false;
+  if (before === null) lay(now);
+  counts.show(now, before);
+  state.cards.forEach(({ card, of }) => card.show(...of(now)));
+  outlook.show(now);
+  byId("no-reports").hidden = now.reports > 0;
+  filter();
+  state.shown = now;
+  announce(now, before);
+}
+
+/** Lay out the cards of a survey. */
+function lay({ label, features }) {
+  state.cards.forEach(({ card }) => card.remove());
+  const kinds = (feature) => (feature.kind === "numeric" ? NumberCard : ValuesCard);
+  state.cards = [
+    { card: new PriorCard(label), of: (now) => [now.label, now.reports] },
+    ...features.map((feature, place) => ({
+      card: new (kinds(feature))(feature, label.values),
+      of: (now) => [now.features[place]],
+    })),
+  ];
+  byId("cards").replaceChildren(...state.cards.map(({ card }) => card.node));
+  byId("legend").replaceChildren(
+    ...label.values.map((name, place) => {
+      const key = element("span", { class: `key key-${place % COLOURS}` });
+      return element("li", {}, key, name);
+    }),
+  );
+  byId("repeating").hidden = label.values.length <= COLOURS;
+}
+
+function filter() {
+  const only = byId("only").checked;
+  const cards = [...byId("cards").children];
+  cards.forEach((card) => (card.hidden = only && card.classList.contains("noise")));
+  byId("none-shown").hidden = cards.some((card) => !card.hidden);
+}
+
+/** Tell those who do not see it, but not every ten seconds. */
+function announce(now, before) {
+  const at = new Date();
+  setText(byId("updated"), `Updated at ${words.clock(at)}`);
+  const told = before && now.reports === before.reports;
+  if (state.announced && (told || at - state.announced < CALM)) return;
+  state.announced = at.getTime();
+  const more = before ? `, ${words.change(now.reports - before.reports)} since the last refresh` : "";
+  setText(byId("status"), `Updated at ${words.clock(at)}: ${words.plural(now.reports, "report", "reports")}${more}.`);
+}

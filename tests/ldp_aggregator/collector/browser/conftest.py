@@ -1,0 +1,171 @@
+"""A real collector with surveys of several shapes, and a real headless Chromium that looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan, read_survey
+from ldp_client import make_report
+from tests.servers import TOKEN, collector
+
+CLINIC = """
+[survey]
+id = "clinic"
+epsilon = 8.0
+[label]
+name = "ill"
+values = ["yes", "no"]
+[features.smoker]
+values = ["never", "formerly", "now"]
+[features.coin]
+values = ["heads", "tails"]
+[features.weight]
+range = [30, 150]
+missing = "category"
+"""
+EMPTY = """
+[survey]
+id = "empty"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+[features.hours]
+range = [0, 12]
+"""
+MANY = f"""
+[survey]
+id = "many"
+epsilon = 4.0
+[label]
+name = "kind"
+values = {[f"a rather long class {number}" for number in range(12)]}
+[features.colour]
+values = ["red", "green", "blue"]
+[features.taste]
+values = ["sweet", "bitter"]
+"""
+REPORTS = 1200
+
+
+@dataclass
+class Site:
+    """A collector under way, and who it counts for."""
+
+    url: str
+    clinic: Plan
+
+    def send(self, count: int) -> None:
+        """Let so many people report; all who are ill smoke."""
+        rows = [
+            ({"smoker": "now", "coin": "heads", "weight": 60}, "yes"),
+            ({"smoker": "never", "coin": "heads", "weight": 100}, "no"),
+            ({"smoker": "now", "coin": "tails", "weight": None}, "yes"),
+            ({"smoker": "formerly", "coin": "tails", "weight": 110}, "no"),
+        ]
+        self.post(b"".join(make_report(self.clinic, *rows[number % 4]) for number in range(count)))
+
+    def post(self, body: bytes) -> None:
+        """Send a body, whatever the answer."""
+        place = f"{self.url}/v1/surveys/clinic/reports"
+        urllib.request.urlopen(urllib.request.Request(place, body, {"Content-Type": MEDIA_TYPE})).close()
+
+
+def surveys(folder: Path) -> list[Path]:
+    """Write the surveys; the page shows them in the order of their ids."""
+    paths = []
+    for name, text in (("clinic", CLINIC), ("empty", EMPTY), ("many", MANY)):
+        paths.append(folder / f"{name}.toml")
+        paths[-1].write_text(text)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    with collector(surveys(folder), f"sqlite:///{folder}/store.db", workers=1) as (url, _):
+        site = Site(url, read_survey(CLINIC).compile())
+        site.send(REPORTS)
+        good = make_report(site.clinic, {"smoker": "now", "coin": "heads", "weight": 60}, "yes")
+        site.post(good + good.replace(bytes.fromhex(site.clinic.digest), bytes(32)) * 3)
+        yield site
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("needs Chromium (Debian: apt-get install chromium)")
+    arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page, and everything it asked for and complained of."""
+
+    page: Page
+    asked: list[str]
+    complaints: list[str]
+
+    def unlock(self, token: str = TOKEN) -> None:
+        """Give the token, by keyboard."""
+        self.page.locator("#token").fill(token)
+        self.page.keyboard.press("Enter")
+
+    def open(self) -> Visit:
+        """Give the token and wait for the figures."""
+        self.unlock()
+        self.page.locator("#cards article").first.wait_for()
+        return self
+
+    def cells(self, caption: str) -> list[list[str]]:
+        """Return a table's body, without the spaces that keep a line together."""
+        read = (
+            "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.replaceAll('\\u00a0', ' ')))"
+        )
+        found: list[list[str]] = self.page.locator(
+            f"table:has(caption:text-is('{caption}')) tbody tr"
+        ).evaluate_all(read)
+        return found
+
+
+@pytest.fixture
+def visit(chromium: Browser, site: Site) -> Iterator[Callable[..., Visit]]:
+    """Open the page in a browser that knows nothing yet; at the end nothing may have gone wrong in it."""
+    visits: list[tuple[Visit, bool]] = []
+
+    def go(path: str = "/", url: str = site.url, *, fails: bool = False, **options: Any) -> Visit:
+        page = chromium.new_context(**{"locale": "en-GB", **options}).new_page()
+        made = Visit(page, [], [])
+        page.on("request", lambda request: made.asked.append(request.url))
+        page.on("pageerror", lambda error: made.complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda message: made.complaints.append(message.text) if message.type != "info" else None,
+        )
+        visits.append((made, fails))
+        page.goto(url + path)
+        return made
+
+    yield go
+    for made, fails in visits:
+        if not fails:
+            assert made.complaints == []
+        made.page.context.close()

@@ -1,0 +1,298 @@
+"""The operator's page in a real browser: what it shows, keeps to itself, and lets everybody use.
+
+SCREENSHOTS=DIR keeps pictures of what was looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.ldp_aggregator.collector.browser.conftest import Site, Visit
+from tests.servers import TOKEN
+
+PARTS = ("value", "low", "high")
+Visits = Callable[..., Visit]
+
+
+def picture(page: Page, name: str) -> None:
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.wait_for_timeout(300)
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def api(site: Site, path: str) -> Any:
+    request = urllib.request.Request(f"{site.url}/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def answering(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:
+    body = json.dumps({"reason": reason, "detail": detail})
+    return lambda route: route.fulfill(status=status, content_type="application/problem+json", body=body)
+
+
+def in_words(value: float, low: float, high: float) -> str:
+    one, two, three = (f"{100 * x:.1f}%".replace("-0.0", "0.0") for x in (value, low, high))
+    return f"{one} ({two} to {three})".replace("-", "\u2212")
+
+
+def assert_accessible(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def assert_no_sideways_scroll(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_without_a_token_only_what_is_public_shows(visit: Visits, site: Site) -> None:
+    seen = visit()
+    expect(seen.page.locator("#unlock")).to_be_visible()
+    expect(seen.page.locator("#plan-facts")).to_contain_text(site.clinic.digest)
+    expect(seen.page.locator("#figures")).to_be_hidden()
+    assert not [url for url in seen.asked if "progress" in url or not url.startswith(site.url)]
+    assert_accessible(seen.page)
+    picture(seen.page, "locked")
+
+
+def test_the_token_opens_stays_in_its_tab_and_can_be_forgotten(visit: Visits, site: Site) -> None:
+    seen = visit().open()
+    page = seen.page
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.reload()
+    expect(page.locator("#cards article").first).to_be_visible()  # the tab remembers
+    assert TOKEN not in page.url
+    assert not any(TOKEN in url for url in seen.asked)
+    assert {url.split("/")[2] for url in seen.asked} == {site.url.split("/")[2]}
+    assert page.context.cookies() == []
+    assert page.evaluate("localStorage.length") == 0
+    page.get_by_role("button", name="Forget token").click()
+    expect(page.locator("#figures")).to_be_hidden()
+    assert page.evaluate("sessionStorage.length") == 0
+    page.reload()
+    expect(page.locator("#unlock")).to_be_visible()
+
+
+def test_a_wrong_token_is_told_and_not_kept(visit: Visits) -> None:
+    seen = visit(fails=True)  # browsers log every 401
+    seen.unlock("nonsense")
+    expect(seen.page.locator("#token-problem")).to_contain_text("not this collector's operator token")
+    assert seen.page.evaluate("document.activeElement.id") == "token"
+    assert seen.page.evaluate("sessionStorage.length") == 0
+    assert_accessible(seen.page)
+    picture(seen.page, "wrong-token")
+    seen.open()
+    expect(seen.page.locator("#token-problem")).to_be_hidden()
+
+
+def test_a_token_that_no_header_can_carry_is_a_wrong_one(visit: Visits) -> None:
+    seen = visit()
+    seen.unlock("t\u00f6ken\u2713")
+    expect(seen.page.locator("#token-problem")).to_contain_text("not this collector's operator token")
+    assert not [url for url in seen.asked if "progress" in url]
+
+
+def test_a_collector_without_a_token_says_that_it_is_closed(visit: Visits) -> None:
+    seen = visit(fails=True)
+    seen.page.route("**/progress", answering(403, "not-authorised"))
+    seen.unlock("whatever")
+    expect(seen.page.locator("#token-problem")).to_contain_text("without LDP_OPERATOR_TOKEN")
+    picture(seen.page, "closed")
+
+
+def test_the_numbers_are_the_collectors(visit: Visits, site: Site) -> None:
+    seen = visit().open()
+    known = api(site, "surveys/clinic/estimates")
+    tiles = seen.page.locator("#tiles dd").all_text_contents()
+    assert tiles[0] == f"{known['reports']:,}"
+    assert tiles[2] == "3"
+    reasons = seen.cells("Rejections by reason")
+    assert reasons == [["Made for another plan, or another version of this one", "3", "\u2013"]]
+    counts = {row[0]: row[2] for row in seen.cells("Reports by question")}
+    assert counts["smoker"] == f"{known['features'][0]['n']:,}"
+
+    prior, smoker = known["label"]["prior"], known["features"][0]["conditionals"]
+    for row, cells in enumerate(seen.cells("ill: estimates with 95% intervals")):
+        assert cells[1] == in_words(*(prior[part][row] for part in PARTS))
+    for row, cells in enumerate(seen.cells("smoker: estimates with 95% intervals")):
+        for column in range(2):
+            assert cells[2 + column] == in_words(*(smoker[part][row][column] for part in PARTS))
+
+
+def test_what_stands_out_of_the_noise_is_marked_and_can_be_picked(visit: Visits) -> None:
+    page = visit().open().page
+    marks = {
+        card.locator("h3").text_content(): card.locator(".mark").text_content()
+        for card in page.locator("#cards article").all()
+    }
+    assert marks["smoker"] == "Classes differ in never, formerly, now"
+    assert marks["coin"] == "Not distinguishable from noise"
+    assert "means" in marks["weight"]
+    page.get_by_label("Only what is distinguishable").check()
+    assert "coin" not in page.locator("#cards article:visible h3").all_text_contents()
+    picture(page, "only-distinguishable")
+
+
+def test_more_reports_bring_smaller_margins(visit: Visits) -> None:
+    rows = visit().open().cells("Margins of a typical estimate")
+    assert [row[0] for row in rows] == ["ill (shares)", "smoker", "coin", "weight (mean)"]
+    now, twice, tenfold = (float(re.findall(r"[\d.]+", cell)[0]) for cell in rows[0][1:])
+    assert now / twice == pytest.approx(2**0.5, rel=0.1)
+    assert now / tenfold == pytest.approx(10**0.5, rel=0.1)
+
+
+def test_a_refresh_counts_what_is_new_and_says_so(visit: Visits, site: Site) -> None:
+    seen = visit().open()
+    page = seen.page
+    before = int(page.locator("#tiles dd").first.text_content().replace(",", ""))
+    page.wait_for_timeout(2100)  # what is recent is shown for two seconds
+    site.send(7)
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.locator("#tiles dd").nth(1)).to_have_text("+7")
+    expect(page.locator("#tiles dd").first).to_have_text(f"{before + 7:,}")
+    expect(page.locator("[role=status]")).to_contain_text("+7 since the last refresh")
+    assert page.evaluate("document.activeElement.id") == "refresh"
+
+
+def test_it_refreshes_by_itself_but_not_unseen_nor_unwanted(chromium: Browser, site: Site) -> None:
+    page = chromium.new_context().new_page()
+    page.clock.install()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "progress" in request.url else None)
+
+    answered: list[str] = []
+    page.on(
+        "requestfinished", lambda request: answered.append(request.url) if "progress" in request.url else None
+    )
+
+    def refreshes(seconds: int, act: str = "") -> int:
+        count = len(asked)
+        page.evaluate(act)
+        page.clock.run_for(1000 * seconds)
+        for _ in range(100):
+            page.wait_for_timeout(50)
+            if len(answered) == len(asked):
+                break
+        page.wait_for_timeout(50)  # for the page to take the answer in
+        return len(asked) - count
+
+    page.goto(site.url)
+    Visit(page, [], []).open()
+    assert refreshes(8) == 0
+    assert refreshes(3) == 1
+    turn = "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}});"
+    turn += "document.dispatchEvent(new Event('visibilitychange'))"
+    assert refreshes(60, turn.format("true")) == 0
+    assert refreshes(0, turn.format("false")) == 1  # seen again, it is due at once
+    page.get_by_label("Refresh every 10 seconds").uncheck()
+    assert refreshes(60) == 0
+    page.context.close()
+
+
+def test_a_collector_out_of_reach_is_told_and_the_last_figures_stay(visit: Visits) -> None:
+    seen = visit(fails=True).open()
+    page = seen.page
+    page.route("**/progress", answering(503, "store-unavailable", "the store cannot be used now"))
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.get_by_role("alert").first).to_contain_text("the store cannot be used now.")
+    page.unroute("**/progress")
+    page.route("**/progress", lambda route: route.abort())
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.get_by_role("alert").first).to_contain_text("The collector does not answer.")
+    expect(page.locator("#cards")).to_be_visible()
+    picture(page, "out-of-reach")
+    page.unroute("**/progress")
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.locator("#problem")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("survey", "scheme"), [("clinic", "light"), ("clinic", "dark"), ("empty", "light"), ("many", "dark")]
+)
+def test_every_survey_reads_well_in_light_and_dark(visit: Visits, survey: str, scheme: str) -> None:
+    page = visit(f"/#{survey}", color_scheme=scheme, reduced_motion="reduce").open().page
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (int(re.findall(r"\d+", ground)[0]) < 60) == (scheme == "dark")
+    assert page.locator("#survey").input_value() == survey
+    assert page.title().startswith(survey)
+    assert_accessible(page)
+    picture(page, f"{survey}-{scheme}")
+
+
+@pytest.mark.parametrize(("survey", "width"), [("clinic", 360), ("many", 360), ("many", 1600)])
+def test_nothing_is_wider_than_the_window(visit: Visits, survey: str, width: int) -> None:
+    page = visit(f"/#{survey}", viewport={"width": width, "height": 800}).open().page
+    for fold in page.locator("summary").all()[:3]:
+        fold.click()
+    assert_no_sideways_scroll(page)
+    picture(page, f"{survey}-{width}")
+
+
+def test_another_survey_is_chosen_by_keyboard_and_named_in_the_address(visit: Visits) -> None:
+    page = visit().open().page
+    page.locator("#survey").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#no-reports")).to_be_visible()
+    assert page.url.endswith("/#empty")
+    page.go_back()
+    expect(page.locator("#cards article").nth(1)).to_have_attribute("aria-label", "smoker")
+
+
+def test_one_surveys_figures_never_stand_under_anothers_name(visit: Visits) -> None:
+    page = visit(fails=True).open().page
+    page.route("**/progress", lambda route: route.abort())
+    page.locator("#survey").select_option("empty")
+    expect(page.get_by_role("alert").first).to_contain_text("The collector does not answer. Trying again.")
+    expect(page.locator("#figures")).to_be_hidden()
+
+
+def test_the_keyboard_reaches_everything_in_order(visit: Visits) -> None:
+    page = visit().open().page
+    page.evaluate("document.activeElement.blur(); document.body.focus()")
+    page.locator(".skip").focus()
+    stops = []
+    for _ in range(9):
+        stops.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+        page.keyboard.press("Tab")
+    expected = ["Skip to the figures", "survey", "auto", "refresh", "forget", "only"]
+    assert stops == [*expected, *["Figures as a table"] * 3]
+    page.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#cards table").first).to_be_visible()
+
+
+def test_every_chart_is_told_in_words_and_has_its_table(visit: Visits) -> None:
+    page = visit().open().page
+    for card in page.locator("#cards article").all():
+        for chart in card.locator("canvas").all():
+            assert re.search(r"\(.*\d%?\sto\s.*\)|unknown", chart.get_attribute("aria-label"))
+        card.locator("summary").click()
+        assert card.locator("tbody tr").count() >= 2
+    assert_accessible(page)
+    picture(page, "tables")
+
+
+def test_charts_are_drawn_and_follow_the_colours(visit: Visits) -> None:
+    page = visit().open().page
+    inked = (
+        "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
+    )
+    chart = page.locator("#cards canvas").first
+    chart.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('#cards canvas').width > 300")
+    assert chart.evaluate(inked) > 10
+    before = chart.evaluate("canvas => canvas.toDataURL()")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "before => document.querySelector('#cards canvas').toDataURL() !== before", arg=before
+    )

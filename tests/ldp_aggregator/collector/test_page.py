@@ -1,0 +1,186 @@
+"""The operator's page as files and answers; how it looks and works is in browser/."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import threading
+from posixpath import dirname, join, normpath
+
+import pytest
+from flask.testing import FlaskClient
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector import progress as progress_module
+from ldp_aggregator.collector.page import assets, version
+from ldp_aggregator.collector.recent import Recent
+from ldp_aggregator.stores import MemoryStore
+from ldp_client import make_report
+
+OPERATOR = {"Authorization": "Bearer the-token"}
+PROGRESS = "/v1/surveys/sleep/progress"
+MOST_BYTES = 300_000
+CHART = "vendor/chart.umd.min.js"
+
+
+def fill(web: FlaskClient, plan: Plan, count: int) -> None:
+    rows = [({"age": "old", "hours": 7.5}, "yes"), ({"age": "young", "hours": 1}, "no")]
+    body = b"".join(make_report(plan, *rows[number % 2]) for number in range(count))
+    assert web.post("/v1/surveys/sleep/reports", data=body, content_type=MEDIA_TYPE).status_code == 200
+
+
+def own_files() -> dict[str, str]:
+    return {
+        name: content.body.decode() for name, content in assets().items() if not name.startswith("vendor/")
+    }
+
+
+def test_the_page_is_public_strict_and_asked_for_anew(web: FlaskClient) -> None:
+    answer = web.get("/")
+    assert (answer.status_code, answer.mimetype) == (200, "text/html")
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
+    assert "Set-Cookie" not in answer.headers
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert web.get("/", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+
+
+def test_every_file_the_page_names_is_there_and_kept_for_good(web: FlaskClient) -> None:
+    named = re.findall(r'(?:href|src)="([^"#]+)"', web.get("/").text)
+    assert named
+    for path in named:
+        answer = web.get(f"/{path}")
+        assert answer.status_code == 200, path
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    modules = {name for name in own_files() if name.endswith(".js") and name != "main.js"}
+    assert modules == {path.rpartition("/")[2] for path in named if path.endswith(".js")} - {
+        "main.js",
+        "chart.umd.min.js",
+    }
+
+
+def test_modules_import_only_modules_that_are_there() -> None:
+    for name, text in own_files().items():
+        for target in re.findall(r'from "([^"]+)"', text):
+            assert normpath(join(dirname(name), target)) in assets(), name
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    for name, text in own_files().items():
+        known = text.replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"(https?:)?//\w+\.\w", known), name
+        assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(| style=", known), name
+
+
+def test_the_whole_page_is_light(web: FlaskClient) -> None:
+    named = {"", *re.findall(r'(?:href|src)="(static/[^"#]+)"', web.get("/").text)}
+    assert sum(len(web.get(f"/{path}").data) for path in named) < MOST_BYTES
+    packed = [web.get(f"/{path}", headers={"Accept-Encoding": "gzip"}).data for path in named]
+    assert sum(map(len, packed)) < MOST_BYTES / 3
+
+
+def test_the_charting_library_is_the_recorded_one() -> None:
+    record = assets()["vendor/README.md"].body.decode()
+    found = hashlib.sha256(assets()[CHART].body).hexdigest()
+    assert f"`{found}`" in record
+    stated = re.search(r"\| (\d+\.\d+\.\d+) \|", record)
+    assert stated
+    assert f"Chart.js v{stated[1]}".encode() in assets()[CHART].body
+    assert b"MIT" in assets()["vendor/LICENSE-chart.js.md"].body
+
+
+@pytest.mark.parametrize("path", ["static/0000/main.js", "static/{}/nothing.js", "static/{}/../page.py"])
+def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
+    answer = web.get(f"/{path.format(version())}")
+    assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
+
+
+def test_files_are_packed_for_whoever_takes_that(web: FlaskClient) -> None:
+    path = f"/static/{version()}/{CHART}"
+    packed = web.get(path, headers={"Accept-Encoding": "br, gzip"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.data) == web.get(path).data
+    refused = web.get(path, headers={"Accept-Encoding": "gzip;q=0"})
+    assert "Content-Encoding" not in refused.headers
+
+
+# -- what it shows ----------------------------------------------------------------------------
+
+
+def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> None:
+    assert web.get(PROGRESS).status_code == 401
+    assert create_app(store).test_client().get(PROGRESS, headers=OPERATOR).status_code == 403
+    assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
+
+
+def test_progress_says_what_the_estimates_say_and_what_came_in(web: FlaskClient, plan: Plan) -> None:
+    fill(web, plan, 500)
+    web.post("/v1/surveys/sleep/reports", data=b"junk", content_type=MEDIA_TYPE)
+    said = web.get(PROGRESS, headers=OPERATOR).json
+    known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
+    assert (said["reports"], said["rejections"]) == (500, {"malformed": 1})
+    assert sum(question["n"] for question in said["questions"]) == 500
+    assert (said["epsilon"], said["plan_digest"]) == ("1", plan.digest)
+    assert said["label"]["prior"] == known["label"]["prior"]
+    for shown, feature in zip(said["features"], known["features"], strict=True):
+        assert shown["conditionals"] == feature["conditionals"]
+        assert shown["distinguishable"] == feature["distinguishable"]
+
+
+def test_progress_without_reports_is_json_too(web: FlaskClient) -> None:
+    answer = web.get(PROGRESS, headers=OPERATOR)
+    said = json.loads(answer.text, parse_constant=pytest.fail)
+    assert said["reports"] == 0
+    assert said["features"][0]["margins"]["times_10"] == [None, None]
+    again = web.get(PROGRESS, headers=OPERATOR | {"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+    assert web.get(PROGRESS, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 401
+
+
+def test_many_who_look_are_told_what_was_worked_out_once(
+    web: FlaskClient, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked: list[int] = []
+    estimate = progress_module.estimate_snapshot
+    monkeypatch.setattr(
+        progress_module, "estimate_snapshot", lambda snapshot: worked.append(1) or estimate(snapshot)
+    )
+    assert {web.get(PROGRESS, headers=OPERATOR).status_code for _ in range(20)} == {200}
+    assert len(worked) == 1
+
+
+def test_what_is_recent_is_made_anew_when_it_is_old() -> None:
+    now, made = [0.0], iter(range(9))
+    recent: Recent[int] = Recent(2, lambda: now[0])
+    assert [recent.get("a", lambda: next(made)) for _ in range(3)] == [0, 0, 0]
+    assert recent.get("b", lambda: next(made)) == 1
+    now[0] = 2.0
+    assert recent.get("a", lambda: next(made)) == 2
+
+
+def test_a_failure_is_not_kept() -> None:
+    recent: Recent[float] = Recent(60)
+    with pytest.raises(ZeroDivisionError):
+        recent.get("a", lambda: 1 / 0)
+    assert recent.get("a", lambda: 1.0) == 1.0
+
+
+def test_of_those_who_ask_at_once_one_works() -> None:
+    recent, made, gate = Recent[int](60), [], threading.Barrier(8)
+
+    def ask() -> None:
+        gate.wait()
+        recent.get("a", lambda: made.append(1) or 1)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]

@@ -1,0 +1,107 @@
+"""What stands out of the noise: differences that are there are found, others hardly ever."""
+
+import math
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import Figure, estimate_snapshot
+from ldp_aggregator.estimation.contrasts import classes_apart, reach, uneven_classes
+from ldp_aggregator.estimation.figures import Z95
+from ldp_aggregator.estimation.outlook import margins
+from ldp_aggregator.population import collect
+from ldp_aggregator.snapshot import Snapshot
+
+SURVEY = """
+[survey]
+id = "contrasts"
+epsilon = {epsilon}
+[label]
+name = "label"
+values = ["a", "b", "c"]
+[features.five]
+values = ["p", "q", "r", "s", "t"]
+[features.number]
+range = [0, 1]
+missing = "category"
+[mechanism]
+frequency = "{mechanism}"
+"""
+PRIOR = [0.7, 0.2, 0.1]
+
+
+def estimated(mechanism, epsilon, users, seed, differ=False):
+    """Estimate from a population whose classes differ, or not."""
+    plan = read_survey(SURVEY.format(mechanism=mechanism, epsilon=epsilon)).compile()
+    rng = np.random.default_rng([seed, 1])
+    labels = rng.choice(3, size=users, p=PRIOR)
+    five = np.where(differ & (rng.random(users) < 0.5), labels, rng.integers(0, 5, users))
+    number = (rng.random(users) * 2**20).astype(np.int64) + differ * (labels << 18)
+    return estimate_snapshot(collect(plan, np.column_stack([five, number]), labels, FastStream([seed])))
+
+
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SHE"])
+@pytest.mark.parametrize(("epsilon", "users"), [(0.5, 300), (2, 4000)])
+def test_where_classes_are_alike_nothing_stands_out(mechanism, epsilon, users):
+    # 20 surveys of two features: one in twenty may be wrong of each, and mostly it is far fewer
+    alarms = sum(
+        feature.distinguishable
+        for seed in range(20)
+        for feature in estimated(mechanism, epsilon, users, seed).features
+    )
+    assert alarms <= 3
+
+
+@pytest.mark.parametrize("mechanism", ["DE", "OUE"])
+def test_where_classes_differ_it_is_seen(mechanism):
+    estimates = estimated(mechanism, 4, 40_000, 1, differ=True)
+    five, number = estimates.features
+    assert five.apart.tolist() == [True, True, True, False, False]
+    assert number.apart == {"means": True, "variances": False, "missing": False}
+    said = estimates.as_dict()
+    assert said["label"]["uneven"] == [True, True, True]
+    assert [each["distinguishable"] for each in said["features"]] == [True, True]
+
+
+def test_without_reports_nothing_stands_out():
+    plan = read_survey(SURVEY.format(mechanism="DE", epsilon=1)).compile()
+    estimates = estimate_snapshot(Snapshot(plan, {}))
+    assert not any(feature.distinguishable for feature in estimates.features)
+    assert estimates.as_dict()["label"]["uneven"] == [False] * 3
+
+
+def test_one_interval_reaches_as_far_as_everywhere_else_and_many_reach_further():
+    assert math.isclose(reach(1), Z95)
+    assert reach(1) < reach(10) < reach(100) < 4
+
+
+def test_classes_are_apart_where_no_widened_intervals_overlap():
+    far = reach(2)
+    touching = Figure.around(np.array([0.2, 0.2 + 1.9 * far * 0.01]), np.full(2, 0.01))
+    assert not classes_apart(touching)
+    clear = Figure.around(np.array([0.2, 0.2 + 2.1 * far * 0.01]), np.full(2, 0.01))
+    assert classes_apart(clear)
+    assert not classes_apart(clear, figures=3)
+    unknown = Figure.around(np.array([0.2, math.nan]), np.array([0.01, math.inf]))
+    assert not classes_apart(unknown)
+
+
+def test_of_two_classes_an_uneven_split_is_one_question():
+    barely = Figure.around(np.array([0.52, 0.48]), np.full(2, 0.02 / 2))
+    assert uneven_classes(barely).tolist() == [True, True]
+
+
+def test_margins_shrink_with_the_root_of_the_reports():
+    figure = Figure.around(np.full((2, 2), 0.5), np.array([[0.1, 0.2], [0.1, math.inf]]))
+    found = margins(figure)
+    assert found["now"] == [pytest.approx(Z95 * 0.1), None]
+    assert found["times_2"][0] == pytest.approx(Z95 * 0.1 / math.sqrt(2))
+    assert found["times_10"] == [pytest.approx(Z95 * 0.1 / math.sqrt(10)), None]
+
+
+def test_ten_times_the_reports_bring_about_the_margin_foretold():
+    before, after = (estimated("OUE", 2, users, 3) for users in (20_000, 200_000))
+    foretold = np.array(margins(before.features[0].conditionals)["times_10"])
+    np.testing.assert_allclose(margins(after.features[0].conditionals)["now"], foretold, rtol=0.3)

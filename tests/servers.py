@@ -40,6 +40,10 @@ class RedisServer:
         self._process.kill()
         self._process.wait()
 
+    def signal(self, number: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def stop(self) -> None:
         if self._process is not None:
             stop(self._process)

@@ -28,6 +28,9 @@ _SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemor
 _RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
 
+_SECONDS = 5.0
+"""How long a server may be silent: older versions of redis-py wait for ever, and all requests with them."""
+
 _CLUSTER = "redis+cluster://"
 _FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
@@ -51,9 +54,10 @@ class RedisStore:
         self._url = url
         try:
             if url.startswith(_CLUSTER):
-                self._redis: Any = redis.RedisCluster.from_url("redis://" + url.removeprefix(_CLUSTER))
+                address = "redis://" + url.removeprefix(_CLUSTER)
+                self._redis: Any = redis.RedisCluster.from_url(address, **_patience())
             else:
-                self._redis = redis.Redis.from_url(url)  # connects on first use
+                self._redis = redis.Redis.from_url(url, **_patience())  # connects on first use
         except ValueError as error:
             raise StoreError(f"no usable Redis URL: {error}") from error
         except _FAILURES as error:
@@ -167,6 +171,11 @@ class RedisStore:
     def _where(self, key: str) -> dict[str, Any]:
         """Name the server of a key: else redis-py asks any one of the cluster where a script's keys are."""
         return {"target_nodes": self._redis.get_node_from_key(key)} if self._url.startswith(_CLUSTER) else {}
+
+
+def _patience() -> dict[str, float]:
+    """Return the time limits of a connection; `?socket_timeout=` in the URL comes before them."""
+    return {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
 
 
 def _require_kept(settings: Mapping[str, str], policy: Policy) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ldp_aggregator.stores import Policy, StoreError
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
 from tests.counting import record
-from tests.servers import redis_nodes, redis_server
+from tests.servers import LocalRedis, redis_nodes, redis_server
 
 
 @pytest.fixture
@@ -66,6 +67,25 @@ def test_a_redis_that_anybody_may_change_is_refused_unless_told() -> None:
             RedisStore(address).promise(Policy("unchecked"))
         assert RedisStore(address).promise(Policy("unchecked", allow_open=True))
     assert RedisStore("redis://:word@127.0.0.1:1").promise(Policy("unchecked"))
+
+
+def test_a_silent_redis_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_aggregator.stores.redis._SECONDS", 0.1)
+    server = LocalRedis(tmp_path)
+    server.start()
+    try:
+        store = RedisStore(server.url)
+        record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+        server.signal(signal.SIGSTOP)
+        with pytest.raises(StoreError, match=r"[Tt]ime"):
+            record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
+        server.signal(signal.SIGCONT)
+        record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
+        assert store.totals("sleep")["q"].n == 2
+        store.close()
+    finally:
+        server.signal(signal.SIGCONT)
+        server.stop()
 
 
 def test_no_memory_changes_nothing(url: str) -> None:

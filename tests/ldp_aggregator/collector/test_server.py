@@ -84,9 +84,11 @@ def test_workers_that_start_while_redis_is_away_wait_for_it(survey: Path, tmp_pa
     server.start()
     try:
         with collector([survey], server.url, workers=1) as (base, process):
+            wait_for(lambda: workers_of(process))
             server.kill()
             workers = set(workers_of(process))
-            os.kill(*workers, signal.SIGKILL)
+            for worker in workers:
+                os.kill(worker, signal.SIGKILL)
 
             def two_more_came() -> bool:
                 workers.update(workers_of(process))

@@ -150,7 +150,7 @@ def test_an_empty_body_is_malformed() -> None:
     assert caught.value.reason is Reason.MALFORMED
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 64, 4000])
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 64, 300])
 def test_marks_differ_wherever_a_payload_does(size: int) -> None:
     rng = np.random.default_rng(3)
     payload = rng.integers(0, 256, (1, size), np.uint8)

@@ -19,6 +19,8 @@ MEDIA_TYPE = "application/vnd.msgpack"
 MAX_REPORT_BYTES = 4096
 ID_BYTES = 16
 DIGEST_BYTES = 32
+SHORTEST_REPORT = 58
+"""Bytes of the shortest report: one byte of payload, and a question below 128."""
 OVERHEAD_BYTES = 64
 """At most this many bytes of a report are not payload."""
 
@@ -87,6 +89,7 @@ def split(body: bytes) -> list[bytes]:
     unpacker = msgpack.Unpacker(max_buffer_size=len(body) or 1)
     unpacker.feed(body)
     reports, start = [], 0
+    most = len(body) // SHORTEST_REPORT + 1
     try:
         while start < len(body):
             if body[start] != _ARRAY_OF_FIVE:
@@ -94,6 +97,8 @@ def split(body: bytes) -> list[bytes]:
             unpacker.skip()
             end = unpacker.tell()
             reports.append(body[start:end])
+            if len(reports) > most:
+                raise ReportError(Reason.MALFORMED, "the body holds more pieces than reports fit into it")
             start = end
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise ReportError(Reason.MALFORMED, "the body ends inside a report or is no msgpack") from error

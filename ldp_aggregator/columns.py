@@ -19,7 +19,6 @@ from encoders.survey import Plan, Question
 from encoders.survey.answer import read_report
 
 Bytes = NDArray[np.uint8]
-MARK_BYTES = 8
 _QUESTION_AT = 36
 """Before it: array of five, version, and the plan's digest with its two bytes of header."""
 
@@ -131,12 +130,16 @@ class Reader:
 
     def _one_by_one(self, pieces: list[bytes]) -> tuple[list[Column], dict[int, ReportError]]:
         refused: dict[int, ReportError] = {}
+        errors: dict[
+            tuple[Reason, str], ReportError
+        ] = {}  # one of each, without its trace: bodies are hostile
         found: dict[int, list[tuple[int, Report]]] = {}
         for place, piece in enumerate(pieces):
             try:
                 report = read_report(self._plan, piece)
             except ReportError as error:
-                refused[place] = error
+                said = (error.reason, error.why)
+                refused[place] = errors.setdefault(said, ReportError(*said))
             else:
                 found.setdefault(report.question, []).append((place, report))
         return [self._column(index, reports) for index, reports in found.items()], refused

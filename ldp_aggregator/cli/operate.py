@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import add
@@ -68,7 +68,10 @@ def status(url: str) -> None:
 def open_(survey: str, url: str, at: datetime | None) -> None:
     """Open SURVEY, now or later; until then its plan is not given. It stays open until it is closed."""
     with _opened(url) as store:
+        former = windows_of(store).get(survey, Window())
         _set(store, survey, Window(opens=_seconds(at)))
+        if former.closes is not None:
+            click.echo(f"its close, {_told(former.closes)}, no longer holds: close it anew")
 
 
 @click.command()
@@ -77,7 +80,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
 @_at
 @click.option(
     "--grace",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 3650),
     default=0,
     show_default=True,
     help="Days in which reports are still taken.",
@@ -88,8 +91,11 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
     Devices that were offline report within the grace; what comes later is refused, and deleted there.
     """
     with _opened(url) as store:
-        window = windows_of(store).get(survey, Window())
-        _set(store, survey, replace(window, closes=_seconds(at), grace=grace * _DAY))
+        window, closes = windows_of(store).get(survey, Window()), _seconds(at)
+        if at and window.opens is not None and closes <= window.opens:
+            raise click.ClickException(f"{survey} opens {_told(window.opens)}, which is later")
+        opens = None if window.phase(time.time()) is Phase.WAITING and not at else window.opens
+        _set(store, survey, Window(opens, closes, grace * _DAY))
 
 
 @click.command()
@@ -100,7 +106,7 @@ def export(survey: str, url: str, output: Path) -> None:
     """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
     with _opened(url) as store:
         snapshot = take_snapshot(store, survey)
-        output.write_bytes(snapshot.to_json())
+        _write(output, snapshot)
     click.echo(f"{_reports(snapshot):,} reports of {survey} in {output}")
 
 
@@ -112,8 +118,12 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
-        total = reduce(add, [Snapshot.from_json(path.read_bytes()) for path in snapshots])
-        output.write_bytes(total.to_json())
+        if output.resolve() in [path.resolve() for path in snapshots]:
+            raise click.ClickException(
+                "the output is one of the snapshots: merged again, it would count twice"
+            )
+        total = reduce(add, map(_read, snapshots))
+        _write(output, total)
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
@@ -132,6 +142,20 @@ def _set(store: Store, survey: str, window: Window) -> None:
         Phase.CLOSED: "closed",
     }
     click.echo(f"{survey}: {said[phase]}")
+
+
+def _read(path: Path) -> Snapshot:
+    try:
+        return Snapshot.from_json(path.read_bytes())
+    except LdpError as error:
+        raise click.ClickException(f"{path}: {error}") from error
+
+
+def _write(path: Path, snapshot: Snapshot) -> None:
+    """Write a whole file or none: a full disk must not cost the old one."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(snapshot.to_json())
+    os.replace(part, path)
 
 
 def _seconds(at: datetime | None) -> int:

@@ -8,6 +8,7 @@ from flask import Flask
 
 from encoders.survey import Plan
 from ldp_aggregator.collector import problems
+from ldp_aggregator.collector.deadlines import Deadlines
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.page import page
 from ldp_aggregator.collector.routes import pages
@@ -49,7 +50,15 @@ def create_app(
     record = GroupCommit(store).record
     intakes = {survey: Intake(plan, store, record) for survey, plan in plans.items()}
     app.extensions["ldp"] = Service(
-        store, plans, intakes, Windows(store), signatures or {}, operator_token, max_body, promise
+        store,
+        plans,
+        intakes,
+        Windows(store),
+        signatures or {},
+        operator_token,
+        Deadlines(),
+        max_body,
+        promise,
     )
     app.register_blueprint(pages)
     app.register_blueprint(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 
-from flask import Blueprint, Response, current_app, jsonify, request
+from flask import Blueprint, Response, after_this_request, current_app, jsonify, request
 from werkzeug.exceptions import ClientDisconnected
 
 from encoders.errors import Reason, ReportError
@@ -64,8 +64,8 @@ def reports(survey: str) -> Response:
     """Take one report or many; answer only when they are durable."""
     intake = service().intakes[_plan(survey).id]
     try:
-        _require_phase(survey, Phase.OPEN, Phase.GRACE)
         body = _body()
+        _require_phase(survey, Phase.OPEN, Phase.GRACE)  # now, however long the body was on its way
     except (Problem, ReportError) as error:
         intake.reject(error.reason)
         raise
@@ -108,8 +108,9 @@ def _body() -> bytes:
     if length > service().max_body:
         raise ReportError(Reason.TOO_LARGE, f"a body has at most {service().max_body} bytes")
     try:
-        body = request.get_data(cache=False)
-    except ClientDisconnected:
+        with service().deadlines.watch(request.environ.get("gunicorn.socket")):
+            body = request.get_data(cache=False)
+    except (ClientDisconnected, OSError):
         body = b""
     if len(body) != length:
         raise ReportError(Reason.INCOMPLETE, "the body is shorter than its Content-Length; send it again")
@@ -159,6 +160,13 @@ def _require_operator() -> None:
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if not hmac.compare_digest(given.encode(), token.encode()):
         raise Problem(Reason.NOT_AUTHORISED, "send the operator's token: Authorization: Bearer ...", 401)
+    after_this_request(_private)
+
+
+def _private(response: Response) -> Response:
+    """Keep what only the operator may see out of every cache that does not ask again."""
+    response.headers.setdefault("Cache-Control", "private, no-store")
+    return response
 
 
 @pages.get("/livez")
@@ -177,4 +185,5 @@ def readyz() -> Response:
 @pages.get("/metrics")
 def metrics() -> Response:
     """Send Prometheus metrics, read from the store so that all workers say the same."""
+    _require_operator()
     return Response(render_metrics(service().store), content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -77,5 +77,14 @@ def serve(
         loglevel="error",  # gunicorn's warning of a garbled request names its sender's address
         control_socket_disable=True,
         proc_name="ldp-collector",
+        worker_exit=lambda _, worker: _let_go(worker),
         when_ready=lambda arbiter: announce([str(listener) for listener in arbiter.LISTENERS]),
     ).run()
+
+
+def _let_go(worker: Any) -> None:
+    """Let the store know, before a worker ends, what that has counted for the poisoning meter."""
+    app = getattr(worker, "wsgi", None)
+    if isinstance(app, Flask):
+        for intake in app.extensions["ldp"].intakes.values():
+            intake.flush()

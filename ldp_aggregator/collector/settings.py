@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from encoders.survey import Plan
 from ldp_aggregator.collector.content import Content
+from ldp_aggregator.collector.deadlines import Deadlines
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.recent import Recent
 from ldp_aggregator.collector.windows import Windows
@@ -33,6 +34,8 @@ class Service:
         Of those plans that their authors signed; passed on unchecked.
     operator_token : str or None
         None closes the operator's pages.
+    deadlines : Deadlines
+        Until when a body has to be there.
     max_body : int
         Bytes of one request's body at most.
     promise : str
@@ -47,6 +50,7 @@ class Service:
     windows: Windows
     signatures: Mapping[str, bytes]
     operator_token: str | None
+    deadlines: Deadlines
     max_body: int
     promise: str
     progress: Recent[Content] = field(default_factory=Recent)

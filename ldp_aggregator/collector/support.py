@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from time import monotonic
 
 import numpy as np
 
@@ -33,23 +32,27 @@ class Support:
         self._lock = threading.Lock()
         self._kept: dict[int, list[Column]] = {}
         self._count = 0
-        self._flushed_at = -KEEP_SECONDS
 
     def add(self, column: Column) -> None:
         """Take reports that were recorded just now."""
         if column.question.mechanism.bits is None:
             return
         with self._lock:
+            if not self._kept:
+                later = threading.Timer(KEEP_SECONDS, self.flush)
+                later.daemon = True
+                with suppress(RuntimeError):  # at exit there is no thread to be had: `flush` comes then
+                    later.start()
             self._kept.setdefault(column.question.index, []).append(column)
             self._count += len(column.places)
-            due = self._count >= KEEP_REPORTS or monotonic() - self._flushed_at >= KEEP_SECONDS
-        if due:
+            full = self._count >= KEEP_REPORTS
+        if full:
             self.flush()
 
     def flush(self) -> None:
         """Count what was kept; should the store fail, the meter knows of fewer reports."""
         with self._lock:
-            kept, self._kept, self._count, self._flushed_at = self._kept, {}, 0, monotonic()
+            kept, self._kept, self._count = self._kept, {}, 0
         with suppress(StoreError):
             if kept:
                 self._store.record([self._batch(columns) for columns in kept.values()])

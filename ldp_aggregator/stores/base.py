@@ -23,6 +23,10 @@ class StoreError(LdpError):
     """The store cannot be used; nothing was recorded."""
 
 
+class CounterError(StoreError):
+    """A batch that its counter cannot take: the store is well, the batch is not."""
+
+
 @dataclass(frozen=True, eq=False)
 class Total:
     """What the reports of one question add up to.
@@ -188,14 +192,14 @@ def add(cells: Int64Array, tally: Int64Array) -> Int64Array:
 
     Raises
     ------
-    StoreError
+    CounterError
         If they differ in length or a sum leaves 64 bits.
     """
     if cells.shape != tally.shape:
-        raise StoreError(f"counters of {cells.shape[0]} cells cannot take a tally of {tally.shape[0]}")
+        raise CounterError(f"counters of {cells.shape[0]} cells cannot take a tally of {tally.shape[0]}")
     total = cells + tally
     if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
-        raise StoreError("a counter would overflow 64 bits")
+        raise CounterError("a counter would overflow 64 bits")
     return total
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ldp_aggregator.stores.base import Batch, Known, Store, StoreError
+from ldp_aggregator.stores.base import Batch, CounterError, Known, Store, StoreError
 
 
 class _Job:
@@ -56,16 +56,19 @@ class GroupCommit:
         return job.known
 
     def _lead(self, jobs: list[_Job]) -> None:
-        """Record for all; if that fails, each by itself, so that one cannot fail the others."""
+        """Record for all; where a batch is at fault, each by itself, so that one cannot fail the others."""
         try:
             try:
                 self._share(jobs)
-            except StoreError as error:
+            except CounterError as error:
                 if len(jobs) == 1:
                     jobs[0].error = error
                     return
                 for job in jobs:
                     self._share_one(job)
+            except StoreError as error:  # out of reach: to try it for each would only keep them waiting
+                for job in jobs:
+                    job.error = error
         finally:
             with self._turn:
                 self._busy = False

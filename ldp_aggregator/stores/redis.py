@@ -15,7 +15,17 @@ from urllib.parse import urlsplit
 import numpy as np
 import redis
 
-from ldp_aggregator.stores.base import DURABLE, Batch, Known, Policy, StoreError, Total, no_survey, other_plan
+from ldp_aggregator.stores.base import (
+    DURABLE,
+    Batch,
+    CounterError,
+    Known,
+    Policy,
+    StoreError,
+    Total,
+    no_survey,
+    other_plan,
+)
 
 _LOSS = (
     "a crash of Redis's machine may lose what was acknowledged in its last second or two; such reports are "
@@ -59,7 +69,7 @@ class RedisStore:
             else:
                 self._redis = redis.Redis.from_url(url, **_patience())  # connects on first use
         except ValueError as error:
-            raise StoreError(f"no usable Redis URL: {error}") from error
+            raise StoreError("no usable Redis URL; percent-encode what is odd in its password") from error
         except _FAILURES as error:
             raise StoreError(f"the Redis cluster cannot be reached: {error}") from error
 
@@ -128,7 +138,7 @@ class RedisStore:
     def ready(self) -> None:
         """See :meth:`Store.ready`."""
         with _errors():
-            self._redis.ping()
+            self._redis.set("ldp:ready", 1)  # a Redis that is full, or read-only, still answers a PING
 
     def promise(self, policy: Policy) -> str:
         """See :meth:`Store.promise`: reads the settings of every server that keeps counters."""
@@ -218,7 +228,8 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except _FAILURES as error:
-        raise StoreError(f"the Redis store cannot be used: {_told(error)}") from error
+        kind = CounterError if "LDP " in str(error) else StoreError  # the script's own word
+        raise kind(f"the Redis store cannot be used: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:

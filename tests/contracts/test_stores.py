@@ -292,3 +292,57 @@ def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
     for window in (b"first", b"second"):
         store.set_window(SURVEY, window)
         assert store.windows() == {SURVEY: window}
+
+
+class Away:
+    """A store that is out of reach, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go = threading.Event()
+
+    def record(self, batches: object) -> list[dict[bytes, bytes]]:
+        self.asked += 1
+        self.go.wait(10)
+        raise StoreError("gone")
+
+
+def test_a_store_out_of_reach_is_not_tried_for_each_who_waits() -> None:
+    away, errors = Away(), []
+    group = GroupCommit(away)  # type: ignore[arg-type]
+
+    def bring(number: int) -> None:
+        try:
+            group.record([batch(SURVEY, COUNTER, ids(number), vector(1))])
+        except StoreError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=bring, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    away.go.set()
+    for thread in threads:
+        thread.join()
+    assert len(errors) == 8
+    assert away.asked <= 8
+
+
+def test_a_batch_at_fault_fails_alone(store: Store) -> None:
+    record(store, SURVEY, COUNTER, ids(1), vector(2**62))
+    group, results = GroupCommit(store), {}
+
+    def bring(number: int) -> None:
+        counter, amount = (COUNTER, 2**62) if number == 2 else ("other", 1)
+        try:
+            results[number] = group.record([batch(SURVEY, counter, ids(number), vector(amount))])
+        except StoreError as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=bring, args=(number,)) for number in range(2, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert isinstance(results.pop(2), StoreError)
+    assert all(not isinstance(each, StoreError) for each in results.values())
+    assert store.totals(SURVEY)["other"].n == 7

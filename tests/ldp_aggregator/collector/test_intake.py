@@ -15,6 +15,7 @@ from encoders.report import Report, pack
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import Batch, Known, MemoryStore, StoreError
+from tests.servers import wait_for
 
 
 def make(plan: Plan, question: int = 0, value: int = 1, number: int = 0) -> Report:
@@ -78,6 +79,16 @@ def test_the_meter_s_trouble_is_nobody_s(
         assert [verdict.status for verdict in intake.take(pack(make(plan, number=number)))] == ["recorded"]
     intake.flush()
     assert counted(store) == 20
+
+
+def test_the_meter_hears_of_the_last_report_too(
+    plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.support.KEEP_SECONDS", 0.05)
+    question = next(each for each in plan.questions if each.mechanism.bits)
+    for number in range(2):
+        Intake(plan, store).take(pack(make(plan, question.index, number=number)))
+    wait_for(lambda: question.support_key in store.totals("sleep"))
 
 
 def test_the_same_bytes_again_are_duplicates(plan: Plan, store: MemoryStore) -> None:

@@ -132,7 +132,8 @@ def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore
 def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
     post(web, make_report(plan, ROW, "yes"))
     post(web, b"junk")
-    page = web.get("/metrics").text
+    assert web.get("/metrics").status_code == 401
+    page = web.get("/metrics", headers=OPERATOR).text
     assert 'ldp_reports_total{survey="sleep"} 1.0' in page
     assert 'ldp_rejections_total{reason="malformed",survey="sleep"} 1.0' in page
 
@@ -159,6 +160,18 @@ def test_a_store_out_of_reach_means_try_again(plan: Plan, caplog: pytest.LogCapt
         assert (answer.status_code, answer.json["reason"]) == (503, "store-unavailable")
         assert answer.json["retryable"] is True
         assert int(answer.headers["Retry-After"]) > 0
-    unexpected = web.get("/metrics")
+    unexpected = web.get("/metrics", headers=OPERATOR)
     assert (unexpected.status_code, unexpected.json["reason"]) == (500, "internal-error")
     assert "secret" not in unexpected.text + caplog.text
+
+
+def test_what_is_the_operator_s_is_kept_out_of_caches(web: FlaskClient) -> None:
+    for page in ("/v1/surveys/sleep/snapshot", "/v1/surveys/sleep/estimates", "/metrics"):
+        assert web.get(page, headers=OPERATOR).headers["Cache-Control"] == "private, no-store"
+
+
+def test_a_body_of_many_tiny_pieces_is_refused_whole(plan: Plan, store: MemoryStore) -> None:
+    web = create_app(store).test_client()
+    answer = post(web, b"\x95" + bytes(5) + (b"\x95" + bytes(5)) * 100_000)
+    assert (answer.status_code, answer.json["reason"]) == (400, "malformed")
+    assert len(answer.data) < 1000

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -238,3 +239,16 @@ def test_an_address_that_is_none_is_refused(survey: Path, tmp_path: Path, bind: 
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", bind)
     assert result.returncode == 2
     assert "HOST:PORT" in result.stderr
+
+
+def test_connections_that_send_nothing_do_not_stop_the_collector(
+    survey: Path, tmp_path: Path, plan: Plan
+) -> None:
+    head = b"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: " + MEDIA_TYPE.encode()
+    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _), ExitStack() as idle:
+        parts = urlsplit(base)
+        for _ in range(16):  # as many as a worker has threads
+            line = idle.enter_context(socket.create_connection((parts.hostname, parts.port)))
+            line.sendall(head + b"\r\nContent-Length: 100\r\n\r\nxx")
+        # whoever comes meanwhile waits for their ten seconds, and tries again if her patience is shorter
+        assert "status" in send(base, make_report(plan, ROW, "yes"))

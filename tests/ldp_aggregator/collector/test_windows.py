@@ -117,6 +117,10 @@ def test_an_operator_opens_and_closes(url: str) -> None:
         "sleep: closed; reports are taken for 3"
     )
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")
+    assert "no longer holds" in run("open", "sleep", "--store", url, "--at", "2999-01-01")[1]
+    code, said = run("close", "sleep", "--store", url, "--at", "2998-01-01")
+    assert (code, "opens 2999-01-01 00:00, which is later" in said) == (1, True)
+    assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")  # although it never opened
     code, said = run("close", "diet", "--store", url)
     assert (code, "no survey 'diet'" in said) == (1, True)
     code, said = run("status", "--store", "sqlite:///nowhere.db")
@@ -137,5 +141,9 @@ def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path, we
     assert sum(total.n for total in Snapshot.from_json(both.read_bytes()).totals.values()) == 10
     code, said = run("merge", one, one, "-o", both)
     assert (code, "named twice" in said) == (1, True)
+    code, said = run("merge", one, tmp_path / "two.json", "-o", one)
+    assert (code, "count twice" in said) == (1, True)
     (tmp_path / "bad.json").write_bytes(b"{}")
-    assert run("merge", one, tmp_path / "bad.json", "-o", both)[0] == 1
+    code, said = run("merge", one, tmp_path / "bad.json", "-o", both)
+    assert (code, "bad.json" in said) == (1, True)
+    assert not list(tmp_path.glob("*.part"))

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import Reason, ReportError
-from encoders.report import ID_BYTES, Report, pack, split
+from encoders.report import ID_BYTES, Report, split
 from encoders.survey import Plan, Question
 from encoders.survey.answer import read_report
+from ldp_aggregator.layout import CODE_BYTES, HEAD_BYTES, Layout
 
 Bytes = NDArray[np.uint8]
-_QUESTION_AT = 36
-"""Before it: array of five, version, and the plan's digest with its two bytes of header."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,9 @@ class Reader:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._prefix = _empty(plan, plan.questions[0])[:_QUESTION_AT]
-        self._forms = [_Form(plan, question) for question in plan.questions]
-        self._by_head = {form.head: form for form in self._forms}
+        self._plan, self._forms = plan, Layout(plan).forms
+        self._prefix = self._forms[0].before[:HEAD_BYTES]
+        self._by_code = {form.code: form for form in self._forms}
 
     def read(self, body: bytes) -> tuple[list[Column], dict[int, ReportError]]:
         """Cut a body into columns.
@@ -95,20 +93,14 @@ class Reader:
     def _starts(self, body: bytes) -> dict[int, tuple[list[int], list[int]]] | None:
         """Return, by question, the places of its reports and where they start; None unless all look right."""
         found: dict[int, tuple[list[int], list[int]]] = {}
-        by_head, prefix, end = self._by_head, self._prefix, len(body)
+        by_code, prefix, end = self._by_code, self._prefix, len(body)
         start = place = 0
         while start < end:
-            if not body.startswith(prefix, start):
+            at = start + HEAD_BYTES
+            form = by_code.get(int.from_bytes(body[at : at + CODE_BYTES], "big"))
+            if form is None or not body.startswith(prefix, start):
                 return None
-            at = start + _QUESTION_AT
-            form = (
-                by_head.get(body[at : at + 1])
-                or by_head.get(body[at : at + 2])
-                or by_head.get(body[at : at + 3])
-            )
-            if form is None:
-                return None
-            places, starts = found.setdefault(form.index, ([], []))
+            places, starts = found.setdefault(form.question.index, ([], []))
             places.append(place)
             starts.append(start)
             start += form.length
@@ -117,22 +109,20 @@ class Reader:
 
     def _columns(self, body: bytes, found: Mapping[int, tuple[list[int], list[int]]]) -> list[Column] | None:
         """Return the columns, or None if a report is not in canonical form."""
-        data = np.frombuffer(body, np.uint8)
         columns = []
         for index, (places, starts) in found.items():
-            form = self._forms[index]
-            rows = np.lib.stride_tricks.sliding_window_view(data, form.length)[starts]
-            if not (rows[:, form.fixed] == form.template).all():
+            form, where = self._forms[index], np.array(starts)
+            if not form.fits(body, where).all():
                 return None
-            ids, payloads = rows[:, form.id], rows[:, form.payload]
+            records = form.records(body, where)
+            ids, payloads = records[:, :ID_BYTES], records[:, ID_BYTES:]
             columns.append(Column(form.question, np.array(places), ids, marks(payloads), payloads))
         return columns
 
     def _one_by_one(self, pieces: list[bytes]) -> tuple[list[Column], dict[int, ReportError]]:
         refused: dict[int, ReportError] = {}
-        errors: dict[
-            tuple[Reason, str], ReportError
-        ] = {}  # one of each, without its trace: bodies are hostile
+        # one error of each kind, and without its trace: hostile bodies hold many
+        errors: dict[tuple[Reason, str], ReportError] = {}
         found: dict[int, list[tuple[int, Report]]] = {}
         for place, piece in enumerate(pieces):
             try:
@@ -149,28 +139,6 @@ class Reader:
         payloads = _matrix([report.payload for _, report in reports])
         places = np.array([place for place, _ in reports])
         return Column(self._plan.questions[index], places, ids, marks(payloads), payloads)
-
-
-class _Form:
-    """How every report of one question looks, but for its id and payload."""
-
-    def __init__(self, plan: Plan, question: Question) -> None:
-        empty = _empty(plan, question)
-        self.index, self.question, self.length = question.index, question, len(empty)
-        size = question.mechanism.payload_bytes
-        head_of_payload = self.length - size - (2 if size < 256 else 3)
-        self.id = slice(head_of_payload - ID_BYTES, head_of_payload)
-        self.payload = slice(self.length - size, self.length)
-        self.head = empty[_QUESTION_AT : self.id.start - 2]
-        free = np.zeros(self.length, dtype=bool)
-        free[self.id] = free[self.payload] = True
-        self.fixed = np.flatnonzero(~free)
-        self.template = np.frombuffer(empty, np.uint8)[self.fixed]
-
-
-def _empty(plan: Plan, question: Question) -> bytes:
-    payload = bytes(question.mechanism.payload_bytes)
-    return pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload))
 
 
 def _matrix(rows: list[bytes]) -> Bytes:

@@ -16,9 +16,9 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from encoders.survey import Plan
-from ldp_aggregator.archives.layout import Records
 from ldp_aggregator.archives.once import Partition, count_once
 from ldp_aggregator.archives.reading import ArchiveError, Outcome, read_archive
+from ldp_aggregator.layout import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES
 from encoders.survey.answer import read_report
-from ldp_aggregator.archives.layout import Layout, Records, present
+from ldp_aggregator.layout import Layout, Records, present
 
 _ARRAY_OF_FIVE = 0x95
 _LIKELY_START = b"\x95\x01\xc4\x20"

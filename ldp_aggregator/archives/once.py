@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from encoders.errors import Reason
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
-from ldp_aggregator.archives.layout import Records
+from ldp_aggregator.layout import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
 PIECE_BYTES = 32 << 20

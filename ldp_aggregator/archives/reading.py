@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from encoders.errors import LdpError, Reason
 from encoders.survey import Plan
 from ldp_aggregator.archives.cutter import Account, Cutter
-from ldp_aggregator.archives.layout import Layout, Records
+from ldp_aggregator.layout import Layout, Records
 
 CHUNK_BYTES = 1 << 20
 _ENOUGH_BYTES = 1 << 20

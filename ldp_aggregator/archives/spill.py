@@ -17,9 +17,9 @@ import numpy as np
 
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
-from ldp_aggregator.archives.layout import Records
 from ldp_aggregator.archives.once import PIECE_BYTES, Partition, count_once
 from ldp_aggregator.archives.reading import ArchiveError
+from ldp_aggregator.layout import Records
 from ldp_aggregator.snapshot import Snapshot
 
 PARTS = 256

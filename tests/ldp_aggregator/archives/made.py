@@ -8,8 +8,8 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.archives.layout import Form, Layout
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.layout import Form, Layout
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore
 

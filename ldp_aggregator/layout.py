@@ -22,9 +22,9 @@ Records = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 _START = 0x95
-_HEAD_BYTES = 4 + DIGEST_BYTES
+HEAD_BYTES = 4 + DIGEST_BYTES
 """What every report of a plan begins with; the question's index follows."""
-_CODE_BYTES = 3
+CODE_BYTES = 3
 """Enough to tell any question, in however many bytes its index is written."""
 
 
@@ -63,7 +63,7 @@ class Form:
     @property
     def code(self) -> int:
         """The bytes by which this question is told from the plan's others."""
-        return int.from_bytes(self.before[_HEAD_BYTES : _HEAD_BYTES + _CODE_BYTES], "big")
+        return int.from_bytes(self.before[HEAD_BYTES : HEAD_BYTES + CODE_BYTES], "big")
 
     def fits(self, data: bytes, starts: Places) -> NDArray[np.bool_]:
         """Tell at which places such a report stands; none of them closer to the end than its length."""
@@ -120,7 +120,7 @@ class Layout:
         """Return the index of the question that a report at each place would answer, or -1."""
         found = np.frombuffer(data, np.uint8)
         codes = np.zeros(len(starts), dtype=np.int64)
-        for offset in range(_HEAD_BYTES, _HEAD_BYTES + _CODE_BYTES):
+        for offset in range(HEAD_BYTES, HEAD_BYTES + CODE_BYTES):
             codes = codes << 8 | found[starts + offset]
         nearest = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
         return np.where(self._codes[nearest] == codes, self._order[nearest], -1)

@@ -47,7 +47,7 @@ class Client:
     digest : str, optional
         The only plan to accept, by its published digest (64 hexadecimal digits).
     public_key : str, optional
-        Accept only what its author signed with this key; a `Plan` object is taken as it is.
+        Accept only what its author signed with this key; not together with a `Plan` object.
     journal : path or Journal, optional
         See :class:`~ldp_client.journal.Journal`; all clients of a device share one.
     transport : Transport, optional
@@ -57,7 +57,7 @@ class Client:
     max_total_epsilon : float, optional
         What all surveys of the journal may spend together; no limit by default.
     on_outcome : callable, optional
-        Called with every receipt: those that `report` returns, and, on another thread, every verdict.
+        Called with what `report` returns, and, on another thread, with the collector's verdict.
     spread : float
         A report is first sent at a random time within so many seconds.
     strict : bool
@@ -112,7 +112,7 @@ class Client:
         self._closed = False
         self._sender: Sender | None = None
         if self._journal.exists():  # an earlier run may have left something to send
-            self._guarded(self._wake)
+            self._wake()
 
     # -- what the person decides -----------------------------------------------------------
 
@@ -219,7 +219,7 @@ class Client:
         receipt = self._guarded(lambda: self._report(row, label))
         self.hear(receipt)  # before any verdict on it can be heard
         if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
-            self._guarded(self._wake)
+            self._wake()
         return receipt
 
     def flush(self, timeout: float = 10.0) -> Receipt:
@@ -239,9 +239,7 @@ class Client:
         def flush() -> Receipt:
             entry = self._standing()
             if entry and entry.state is State.QUEUED and not self._closed:
-                self._wake()
-                assert self._sender is not None
-                self._sender.hurry(entry.survey, timeout)
+                self._wake().hurry(entry.survey, timeout)
             return self._status()
 
         return self._guarded(flush)
@@ -360,11 +358,11 @@ class Client:
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
         return Receipt(entry.state, entry.survey, reason=entry.reason)
 
-    def _wake(self) -> Receipt:
+    def _wake(self) -> Sender:
         """Let the sender look into the journal."""
         self._sender = self._sender or sender_of(self._journal)
         self._sender.wake(self)
-        return Receipt(State.READY, self.survey)
+        return self._sender
 
     def _require_open(self) -> None:
         if self._closed:

@@ -88,12 +88,23 @@ class Windows:
         self._store, self._clock = store, clock
         self._lock = threading.Lock()
         self._read_at = -FRESH_SECONDS
-        self._windows: dict[str, Window] = {}
+        self._windows: dict[str, Window] | None = None
 
     def phase(self, survey: str) -> Phase:
         """Tell where a survey stands now."""
         with self._lock:
-            if time.monotonic() - self._read_at >= FRESH_SECONDS:
-                self._windows = windows_of(self._store)
-                self._read_at = time.monotonic()
-        return self._windows.get(survey, Window()).phase(self._clock())
+            if self._windows is None or time.monotonic() - self._read_at >= FRESH_SECONDS:
+                self._windows = self._read()
+            window = self._windows.get(survey, Window())
+        return window.phase(self._clock())
+
+    def _read(self) -> dict[str, Window]:
+        """Read the windows; while the store is out of reach, whoever asks does not wait for it in turn."""
+        try:
+            return windows_of(self._store)
+        except StoreError:
+            if self._windows is None:
+                raise
+            return self._windows
+        finally:
+            self._read_at = time.monotonic()

@@ -43,6 +43,25 @@ def test_a_worker_reads_the_windows_anew_after_a_while(plan: Plan, monkeypatch: 
     assert windows.phase(plan.id) is Phase.CLOSED
 
 
+def test_a_worker_goes_on_with_what_it_read_while_its_store_is_away(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    store.set_window(plan.id, Window(closes=50).to_json())
+    early, late = Windows(store, lambda: 100.0), Windows(store, lambda: 100.0)
+    assert early.phase(plan.id) is Phase.CLOSED
+
+    def away() -> dict[str, bytes]:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(store, "windows", away)
+    assert early.phase(plan.id) is Phase.CLOSED
+    with pytest.raises(StoreError):  # who never read any does not guess
+        late.phase(plan.id)
+
+
 class Web:
     """A transport that asks the application without a socket."""
 

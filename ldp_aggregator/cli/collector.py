@@ -14,7 +14,7 @@ from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.cli.operate import COMMANDS
 from ldp_aggregator.collector.app import create_app
-from ldp_aggregator.collector.settings import TOKEN_VARIABLE
+from ldp_aggregator.sources import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
 

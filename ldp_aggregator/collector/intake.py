@@ -13,7 +13,7 @@ import numpy as np
 
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
-from ldp_aggregator.collector.support import Support
+from ldp_aggregator.collector.metering import Metering
 from ldp_aggregator.columns import Column, Reader
 from ldp_aggregator.stores import Batch, Known, Store
 from ldp_aggregator.stores.base import rows_of
@@ -58,7 +58,7 @@ class Intake:
     ) -> None:
         self._plan, self._store = plan, store
         self._record, self._reader = record or store.record, Reader(plan)
-        self._support = Support(plan.id, store)
+        self._metering = Metering(plan.id, store)
 
     def take(self, body: bytes) -> list[Verdict]:
         """Judge and count the reports of one body.
@@ -100,7 +100,7 @@ class Intake:
 
     def flush(self) -> None:
         """Let the store know all that the poisoning meter has counted."""
-        self._support.flush()
+        self._metering.flush()
 
     def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> None:
         """Count the reports and note the verdicts; of one id within a body, the first report is tried."""
@@ -127,7 +127,7 @@ class Intake:
         for column, known in zip(columns, self._record([self._batch(each) for each in columns]), strict=True):
             if not known:
                 verdicts.update(dict.fromkeys(column.places.tolist(), Verdict(RECORDED)))
-                self._support.add(column)
+                self._metering.add(column)
                 continue
             new = np.array([report_id not in known for report_id in rows_of(column.ids)])
             _judge_again(column.take(~new), known, verdicts)

@@ -18,7 +18,7 @@ KEEP_SECONDS = 5.0
 KEEP_REPORTS = 5_000
 
 
-class Support:
+class Metering:
     """Collects payloads of one survey, and adds to its store's counters what the meter needs.
 
     Parameters
@@ -32,6 +32,7 @@ class Support:
         self._lock = threading.Lock()
         self._kept: dict[int, list[Column]] = {}
         self._count = 0
+        self._later: threading.Timer | None = None
 
     def add(self, column: Column) -> None:
         """Take reports that were recorded just now."""
@@ -39,10 +40,10 @@ class Support:
             return
         with self._lock:
             if not self._kept:
-                later = threading.Timer(KEEP_SECONDS, self.flush)
-                later.daemon = True
+                self._later = threading.Timer(KEEP_SECONDS, self.flush)
+                self._later.daemon = True
                 with suppress(RuntimeError):  # at exit there is no thread to be had: `flush` comes then
-                    later.start()
+                    self._later.start()
             self._kept.setdefault(column.question.index, []).append(column)
             self._count += len(column.places)
             full = self._count >= KEEP_REPORTS
@@ -53,6 +54,8 @@ class Support:
         """Count what was kept; should the store fail, the meter knows of fewer reports."""
         with self._lock:
             kept, self._kept, self._count = self._kept, {}, 0
+            if self._later:
+                self._later.cancel()
         with suppress(StoreError):
             if kept:
                 self._store.record([self._batch(columns) for columns in kept.values()])

@@ -14,7 +14,6 @@ from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
 
 MAX_BODY_BYTES = 4 << 20
-TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
 
 
 @dataclass(frozen=True)

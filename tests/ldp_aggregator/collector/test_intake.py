@@ -84,7 +84,7 @@ def test_the_meter_s_trouble_is_nobody_s(
 def test_the_meter_hears_of_the_last_report_too(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.support.KEEP_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_aggregator.collector.metering.KEEP_SECONDS", 0.05)
     question = next(each for each in plan.questions if each.mechanism.bits)
     for number in range(2):
         Intake(plan, store).take(pack(make(plan, question.index, number=number)))

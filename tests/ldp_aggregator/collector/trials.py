@@ -398,7 +398,7 @@ def _totalled(plan: Plan, reports: list[bytes]) -> Sent:
 
 def _count(store: Store, plan: Plan, counted: dict[str, Total], sent: Sent) -> None:
     intake = Intake(plan, store)
-    intake._support.add = lambda column: None  # type: ignore[method-assign]  # one act: not the meter's too
+    intake._metering.add = lambda column: None  # type: ignore[method-assign]  # one act: not the meter's too
     verdicts = intake.take(b"".join(sent.reports))
     assert {verdict.status for verdict in verdicts} == {"recorded"}
     for key, total in sent.totals.items():

@@ -7,6 +7,7 @@
     │   ├── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
     │   └── SignatureError   a plan that the key in question did not sign, or a bad key or signature
     ├── RowError             a row or label that does not fit the survey (.field, .why)
+    ├── TokenError           an invitation that is missing, misspelt or of another survey (.why)
     └── ReportError          bytes that are no acceptable report (.reason)
 
 Clients and collectors hang their own branches on :class:`LdpError`. No error ever carries a value of
@@ -27,6 +28,7 @@ class Reason(StrEnum):
     UNKNOWN_QUESTION = "unknown-question"
     BAD_PAYLOAD = "bad-payload"
     ID_REUSED = "id-reused"
+    NOT_ENROLLED = "not-enrolled"
     # decided by the collector's HTTP side, before a report is looked at
     LENGTH_REQUIRED = "length-required"
     INCOMPLETE = "incomplete-body"
@@ -89,6 +91,20 @@ class RowError(LdpError):
     def __init__(self, field: str, why: str) -> None:
         self.field, self.why = field, why
         super().__init__(f"{field}: {why}")
+
+
+class TokenError(LdpError):
+    """An enrolment token that is missing, misspelt or of another survey; raised before anything is drawn.
+
+    Attributes
+    ----------
+    why : str
+        What is wrong, without the token itself.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"token: {why}")
 
 
 class ReportError(LdpError):

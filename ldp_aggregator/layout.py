@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from encoders.mechanisms import Mechanism
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
+from encoders.survey.enrolment import TOKEN, id_start
 
 Records = NDArray[np.uint8]
 """Accepted reports of one question, shape (n, 16 + payload_bytes): all that tells one from another."""
@@ -39,12 +40,15 @@ class Form:
         What stands before the id, and between id and payload.
     length : int
         Bytes of the whole report.
+    id_start : bytes
+        What the id begins with, where it is a token.
     """
 
     question: Question
     before: bytes
     between: bytes
     length: int
+    id_start: bytes = b""
 
     @classmethod
     def of(cls, plan: Plan, question: Question) -> Form:
@@ -53,7 +57,8 @@ class Form:
         blank = pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), bytes(width)))
         full = pack(Report(plan.digest_bytes, question.index, b"\xff" * ID_BYTES, bytes(width)))
         at = next(place for place, pair in enumerate(zip(blank, full, strict=True)) if pair[0] != pair[1])
-        return cls(question, blank[:at], blank[at + ID_BYTES : len(blank) - width], len(blank))
+        start = id_start(question) if plan.enrolment == TOKEN else b""
+        return cls(question, blank[:at], blank[at + ID_BYTES : len(blank) - width], len(blank), start)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -68,7 +73,8 @@ class Form:
     def fits(self, data: bytes, starts: Places) -> NDArray[np.bool_]:
         """Tell at which places such a report stands; none of them closer to the end than its length."""
         between = len(self.before) + ID_BYTES
-        return _stands(data, starts, self.before) & _stands(data, starts + between, self.between)
+        fits = _stands(data, starts, self.before) & _stands(data, starts + between, self.between)
+        return fits & _stands(data, starts + len(self.before), self.id_start) if self.id_start else fits
 
     def records(self, data: bytes, starts: Places) -> Records:
         """Cut out the id and payload of the reports that stand at some places."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import ldp_client
+from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
+from encoders.survey.enrolment import OPEN, new_token, token_text
 from ldp_client import Answer, Client, Journal, TransportError
 
 _HOST = "http://audit.invalid/v1/surveys/"
@@ -32,11 +34,11 @@ class PublicClient:
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""
-        return ldp_client.make_report(plan, row, label)
+        return ldp_client.make_report(plan, row, label, token=_invitation(plan))
 
     def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
         """Let a client report into a failing network, and another one after a restart into a sound one."""
-        network, journal = _Network(), Journal(":memory:")
+        network, journal, token = _Network(), Journal(":memory:"), _invitation(plan)
         for network.sound in (False, True):
             with Client(
                 plan,
@@ -44,12 +46,21 @@ class PublicClient:
                 journal=journal,
                 transport=network,
                 max_epsilon=float(plan.epsilon),
+                token=token,
                 strict=True,
             ) as client:
                 client.grant()
                 client.report(row, label)
                 client.flush(_WAIT)  # tries again at once
         return network.bodies
+
+
+def _invitation(plan: Plan) -> str | None:
+    """Return a token for one person, where people are invited."""
+    if plan.enrolment == OPEN:
+        return None
+    entropy = SystemEntropy()
+    return token_text(plan, new_token(plan.draw(entropy), entropy))
 
 
 class _Network:

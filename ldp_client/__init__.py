@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         RowError,
         SignatureError,
         SurveyError,
+        TokenError,
         TransportError,
     )
     from ldp_client.journal import Journal
@@ -68,6 +69,7 @@ __all__ = [
     "SignatureError",
     "State",
     "SurveyError",
+    "TokenError",
     "Transport",
     "TransportError",
     "configure",

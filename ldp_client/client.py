@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
 from encoders.survey.answer import answer_coded
+from encoders.survey.enrolment import invitation
 from encoders.survey.plan import Plan
 from ldp_client.consent import require_no_objection
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
@@ -48,6 +49,8 @@ class Client:
         The only plan to accept, by its published digest (64 hexadecimal digits).
     public_key : str, optional
         Accept only what its author signed with this key; not together with a `Plan` object.
+    token : str, optional
+        The invitation, where the survey is answered by invitation; see `ldp-collector tokens`.
     journal : path or Journal, optional
         See :class:`~ldp_client.journal.Journal`; all clients of a device share one.
     transport : Transport, optional
@@ -86,6 +89,7 @@ class Client:
         *,
         digest: str | None = None,
         public_key: str | None = None,
+        token: str | None = None,
         journal: str | os.PathLike[str] | Journal | None = None,
         transport: Transport | None = None,
         max_epsilon: float = MAX_EPSILON,
@@ -101,6 +105,7 @@ class Client:
             raise PlanError("a Plan object has no signature to check: give its file, or no public_key")
         self._source = survey
         self._plan: Plan | None = None
+        self._token = token
         self._url, self.survey = check_survey_url(where)
         self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
@@ -191,7 +196,7 @@ class Client:
         """
         from encoders.survey.preview import preview
 
-        return preview(self.plan, row, label, SystemEntropy())
+        return preview(self.plan, row, label, SystemEntropy(), token=self._token)
 
     # -- one report's way ------------------------------------------------------------------
 
@@ -309,6 +314,7 @@ class Client:
         require_no_objection()
         entry = self._journal.find(self.survey)
         if not (entry and entry.answered):
+            invitation(self.plan, self._token)  # nobody agrees in vain
             self._journal.grant(self.plan, self._url, self._terms.signer)
         return self._status()
 
@@ -319,10 +325,13 @@ class Client:
         if entry and entry.answered:
             return self._status(entry)
         plan = self._agreed_plan(entry)
+        invitation(plan, self._token)
         row = _read_once(plan, row)
         coded, clipped = plan.encode(row, label), plan.clipped(row)  # here, so that below are only integers
         entry, created = self._journal.commit(
-            plan, lambda: answer_coded(plan, coded, SystemEntropy()).report, self._terms.max_total
+            plan,
+            lambda: answer_coded(plan, coded, SystemEntropy(), token=self._token).report,
+            self._terms.max_total,
         )
         if not created:  # another thread or process was faster
             return self._status(entry)

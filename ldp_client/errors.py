@@ -3,7 +3,7 @@
 ::
 
     LdpError
-    ├── RowError, SurveyError, ReportError    from the shared part: rows, plans, report bytes
+    ├── RowError, TokenError, SurveyError, ReportError    from the shared part: rows, plans, report bytes
     └── ClientError                           (.reason)
         ├── BudgetError        the plan asks for more epsilon than this client grants
         ├── ClosedError        the client was closed; nothing was drawn
@@ -16,7 +16,15 @@
 
 from __future__ import annotations
 
-from encoders.errors import LdpError, PrivacyError, ReportError, RowError, SignatureError, SurveyError
+from encoders.errors import (
+    LdpError,
+    PrivacyError,
+    ReportError,
+    RowError,
+    SignatureError,
+    SurveyError,
+    TokenError,
+)
 
 __all__ = [
     "BudgetError",
@@ -32,6 +40,7 @@ __all__ = [
     "RowError",
     "SignatureError",
     "SurveyError",
+    "TokenError",
     "TransportError",
 ]
 

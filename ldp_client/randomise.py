@@ -10,7 +10,11 @@ from encoders.survey.plan import Plan
 
 
 def make_report(
-    plan: Plan, row: Mapping[str, object], label: object, rng: RandomSource | None = None
+    plan: Plan,
+    row: Mapping[str, object],
+    label: object,
+    rng: RandomSource | None = None,
+    token: str | None = None,
 ) -> bytes:
     """Randomise one answer and return the report's bytes: no journal, no network.
 
@@ -26,6 +30,8 @@ def make_report(
     rng : RandomSource, optional
         The operating system's entropy by default; given bytes for test vectors and audits. Taken in
         this order: 8 for the question, 16 for the report id, then the mechanism's.
+    token : str, optional
+        The invitation, where the survey is answered by invitation; it stands for question and id.
 
     Returns
     -------
@@ -36,5 +42,7 @@ def make_report(
     ------
     RowError
         If the row or label does not fit the survey; raised before anything is drawn.
+    TokenError
+        If the token is none of this survey, or missing, or not asked for; likewise.
     """
-    return answer(plan, row, label, rng or SystemEntropy()).report
+    return answer(plan, row, label, rng or SystemEntropy(), token=token).report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from encoders.errors import SignatureError
+from encoders.errors import SignatureError, TokenError
 from ldp_client.errors import (
     ClientError,
     ClosedError,
@@ -40,7 +40,7 @@ class State(StrEnum):
     ALREADY_REPORTED = "already_reported"
     """This device answered the survey before; nothing was drawn or spent."""
     INVALID = "invalid"
-    """The row or label does not fit the survey; nothing was drawn or spent."""
+    """The row, label or token does not fit the survey; nothing was drawn or spent."""
     UNAVAILABLE = "unavailable"
     """Plan or journal are out of reach, or the client is closed; nothing was drawn or spent: try again."""
 
@@ -61,7 +61,7 @@ class Receipt:
     reason : str
         A stable word for a rejection or what is unavailable.
     field : str
-        The feature or label that was invalid.
+        The feature or label that was invalid, or "token".
     why : str
         One sentence for people, without any value of the row.
     clipped : tuple of str
@@ -79,6 +79,7 @@ class Receipt:
 
 _STATES: dict[type[Exception], State] = {
     RowError: State.INVALID,
+    TokenError: State.INVALID,
     ConsentError: State.NO_CONSENT,
     ExpiredError: State.EXPIRED,
     ClosedError: State.UNAVAILABLE,
@@ -92,6 +93,8 @@ def receipt_of(error: Exception, survey: str) -> Receipt:
     state = _STATES.get(type(error), State.REJECTED)
     if isinstance(error, RowError):
         return Receipt(state, survey, reason="invalid-row", field=error.field, why=error.why)
+    if isinstance(error, TokenError):
+        return Receipt(state, survey, reason="invalid-token", field="token", why=error.why)
     if isinstance(error, ClientError):
         return Receipt(state, survey, reason=error.reason, why=str(error))
     if isinstance(error, LdpError):

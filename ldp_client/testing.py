@@ -18,8 +18,10 @@ import pytest
 
 import ldp_client
 from encoders.errors import Reason, ReportError
+from encoders.randomness import SystemEntropy
 from encoders.report import Report
 from encoders.survey.answer import read_report
+from encoders.survey.enrolment import new_token, token_text
 from encoders.survey.plan import Plan
 from encoders.survey.signature import signature_text
 from ldp_client.consent import SWITCHES
@@ -59,6 +61,11 @@ class Recorder:
         """Serve a survey; return its URL. Any host will do: what counts is how the path ends."""
         self._served[plan.id] = plan, signature
         return URL + plan.id
+
+    def token(self, survey: str) -> str:
+        """Return an invitation to a survey that is served."""
+        plan, _ = self._served[survey]
+        return token_text(plan, new_token(plan.draw(entropy := SystemEntropy()), entropy))
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
         """Answer one request."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from encoders.errors import LdpError, Reason, ReportError
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, Report, pack, unpack
+from encoders.survey.enrolment import TOKEN, id_start, invitation
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 
@@ -36,7 +37,12 @@ class Answer(NamedTuple):
 
 
 def answer(
-    plan: Plan, row: Mapping[str, object], label: object, rng: RandomSource, asked: str | None = None
+    plan: Plan,
+    row: Mapping[str, object],
+    label: object,
+    rng: RandomSource,
+    asked: str | None = None,
+    token: str | None = None,
 ) -> Answer:
     """Draw a question, and answer it by a report.
 
@@ -51,24 +57,32 @@ def answer(
     asked : str, optional
         Name of a question to answer in place of a drawn one: to look at, never to send, since who
         chooses the question may tell by that. Nothing is taken for the question then.
+    token : str, optional
+        The invitation, where the survey is answered by invitation: it names the question, and is the id;
+        nothing is taken for either.
 
     Raises
     ------
     RowError
         If the row or label does not fit the survey; raised before anything is drawn.
+    TokenError
+        If the token is none of this survey, or missing, or not asked for; likewise.
     LdpError
         If there is no such question.
     """
-    return answer_coded(plan, plan.encode(row, label), rng, asked)
+    return answer_coded(plan, plan.encode(row, label), rng, asked, token)
 
 
 def answer_coded(
-    plan: Plan, coded: tuple[Sequence[int], int], rng: RandomSource, asked: str | None = None
+    plan: Plan,
+    coded: tuple[Sequence[int], int],
+    rng: RandomSource,
+    asked: str | None = None,
+    token: str | None = None,
 ) -> Answer:
     """Do the same for a row that :meth:`Plan.encode` has coded: from here on there are only integers."""
     codes, label_code = coded  # all of the row was checked, whatever is asked
-    question = plan.draw(rng) if asked is None else _named(plan, asked)  # by public weights, not by the row
-    report_id = rng.take(ID_BYTES)
+    question, report_id = _question(plan, rng, asked, token)
     truth = question.value(codes, label_code)
     payload = question.mechanism.perturb(truth, rng)  # the last line that sees the truth
     report = pack(Report(plan.digest_bytes, question.index, report_id, payload))
@@ -81,15 +95,29 @@ def read_report(plan: Plan, data: bytes) -> Report:
     Raises
     ------
     ReportError
-        With the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question`` or ``bad-payload``.
+        With the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question``, ``bad-payload`` or
+        ``not-enrolled``: no token has this id, whichever were given out.
     """
     report = unpack(data)
     if report.plan_digest != plan.digest_bytes:
         raise ReportError(Reason.WRONG_PLAN, "the report answers another plan; fetch the survey's plan again")
     if report.question >= len(plan.questions):
         raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(plan.questions)} questions")
-    plan.questions[report.question].mechanism.check(report.payload)
+    question = plan.questions[report.question]
+    question.mechanism.check(report.payload)
+    if plan.enrolment == TOKEN and not report.id.startswith(id_start(question)):
+        raise ReportError(Reason.NOT_ENROLLED, "no token for this question begins like that")
     return report
+
+
+def _question(plan: Plan, rng: RandomSource, asked: str | None, token: str | None) -> tuple[Question, bytes]:
+    """Return the question and the report's id: drawn by public weights, not by the row, or invited to."""
+    invited = invitation(plan, token) if asked is None else None
+    if invited:
+        return invited
+    question = plan.draw(rng) if asked is None else _named(plan, asked)
+    start = id_start(question) if plan.enrolment == TOKEN else b""
+    return question, start + rng.take(ID_BYTES - len(start))
 
 
 def _named(plan: Plan, name: str) -> Question:

@@ -14,6 +14,7 @@ from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
 from encoders.survey.checks import check_plan, is_survey_id
+from encoders.survey.enrolment import ENROLMENTS, OPEN
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
@@ -43,6 +44,8 @@ class Plan:
     family : str
         Who answered one survey of a family answers no other: the rounds of one collection. By default
         the survey's own id.
+    enrolment : str
+        "open": anybody may answer. "token": whoever was given one, see :mod:`encoders.survey.enrolment`.
     json : bytes
         Canonical form; its SHA-256 is the digest every report carries.
     """
@@ -54,6 +57,7 @@ class Plan:
     questions: tuple[Question, ...]
     projection: Projection | None = None
     family: str = ""
+    enrolment: str = OPEN
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +65,8 @@ class Plan:
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
         if not is_survey_id(self.family):
             raise SurveyError("needs a survey's id", "family")
+        if self.enrolment not in ENROLMENTS:
+            raise SurveyError("is open or token", "enrolment")
         object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
@@ -164,6 +170,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
     more: dict[str, Any] = {"projection": plan.projection.as_dict()} if plan.projection else {}
     if plan.family != plan.id:
         more["family"] = plan.family
+    if plan.enrolment != OPEN:
+        more["enrolment"] = plan.enrolment
     keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
     realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
@@ -192,7 +200,8 @@ def _from_dict(document: dict[str, Any]) -> Plan:
         for index, entry in enumerate(document["questions"])
     )
     epsilon, family = Decimal(document["epsilon"]), document.get("family", "")
-    return Plan(document["id"], epsilon, label, features, questions, projection, family)
+    enrolment = document.get("enrolment", OPEN)
+    return Plan(document["id"], epsilon, label, features, questions, projection, family, enrolment)
 
 
 def _question(

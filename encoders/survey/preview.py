@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from encoders.randomness import RandomSource
 from encoders.survey.answer import Answer, answer, read_report
+from encoders.survey.enrolment import OPEN, TOKEN
 from encoders.survey.layout import in_words, paragraph, table
 from encoders.survey.origins import could_have_been, decoded
 from encoders.survey.plan import Plan
@@ -60,7 +61,12 @@ class Preview:
 
 
 def preview(
-    plan: Plan, row: Mapping[str, object], label: object, rng: RandomSource, asked: str | None = None
+    plan: Plan,
+    row: Mapping[str, object],
+    label: object,
+    rng: RandomSource,
+    asked: str | None = None,
+    token: str | None = None,
 ) -> Preview:
     """Take a device's steps with a row, and send nothing.
 
@@ -72,15 +78,21 @@ def preview(
     rng : RandomSource
     asked : str, optional
         Name of the question to look at, in place of a drawn one.
+    token : str, optional
+        The invitation; without one, a survey by invitation is looked at as if one had been drawn.
 
     Raises
     ------
     RowError
         If the row does not fit the survey.
+    TokenError
+        If the token is none of this survey.
     LdpError
         If there is no such question.
     """
-    return Preview(plan, answer(plan, row, label, rng, asked), plan.clipped(row))
+    if plan.enrolment == TOKEN and asked is None and token is None:
+        asked = plan.draw(rng).name
+    return Preview(plan, answer(plan, row, label, rng, asked, token), plan.clipped(row))
 
 
 def explain(seen: Preview) -> str:
@@ -95,6 +107,7 @@ def explain(seen: Preview) -> str:
             *paragraph(f"{question.mechanism.sends(truth)}.", "  "),
         ],
         _bytes(report, "What would be sent") + _decoded(question, payload),
+        *_invited(plan),
         could_have_been(plan, question, payload, truth),
     )
 
@@ -112,6 +125,7 @@ def explain_report(plan: Plan, report: bytes) -> str:
     return _paragraphs(
         _asked(plan, question, "One question is answered, drawn before the row was looked at:"),
         _bytes(report, "The report") + _decoded(question, read.payload),
+        *_invited(plan),
         could_have_been(plan, question, read.payload),
     )
 
@@ -126,6 +140,17 @@ def _asked(plan: Plan, asked: Question, head: str) -> list[str]:
         for each in plan.questions
     ]
     return [head, *table(rows, "<><")]
+
+
+def _invited(plan: Plan) -> list[list[str]]:
+    if plan.enrolment == OPEN:
+        return []
+    return [
+        [
+            "The invitation is part of it, and names the question: who knows that it was given to you knows",
+            "that this report is yours. The answer in it is as random as without.",
+        ]
+    ]
 
 
 def _bytes(report: bytes, head: str) -> list[str]:

@@ -12,6 +12,7 @@ from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey.canonical import decimal_text
 from encoders.survey.checks import MAX_WEIGHT, is_survey_id
 from encoders.survey.decimals import MAX_DIGITS, equal_width, number
+from encoders.survey.enrolment import ENROLMENTS, OPEN
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Component, Projection
@@ -21,7 +22,7 @@ from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 _KEYS = {
     (): {"survey", "label", "features", "mechanism", "projection"},
-    ("survey",): {"id", "epsilon", "family"},
+    ("survey",): {"id", "epsilon", "family", "enrolment"},
     ("label",): {"name", "values", "weight"},
     ("mechanism",): {"frequency", "numeric"},
     ("projection",): {"inputs"},
@@ -73,6 +74,7 @@ class _Reader:
             self.mechanism(mechanism, "numeric", check_numeric_name),
             self.projection(tables["projection"], tables["features"]),
             self.family(tables["survey"]),
+            self.enrolment(tables["survey"]),
         )
 
     # -- entries ---------------------------------------------------------------------------
@@ -87,6 +89,13 @@ class _Reader:
         value = table.get("family", "")
         if "family" in table and not is_survey_id(value):
             self.wrong(("survey", "family"), "needs the id of the first survey of its family")
+        return str(value)
+
+    def enrolment(self, table: Mapping[str, Any]) -> str:
+        value = table.get("enrolment", OPEN)
+        if value not in ENROLMENTS:
+            self.wrong(("survey", "enrolment"), '"open" (anybody answers) or "token" (by invitation)')
+            return OPEN
         return str(value)
 
     def epsilon(self, table: Mapping[str, Any]) -> Decimal:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from encoders.errors import SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
 from encoders.mechanisms import design as design_oracle
+from encoders.survey.enrolment import OPEN
 from encoders.survey.features import Feature, Label, entries
 from encoders.survey.numbers import NumericFeature
 from encoders.survey.plan import Plan
@@ -39,6 +40,8 @@ class Survey:
         Gives some of the features their numbers, out of other numbers of the row.
     family : str
         See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id.
+    enrolment : str
+        Who may answer: "open" or "token", see :mod:`encoders.survey.enrolment`.
     """
 
     id: str
@@ -50,6 +53,7 @@ class Survey:
     numeric: str = "auto"
     projection: Projection | None = None
     family: str = ""
+    enrolment: str = OPEN
 
     @property
     def entries(self) -> tuple[Feature, ...]:
@@ -69,7 +73,16 @@ class Survey:
             If no mechanism fits a question, or nothing would tell of the label.
         """
         questions = tuple(_Compiler(self).questions())
-        return Plan(self.id, self.epsilon, self.label, self.features, questions, self.projection, self.family)
+        return Plan(
+            self.id,
+            self.epsilon,
+            self.label,
+            self.features,
+            questions,
+            self.projection,
+            self.family,
+            self.enrolment,
+        )
 
 
 _UNTOLD = "0 leaves no question that tells of the label: give it a weight, or ask numbers by auto or sign"

@@ -14,7 +14,10 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
+from encoders.randomness import SystemEntropy
+from encoders.survey.enrolment import TOKEN
 from encoders.survey.layout import table
+from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.windows import Phase, Window, windows_of
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.sources import open_existing
@@ -46,19 +49,21 @@ def _opened(url: str) -> Iterator[Store]:
 @click.command()
 @_store
 def status(url: str) -> None:
-    """List the surveys of a store: phase, times (UTC), reports, rejections."""
+    """List the surveys of a store: phase, times (UTC), reports, rejections, tokens."""
     with _opened(url) as store:
         windows, rows = (
             windows_of(store),
-            [["survey", "phase", "opens", "closes", "grace", "reports", "rejected"]],
+            [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]],
         )
         for survey in sorted(store.plans()):
             window = windows.get(survey, Window())
             reports = sum(total.n for total in store.totals(survey).values())
             rejected = sum(store.rejections(survey).values())
             times = [_told(window.opens), _told(window.closes), f"{window.grace / _DAY:g} days"]
-            rows.append([survey, window.phase(time.time()), *times, f"{reports:,}", f"{rejected:,}"])
-    click.echo("\n".join(table(rows, "<<<<>>>")) if len(rows) > 1 else "the store holds no survey yet")
+            tokens = f"{made:,}" if (made := created(store, survey)) else "-"
+            phase = window.phase(time.time())
+            rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
+    click.echo("\n".join(table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store holds no survey yet")
 
 
 @click.command("open")
@@ -129,7 +134,32 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
 
 
-COMMANDS = (status, open_, close, export, merge)
+@click.group()
+def tokens() -> None:
+    """Invite people to a survey whose file says enrolment = "token"."""
+
+
+@tokens.command()
+@click.argument("survey")
+@_store
+@click.option("--count", type=click.IntRange(1, 10_000_000), required=True, help="How many people to invite.")
+def create(survey: str, url: str, count: int) -> None:
+    """Print new tokens for SURVEY, one a line: each lets one person answer once, a question it names.
+
+    They are shown this once: the store keeps hashes. Whoever knows a token can answer with it, and whoever
+    knows whom it was given to can tell her report; so treat the list as you would passwords.
+    """
+    with _opened(url) as store:
+        plan = take_snapshot(store, survey).plan
+        if plan.enrolment != TOKEN:
+            raise click.ClickException(
+                f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'
+            )
+        for token in create_tokens(store, plan, count, SystemEntropy()):
+            click.echo(token)
+
+
+COMMANDS = (status, open_, close, export, merge, tokens)
 
 
 def _set(store: Store, survey: str, window: Window) -> None:

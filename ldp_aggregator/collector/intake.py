@@ -13,6 +13,8 @@ import numpy as np
 
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
+from encoders.survey.enrolment import TOKEN
+from ldp_aggregator.collector.enrolment import enrolled
 from ldp_aggregator.collector.metering import Metering
 from ldp_aggregator.columns import Column, Reader
 from ldp_aggregator.stores import Batch, Known, Store
@@ -38,6 +40,7 @@ class Verdict:
     error: ReportError | None = None
 
 
+_STRANGER = Verdict("rejected", ReportError(Reason.NOT_ENROLLED, "its token was never given out here"))
 _REUSED = Verdict("rejected", ReportError(Reason.ID_REUSED, "another report was counted under this id"))
 
 
@@ -90,7 +93,10 @@ class Intake:
             self.reject(error.reason)
             raise
         verdicts = {place: Verdict("rejected", error) for place, error in refused.items()}
-        self._count([column for column in columns if len(column.places)], verdicts)
+        columns = [column for column in columns if len(column.places)]
+        if self._plan.enrolment == TOKEN:
+            columns = self._invited(columns, verdicts)
+        self._count(columns, verdicts)
         self._count_rejections(verdicts.values())
         return [verdicts[place] for place in range(len(verdicts))]
 
@@ -101,6 +107,15 @@ class Intake:
     def flush(self) -> None:
         """Let the store know all that the poisoning meter has counted."""
         self._metering.flush()
+
+    def _invited(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> list[Column]:
+        """Return the reports whose ids are tokens of their questions; judge the others."""
+        left = []
+        for column, known in zip(columns, enrolled(self._store, self._plan, columns), strict=True):
+            verdicts.update(dict.fromkeys(column.places[~known].tolist(), _STRANGER))
+            if known.any():
+                left.append(column if known.all() else column.take(known))
+        return left
 
     def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> None:
         """Count the reports and note the verdicts; of one id within a body, the first report is tried."""

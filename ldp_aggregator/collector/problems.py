@@ -14,6 +14,8 @@ from ldp_aggregator.stores import StoreError
 log = logging.getLogger("ldp.collector")
 
 RETRY_SECONDS = 5
+LATER_SECONDS = 3600
+"""For what only the operator can mend."""
 
 STATUS = {
     Reason.MALFORMED: 400,
@@ -21,6 +23,7 @@ STATUS = {
     Reason.UNKNOWN_QUESTION: 400,
     Reason.WRONG_PLAN: 409,
     Reason.ID_REUSED: 409,
+    Reason.NOT_ENROLLED: 403,
     Reason.TOO_LARGE: 413,
     Reason.LENGTH_REQUIRED: 411,
     Reason.INCOMPLETE: 400,
@@ -34,7 +37,13 @@ STATUS = {
     Reason.STORE_UNAVAILABLE: 503,
     Reason.INTERNAL: 500,
 }
-_RETRYABLE = {Reason.STORE_UNAVAILABLE, Reason.INTERNAL, Reason.INCOMPLETE, Reason.SURVEY_NOT_OPEN}
+_RETRYABLE = {
+    Reason.STORE_UNAVAILABLE,
+    Reason.INTERNAL,
+    Reason.INCOMPLETE,
+    Reason.SURVEY_NOT_OPEN,
+    Reason.NOT_ENROLLED,
+}
 
 
 class Problem(Exception):
@@ -68,7 +77,8 @@ def answer(problem: Problem) -> Response:
     response.status_code = problem.status
     response.content_type = "application/problem+json"
     if retryable:
-        response.headers["Retry-After"] = str(RETRY_SECONDS)
+        later = LATER_SECONDS if reason is Reason.NOT_ENROLLED else RETRY_SECONDS
+        response.headers["Retry-After"] = str(later)
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

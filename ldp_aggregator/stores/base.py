@@ -7,7 +7,7 @@ known. Many batches share one durable round trip.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -148,6 +148,10 @@ class Store(Protocol):
             If the store is out of reach, or a counter would overflow. Of each batch either all has
             changed or nothing; to send them again is safe.
         """
+        ...
+
+    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
+        """Return which of these ids, by counter, were recorded, with their marks; records nothing."""
         ...
 
     def totals(self, survey: str) -> dict[str, Total]:

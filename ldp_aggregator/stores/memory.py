@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ldp_aggregator.stores.base import Batch, Known, Policy, Total, add, no_survey, other_plan
+from ldp_aggregator.stores.base import Batch, Known, Policy, Total, add, no_survey, other_plan, rows_of
 
 
 class MemoryStore:
@@ -51,13 +52,21 @@ class MemoryStore:
     def _record(self, batch: Batch) -> Known:
         seen = self._ids.setdefault((batch.survey, batch.counter), {})
         entries = batch.entries()
-        known = {report_id: seen[report_id] for report_id, _ in entries if report_id in seen}
+        known = _known(seen, [report_id for report_id, _ in entries])
         if not known:
             totals = self._totals.setdefault(batch.survey, {})
             old = totals.get(batch.counter, Total(0, np.zeros_like(batch.tally)))
             totals[batch.counter] = Total(old.n + len(entries), add(old.cells, batch.tally))
             seen.update(entries)
         return known
+
+    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
+        """See :meth:`Store.known`."""
+        with self._lock:
+            return {
+                counter: _known(self._ids.get((survey, counter), {}), rows_of(wanted))
+                for counter, wanted in ids.items()
+            }
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`."""
@@ -83,3 +92,7 @@ class MemoryStore:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def _known(seen: Mapping[bytes, bytes], ids: Sequence[bytes]) -> Known:
+    return {report_id: seen[report_id] for report_id in ids if report_id in seen}

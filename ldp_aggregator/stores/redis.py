@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import redis
+from numpy.typing import NDArray
 
 from ldp_aggregator.stores.base import (
     DURABLE,
@@ -25,6 +26,7 @@ from ldp_aggregator.stores.base import (
     Total,
     no_survey,
     other_plan,
+    rows_of,
 )
 
 _LOSS = (
@@ -111,6 +113,19 @@ class RedisStore:
                 pipeline.execute_command("EVAL", _RECORD, len(keys), *keys, *_arguments(batch), **where)
             answers = pipeline.execute()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers]
+
+    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
+        """See :meth:`Store.known`."""
+        wanted = {counter: rows_of(each) for counter, each in ids.items()}
+        with _errors():
+            pipeline = self._redis.pipeline(transaction=False)
+            for counter, each in wanted.items():
+                pipeline.hmget(_keys(survey, counter)[0], each)
+            answers = pipeline.execute()
+        return {
+            counter: {report_id: mark for report_id, mark in zip(each, marks, strict=True) if mark}
+            for (counter, each), marks in zip(wanted.items(), answers, strict=True)
+        }
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`: looks through the keys, so no list can lack a counter."""

@@ -11,10 +11,11 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldp_aggregator.stores.base import (
     DURABLE,
@@ -27,6 +28,7 @@ from ldp_aggregator.stores.base import (
     add,
     no_survey,
     other_plan,
+    rows_of,
 )
 
 _BUSY_SECONDS = 30.0
@@ -91,6 +93,16 @@ class SQLiteStore:
         """See :meth:`Store.record`: one transaction, so one sync of the disk, for all of them."""
         with self._transaction() as connection:
             return [_record(connection, batch) for batch in batches]
+
+    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
+        """See :meth:`Store.known`."""
+        query = "SELECT number FROM counters WHERE survey = ? AND name = ?"
+        with self._errors(), self._connection() as connection:
+            numbers = {name: connection.execute(query, (survey, name)).fetchone() for name in ids}
+            return {
+                name: _known(connection, number[0], rows_of(ids[name])) if number else {}
+                for name, number in numbers.items()
+            }
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`."""
@@ -193,7 +205,7 @@ def _record(connection: sqlite3.Connection, batch: Batch) -> Known:
     connection.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", rows)
     if connection.total_changes - before < len(rows):
         connection.execute("ROLLBACK TO batch")
-        known = _known(connection, counter, batch)
+        known = _known(connection, counter, rows_of(batch.ids))
     else:
         known = {}
         connection.execute(
@@ -219,9 +231,9 @@ def _counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     return made.lastrowid, empty
 
 
-def _known(connection: sqlite3.Connection, counter: int, batch: Batch) -> Known:
+def _known(connection: sqlite3.Connection, counter: int, ids: Sequence[bytes]) -> Known:
     query = "SELECT mark FROM reports WHERE counter = ? AND id = ?"
-    found = ((each, connection.execute(query, (counter, each)).fetchone()) for each, _ in batch.entries())
+    found = ((each, connection.execute(query, (counter, each)).fetchone()) for each in ids)
     return {report_id: row[0] for report_id, row in found if row}
 
 

@@ -85,6 +85,23 @@ def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store: Store) -> N
     assert state(store) == (3, [2, 1])
 
 
+def test_known_ids_are_told_by_counter_and_nothing_is_recorded(store: Store) -> None:
+    record(store, SURVEY, COUNTER, ids(1, 2), vector(1, 0))
+    record(store, SURVEY, "other", ids(3), vector(1, 0))
+    wanted = batch(SURVEY, COUNTER, ids(1, 2, 3, 4), vector()).ids
+    asked = {COUNTER: wanted, "other": wanted, "unknown": wanted}
+    assert store.known(SURVEY, asked) == {COUNTER: ids(1, 2), "other": ids(3), "unknown": {}}
+    assert store.known("diet", asked) == {COUNTER: {}, "other": {}, "unknown": {}}
+    assert store.known(SURVEY, {}) == {}
+    assert record(store, SURVEY, COUNTER, ids(3, 4), vector(1, 1)) == {}
+
+
+def test_a_counter_may_have_no_cells(store: Store) -> None:
+    assert record(store, SURVEY, COUNTER, ids(1, 2), vector()) == {}
+    assert record(store, SURVEY, COUNTER, ids(3), vector()) == {}
+    assert state(store) == (3, [])
+
+
 def test_counters_of_surveys_and_questions_are_apart(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(1))
     record(store, SURVEY, "other", ids(1), vector(2))

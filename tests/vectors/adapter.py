@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a clone, installed or not
 
-from encoders.errors import LdpError, RowError, SurveyError
+from encoders.errors import LdpError, RowError, SurveyError, TokenError
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan
 from ldp_client import make_report
@@ -36,7 +36,9 @@ def answer(question: dict[str, Any]) -> Answer:
     random = bytes.fromhex(question["random"])
     rng = Counted(random)
     try:
-        report = make_report(plan, row, value_of(question["label"]), rng)
+        report = make_report(plan, row, value_of(question["label"]), rng, question.get("token"))
+    except TokenError:
+        return {"error": "token"}
     except RowError as error:
         return {"error": "row", "field": error.field}
     except LdpError:

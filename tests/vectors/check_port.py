@@ -44,15 +44,18 @@ class Case:
 
 
 def cases_of(document: Json) -> Iterator[Case]:
-    """Yield the cases of a file of vectors, whichever of the three kinds it is."""
+    """Yield the cases of a file of vectors, whichever of the kinds it is."""
     if "plans" in document:
         yield from _cases_of_plans(document)
         return
     plan = json.loads(document["plan"])
     for number, case in enumerate(document["cases"]):
-        posted = {key: case[key] for key in ("row", "label", "random")} | {"plan": document["plan"]}
+        wanted = [key for key in ("row", "label", "random", "token") if key in case]
+        posted = {key: case[key] for key in wanted} | {"plan": document["plan"]}
         named = f"case {number}" + (f", {case['name']}" if "name" in case else "")
-        if "field" in case:
+        if "error" in case:
+            yield Case(named, posted, {"error": case["error"]})
+        elif "field" in case:
             yield Case(named, posted, {"error": "row", "field": case["field"]})
         else:
             about = f"{named}: {describe(plan, case['question'])}"
@@ -173,7 +176,8 @@ def check(url: str, paths: Sequence[Path], shown: int = SHOWN) -> int:
 
 def vector_files() -> list[Path]:
     """Return the files that say what a client does; bad.json is for collectors."""
-    return [*sorted(HERE.glob("good-*.json")), HERE / "bad-rows.json", HERE / "bad-plans.json"]
+    others = [HERE / f"{name}.json" for name in ("tokens", "bad-rows", "bad-plans")]
+    return [*sorted(HERE.glob("good-*.json")), *others]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -50,13 +50,21 @@ def spelled_row(row: Mapping[str, object]) -> dict[str, object]:
     return {name: spelled(value) for name, value in row.items()}
 
 
-def case(plan: Plan, row: Mapping[str, Any], label: object, random: bytes, name: str = "") -> dict[str, Any]:
-    """Return what follows from a row and random bytes, all of which are used."""
-    report = make_report(plan, row, label, GivenBytes(random))
+def case(
+    plan: Plan,
+    row: Mapping[str, Any],
+    label: object,
+    random: bytes,
+    name: str = "",
+    token: str | None = None,
+) -> dict[str, Any]:
+    """Return what follows from a row and random bytes, all of which are used, and a token if there is one."""
+    report = make_report(plan, row, label, GivenBytes(random), token)
     question = plan.questions[unpack(report).question]
     codes, label_code = plan.encode(row, label)
-    assert len(random) == 24 + question.mechanism.random_bytes
-    return ({"name": name} if name else {}) | {
+    assert len(random) == question.mechanism.random_bytes + (24 if token is None else 0)
+    more = ({"name": name} if name else {}) | ({"token": token} if token else {})
+    return more | {
         "codes": list(codes),
         "label": spelled(label),
         "label_code": label_code,

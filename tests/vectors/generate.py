@@ -5,8 +5,8 @@ value and the report that must follow; good-numeric-MECHANISM.json the same for 
 good-numeric-projection.json for numbers made of others; good-values.json for every value that a row may
 hold (values.py). bad.json holds reports that a collector of its plan must refuse, and the reason;
 bad-rows.json rows that a client must refuse, and the field; bad-plans.json plans that it must refuse
-(bad_plans.py). Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at
-the exact limits of a mechanism (limits.py).
+(bad_plans.py); tokens.json invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in
+counter mode, so that a port can make more of them, or stand at the exact limits of a mechanism (limits.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from tests.vectors import bad_plans, limits, values
+from tests.vectors import bad_plans, limits, tokens, values
 from tests.vectors.common import case, first_draws, random_bytes, words
 
 HERE = Path(__file__).parent
@@ -314,6 +314,7 @@ def files() -> dict[str, str]:
     documents["good-numeric-projection.json"] = good_projection()
     documents["good-values.json"] = values.good()
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
+    documents["tokens.json"] = tokens.tokens()
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         for name, document in documents.items()

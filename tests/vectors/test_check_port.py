@@ -19,13 +19,15 @@ import pytest
 
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
-from encoders.survey import questions
+from encoders.survey import enrolment, questions
 from encoders.survey.numbers import GRID, BinnedFeature, NumericFeature, number_of
 from encoders.survey.projection import Projection
 from tests.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
-VALUES, ROWS, PLANS = (HERE / f"{name}.json" for name in ("good-values", "bad-rows", "bad-plans"))
+VALUES, ROWS, PLANS, TOKENS = (
+    HERE / f"{name}.json" for name in ("good-values", "bad-rows", "bad-plans", "tokens")
+)
 Respond = Callable[[dict[str, Any]], Any]
 
 
@@ -270,6 +272,7 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "a projection in doubles": (VALUES, Projection, "apply", in_doubles),
     "the question's limits in doubles": (VALUES, questions, "thresholds", limits_in_doubles),
     "DE keeps at the limit": (HERE / "good-de.json", DE, "perturb", perturb_up_to_the_limit),
+    "tokens are not checked": (TOKENS, enrolment, "_check", lambda plan, token_id: b"0000"),
     "proves nothing": (PLANS, Mechanism, "prove", lambda self, epsilon: None),
     "proves in doubles": (PLANS, Mechanism, "prove", proved_in_doubles),
 }

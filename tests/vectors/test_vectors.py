@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encoders.errors import LdpError, PrivacyError, Reason, ReportError, RowError, SurveyError
+from encoders.errors import LdpError, PrivacyError, Reason, ReportError, RowError, SurveyError, TokenError
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes
 from encoders.report import pack, unpack
@@ -238,6 +239,33 @@ def test_bad_rows_name_every_field_and_bad_values_every_feature() -> None:
     entries = {feature.name for feature in plan.entries}
     assert {case["field"] for case in BAD_ROWS["cases"]} == entries | {plan.label.name}
     assert len({case["name"] for case in BAD_ROWS["cases"]}) == len(BAD_ROWS["cases"])
+
+
+TOKENS = read(HERE / "tokens.json")
+
+
+def test_a_token_is_the_id_and_names_the_question() -> None:
+    plan = Plan.from_json(TOKENS["plan"].encode())
+    told = [case for case in TOKENS["cases"] if "report" in case]
+    for case in told:
+        rng = GivenBytes(bytes.fromhex(case["random"]))
+        assert make_report(plan, case["row"], case["label"], rng, case["token"]).hex() == case["report"]
+        letters = "".join(case["token"].replace("-", "").split()).upper()
+        token, check = base64.b32decode(letters)[:16], base64.b32decode(letters)[16:]
+        digest = bytes.fromhex(TOKENS["digest"])
+        assert check == hashlib.sha256(b"ldp-bayes token check\0" + digest + token).digest()[:4]
+        report = unpack(bytes.fromhex(case["report"]))
+        assert (report.id, report.question) == (token, int.from_bytes(token[:2], "big"))
+    assert {case["question"] for case in told} == set(range(len(plan.questions)))
+
+
+def test_every_bad_token_is_refused_before_anything_is_drawn() -> None:
+    plan = Plan.from_json(TOKENS["plan"].encode())
+    for case in TOKENS["cases"]:
+        if "error" in case:
+            with pytest.raises(TokenError) as caught:
+                make_report(plan, case["row"], case["label"], GivenBytes(b""), case["token"])
+            assert not case["token"] or case["token"] not in str(caught.value), case["name"]
 
 
 BAD_PLANS = read(HERE / "bad-plans.json")

@@ -1,0 +1,85 @@
+"""Who was invited to a survey: tokens are made here, and the collector knows them again by their hashes.
+
+A store keeps the hashes of a survey's tokens as it keeps the ids of reports, under a name that no survey has.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.randomness import RandomSource
+from encoders.survey import Plan, Question
+from encoders.survey.enrolment import HASH_BYTES, kept_hash, new_token, token_text
+from ldp_aggregator.columns import Bytes, Column
+from ldp_aggregator.stores import Batch, Store
+from ldp_aggregator.stores.base import rows_of
+
+_AT_ONCE = 10_000
+
+
+def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> Iterator[str]:
+    """Make tokens; each is yielded when the store knows it.
+
+    Questions get their shares of them to within one, and the tokens come in random order.
+
+    Parameters
+    ----------
+    store : Store
+    plan : Plan
+        One whose survey is answered by invitation.
+    count : int
+    rng : RandomSource
+    """
+    asked = [question for question, share in _shares(plan, count) for _ in range(share)]
+    random.SystemRandom().shuffle(asked)
+    for start in range(0, count, _AT_ONCE):
+        made = [(question.key, new_token(question, rng)) for question in asked[start : start + _AT_ONCE]]
+        by_counter: dict[str, list[bytes]] = {}
+        for counter, token in made:
+            by_counter.setdefault(counter, []).append(token)
+        store.record([_batch(plan, counter, tokens) for counter, tokens in by_counter.items()])
+        yield from (token_text(plan, token) for _, token in made)
+
+
+def created(store: Store, survey: str) -> int:
+    """Return how many tokens of a survey were made."""
+    return sum(total.n for total in store.totals(_tokens_of(survey)).values())
+
+
+def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[NDArray[np.bool_]]:
+    """Tell, for each report of each column, whether its id is a token of its question."""
+    hashes = {column.question.key: _hashes(plan, rows_of(column.ids)) for column in columns}
+    known = store.known(_tokens_of(plan.id), hashes)
+    return [
+        np.array([each in known[counter] for each in rows_of(wanted)], dtype=bool)
+        for counter, wanted in hashes.items()
+    ]
+
+
+def _shares(plan: Plan, count: int) -> Iterator[tuple[Question, int]]:
+    """Divide tokens over the questions by weight: each share is rounded up or down, on average exact."""
+    total = sum(question.weight for question in plan.questions)
+    reached = before = secrets.randbelow(total)
+    for question in plan.questions:
+        reached += question.weight * count
+        yield question, reached // total - before // total
+        before = reached
+
+
+def _batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
+    no_marks = np.zeros((len(ids), 8), dtype=np.uint8)
+    return Batch(_tokens_of(plan.id), counter, _hashes(plan, ids), no_marks, np.zeros(0, dtype=np.int64))
+
+
+def _hashes(plan: Plan, ids: Sequence[bytes]) -> Bytes:
+    kept = b"".join(kept_hash(plan, each) for each in ids)
+    return np.frombuffer(kept, np.uint8).reshape(-1, HASH_BYTES)
+
+
+def _tokens_of(survey: str) -> str:
+    return f"{survey}.tokens"

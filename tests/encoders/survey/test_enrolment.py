@@ -1,0 +1,121 @@
+"""Invitations: a token names the question and is the report's id; a survey without them takes none."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from encoders.errors import Reason, ReportError, SurveyError, TokenError
+from encoders.randomness import GivenBytes, SystemEntropy
+from encoders.report import Report, pack, unpack
+from encoders.survey import Plan, read_survey
+from encoders.survey.answer import read_report
+from encoders.survey.enrolment import kept_hash, new_token, token_text
+from encoders.survey.preview import explain_report, preview
+from ldp_client import make_report
+
+TEXT = """
+[survey]
+id = "clinic"
+epsilon = 1
+enrolment = "{enrolment}"
+[label]
+name = "ill"
+values = ["yes", "no"]
+[features.smokes]
+values = ["yes", "no"]
+[features.weight]
+range = [0, 200]
+"""
+ROW = {"smokes": "yes", "weight": 70}
+
+
+def plan_of(enrolment: str = "token") -> Plan:
+    return read_survey(TEXT.format(enrolment=enrolment)).compile()
+
+
+def token_for(plan: Plan, index: int) -> str:
+    return token_text(plan, new_token(plan.questions[index], SystemEntropy()))
+
+
+def test_an_open_survey_s_plan_does_not_mention_enrolment() -> None:
+    plan = plan_of("open")
+    assert b"enrolment" not in plan.json
+    assert plan == read_survey(TEXT.replace('enrolment = "{enrolment}"', "")).compile()
+    assert plan.enrolment == "open"
+
+
+def test_a_survey_by_invitation_is_another_plan_that_reads_back() -> None:
+    plan = plan_of()
+    assert Plan.from_json(plan.json) == plan
+    assert plan.enrolment == "token"
+    assert plan.digest != plan_of("open").digest
+
+
+def test_a_survey_file_names_a_kind_of_enrolment_that_exists() -> None:
+    with pytest.raises(SurveyError, match=r'line 5: survey.enrolment: "open" .* or "token"'):
+        plan_of("invited")
+
+
+def test_a_token_decides_the_question_and_is_the_id() -> None:
+    plan = plan_of()
+    for index in range(len(plan.questions)):
+        token = new_token(plan.questions[index], SystemEntropy())
+        text = token_text(plan, token)
+        assert len(text) == 32
+        report = read_report(plan, make_report(plan, ROW, "no", token=text))
+        assert (report.question, report.id) == (index, token)
+
+
+def test_only_the_mechanism_draws_where_there_is_a_token() -> None:
+    plan = plan_of()
+    noise = bytes(plan.questions[0].mechanism.random_bytes)
+    assert make_report(plan, ROW, "no", GivenBytes(noise), token_for(plan, 0))
+
+
+def test_tokens_that_are_missing_or_not_asked_for_are_refused_before_anything_is_drawn() -> None:
+    nothing = GivenBytes(b"")
+    with pytest.raises(TokenError, match="token: is missing: this survey is answered by invitation"):
+        make_report(plan_of(), ROW, "no", nothing)
+    with pytest.raises(TokenError, match="is not asked for"):
+        make_report(plan_of("open"), ROW, "no", nothing, token_for(plan_of(), 0))
+
+
+def test_a_token_of_another_plan_is_told_and_not_repeated() -> None:
+    token = token_for(plan_of("open"), 0)
+    with pytest.raises(TokenError, match="misspelt, or an invitation to another survey") as caught:
+        make_report(plan_of(), ROW, "no", GivenBytes(b""), token)
+    assert token not in str(caught.value)
+
+
+def test_an_id_that_no_token_of_its_question_has_is_refused() -> None:
+    plan = plan_of()
+    sent = unpack(make_report(plan, ROW, "no", token=token_for(plan, 0)))
+    moved = Report(sent.plan_digest, 0, b"\0\1" + sent.id[2:], sent.payload)
+    with pytest.raises(ReportError) as caught:
+        read_report(plan, pack(moved))
+    assert caught.value.reason is Reason.NOT_ENROLLED
+    assert read_report(plan_of("open"), make_report(plan_of("open"), ROW, "no"))
+
+
+def test_what_a_collector_keeps_depends_on_plan_and_token() -> None:
+    plan, other = plan_of(), plan_of("open")
+    one, two = (new_token(plan.questions[0], SystemEntropy()) for _ in range(2))
+    assert len({kept_hash(plan, one), kept_hash(plan, two), kept_hash(other, one), one, two}) == 5
+
+
+def test_a_preview_without_a_token_looks_at_a_question_drawn_as_tokens_are() -> None:
+    plan = plan_of()
+    seen = Counter(preview(plan, ROW, "no", SystemEntropy()).question for _ in range(300))
+    assert len(seen) == len(plan.questions)  # misses one with 2^-140 or so
+    assert preview(plan, ROW, "no", SystemEntropy(), asked="smokes").question == "smokes"
+
+
+def test_a_preview_says_whom_an_invitation_tells_what() -> None:
+    plan, token = plan_of(), token_for(plan_of(), 1)
+    shown = preview(plan, ROW, "no", SystemEntropy(), token=token)
+    assert shown.question == plan.questions[1].name
+    told = str(shown), explain_report(plan, shown.report)
+    assert all("who knows that it was given to you knows" in each for each in told)
+    assert "invitation" not in str(preview(plan_of("open"), ROW, "no", SystemEntropy()))

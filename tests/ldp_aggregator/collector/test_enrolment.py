@@ -1,0 +1,199 @@
+"""Answering by invitation: tokens are made, kept as hashes, answer once and only their question."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import msgpack
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.errors import Reason
+from encoders.randomness import FastStream, SystemEntropy
+from encoders.report import Report, pack, unpack
+from encoders.survey import Plan, read_survey
+from encoders.survey.enrolment import new_token, token_text
+from ldp_aggregator.cli.collector import main
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.enrolment import create_tokens, created
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.stores import MemoryStore, open_store
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY
+
+ROW = {"age": "young", "hours": 7}
+INVITED = SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return read_survey(INVITED).compile()
+
+
+def invite(store: MemoryStore, plan: Plan, count: int) -> list[str]:
+    return list(create_tokens(store, plan, count, SystemEntropy()))
+
+
+def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
+    return [
+        str(verdict.error.reason) if verdict.error else verdict.status
+        for verdict in Intake(plan, store).take(body)
+    ]
+
+
+def test_the_invited_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
+    mine, yours = invite(store, plan, 2)
+    stranger = token_text(plan, new_token(plan.questions[0], SystemEntropy()))
+    reports = [make_report(plan, ROW, "yes", token=token) for token in (mine, stranger, yours)]
+    assert judge(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
+    assert judge(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
+    again = unpack(reports[0])
+    other = replace(again, payload=bytes([again.payload[0] ^ 1]) + again.payload[1:])
+    assert judge(plan, store, pack(other)) == ["id-reused"]
+    assert sum(total.n for total in store.totals(plan.id).values()) == 2
+    assert store.rejections(plan.id) == {"not-enrolled": 2, "id-reused": 1}
+
+
+def test_a_token_answers_its_own_question_alone(plan: Plan, store: MemoryStore) -> None:
+    token = invite(store, plan, 1)[0]
+    sent = unpack(make_report(plan, ROW, "yes", token=token))
+    other = 1 - sent.question
+    payload = plan.questions[other].mechanism.perturb(0, SystemEntropy())
+    for token_id in (sent.id, other.to_bytes(2, "big") + sent.id[2:]):
+        assert judge(plan, store, pack(Report(sent.plan_digest, other, token_id, payload))) == [
+            "not-enrolled"
+        ]
+    assert judge(plan, store, pack(sent)) == ["recorded"]
+
+
+def test_questions_get_their_share_of_tokens_and_each_is_new(store: MemoryStore) -> None:
+    weighted = INVITED.replace("bins = 19", "bins = 19\nweight = 3")
+    plan = read_survey(weighted).compile()
+    tokens = invite(store, plan, 12_001)
+    assert len(set(tokens)) == 12_001 == created(store, plan.id)
+    asked = Counter(unpack(make_report(plan, ROW, "no", token=token)).question for token in tokens)
+    assert asked[0] in (3000, 3001)
+    assert asked[1] == 12_001 - asked[0]
+    halves = Counter(unpack(make_report(plan, ROW, "no", token=token)).question for token in tokens[:6000])
+    assert abs(halves[0] - 1500) < 200  # in no order: eight standard deviations
+
+
+def test_single_tokens_ask_every_question_as_often_as_its_weight(plan: Plan, store: MemoryStore) -> None:
+    asked = Counter(
+        unpack(make_report(plan, ROW, "no", token=invite(store, plan, 1)[0])).question for _ in range(400)
+    )
+    assert abs(asked[0] - 200) < 60  # six standard deviations: 2e-9
+
+
+def test_no_token_and_no_id_can_be_read_off_the_store(plan: Plan, tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/ldp.db")
+    store.publish(plan.id, plan.json)
+    tokens = list(create_tokens(store, plan, 50, SystemEntropy()))
+    store.close()
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    for token in tokens:
+        token_id = unpack(make_report(plan, ROW, "no", token=token)).id
+        assert token_id not in kept
+        assert token.encode() not in kept.lower()
+
+
+def test_a_hundredth_of_malicious_people_are_at_most_a_hundredth_and_a_half_of_every_question() -> None:
+    """Each tries whatever might count on the question they would like to bend."""
+    features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))
+    text = '[survey]\nid = "flood"\nepsilon = 1\nenrolment = "token"\n[mechanism]\nfrequency = "OUE"\n'
+    plan = read_survey(text + '[label]\nname = "l"\nvalues = ["y", "n"]\n' + features).compile()
+    store, rng = MemoryStore(), FastStream(4)
+    store.publish(plan.id, plan.json)
+    tokens = [*create_tokens(store, plan, 35_000, rng)]
+    random.Random(5).shuffle(tokens)
+    row = {f"f{index}": "a" for index in range(7)}
+    honest = [make_report(plan, row, "y", rng, token) for token in tokens[350:]]
+    malicious = [unpack(make_report(plan, row, "y", rng, token)) for token in tokens[:350]]
+    full = bytes([0b111111])  # every bit, the most that a report can move
+    tries = []
+    for sent in malicious:
+        digest, own = sent.plan_digest, sent.id
+        tries += [
+            Report(digest, 0, own, full),
+            Report(digest, 0, b"\0\0" + own[2:], full),
+            Report(digest, 0, bytes(2) + rng.take(14), full),
+            Report(digest, sent.question, own, full),
+            Report(digest, sent.question, own, bytes([0b111110])),
+        ]
+    intake = Intake(plan, store)
+    before = Counter()
+    verdicts = intake.take(b"".join(map(pack, tries)))
+    for each in plan.questions:
+        before[each.key] = store.totals(plan.id)[each.key].n if each.key in store.totals(plan.id) else 0
+    for start in range(0, len(honest), 5000):
+        intake.take(b"".join(honest[start : start + 5000]))
+    intake.flush()
+    assert sum(verdict.status == "recorded" for verdict in verdicts) == 350
+    totals = store.totals(plan.id)
+    shares = [before[question.key] / totals[question.key].n for question in plan.questions]
+    assert sum(totals[question.key].n for question in plan.questions) == 35_000
+    assert max(shares) <= 0.015
+
+
+def test_over_http_a_stranger_is_told_to_come_later_and_body_by_body(plan: Plan, store: MemoryStore) -> None:
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    web = create_app(store).test_client()
+    good = make_report(plan, ROW, "yes", token=invite(store, plan, 1)[0])
+    stranger = make_report(
+        plan, ROW, "yes", token=token_text(plan, new_token(plan.questions[0], SystemEntropy()))
+    )
+    url, media = f"/v1/surveys/{plan.id}/reports", {"Content-Type": "application/vnd.msgpack"}
+    refused = web.post(url, data=stranger, headers=media)
+    assert (refused.status_code, refused.headers["Retry-After"]) == (403, "3600")
+    assert (refused.json["reason"], refused.json["retryable"]) == ("not-enrolled", True)
+    assert web.post(url, data=good + stranger, headers=media).json == {
+        "recorded": 1,
+        "duplicate": 0,
+        "rejected": [{"index": 1, "reason": "not-enrolled"}],
+    }
+
+
+def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ldp.db"
+    store = open_store(url)
+    store.publish(plan.id, plan.json)
+    said = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "30", "--store", url])
+    tokens = said.stdout.split()
+    assert said.exit_code == 0
+    assert len(tokens) == 30
+    assert Intake(plan, store).take(make_report(plan, ROW, "no", token=tokens[7]))[0].status == "recorded"
+    status = CliRunner().invoke(main, ["status", "--store", url]).stdout.splitlines()
+    assert status[0].split()[-3:] == ["reports", "rejected", "tokens"]
+    assert status[1].split()[-3:] == ["1", "0", "30"]
+    store.close()
+
+
+def test_nobody_is_invited_to_what_anybody_may_answer(tmp_path: Path) -> None:
+    url, plan = f"sqlite:///{tmp_path}/ldp.db", read_survey(SURVEY).compile()
+    store = open_store(url)
+    store.publish(plan.id, plan.json)
+    store.close()
+    said = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "3", "--store", url])
+    assert said.exit_code == 1
+    assert 'give a new survey [survey] enrolment = "token"' in said.output
+
+
+def test_a_body_with_an_odd_report_is_judged_alike(plan: Plan, store: MemoryStore) -> None:
+    # read one by one, in place of columns
+    tokens = invite(store, plan, 2)
+    good = [make_report(plan, ROW, "yes", token=token) for token in tokens]
+    odd = bytes(msgpack.packb([1, 2, 3, 4, bytes(60)]))
+    stranger = unpack(good[0])
+    moved = pack(replace(stranger, id=(9).to_bytes(2, "big") + stranger.id[2:]))
+    assert judge(plan, store, good[0] + odd + moved + good[1]) == [
+        "recorded",
+        "malformed",
+        Reason.NOT_ENROLLED,
+        "recorded",
+    ]
+    assert np.sum([total.n for total in store.totals(plan.id).values()]) == 2

@@ -12,6 +12,7 @@ from scipy.stats import binom
 from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
+from encoders.survey.enrolment import INDEX_BYTES, TOKEN
 from ldp_audit.checks import HOMOGENEITY, Check
 from ldp_audit.messages import Messages
 
@@ -44,7 +45,7 @@ def homogeneity(plan: Plan, heard: Mapping[str, Messages], alpha: float) -> list
         _lengths(messages, reports),
         _headers(plan, reports),
         _questions(plan, reports, alpha / TESTS),
-        _ids(reports, alpha / TESTS),
+        _ids(plan, reports, alpha / TESTS),
         _fresh(reports),
     ]
 
@@ -95,7 +96,11 @@ def _headers(plan: Plan, reports: Mapping[str, list[Report]]) -> Check:
 
 
 def _questions(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
-    """Hold the questions asked of each person against the public weights."""
+    """Hold the questions asked of each person against the public weights, or the invitations."""
+    if plan.enrolment == TOKEN:
+        told = all(_is_invited(report) for sent in reports.values() for report in sent)
+        name = "the question that the invitation names"
+        return Check(HOMOGENEITY, name, told, "always" if told else "not always")
     weights = np.array([question.weight for question in plan.questions], dtype=np.float64)
     known = len(weights)
     p = 1.0
@@ -107,12 +112,16 @@ def _questions(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) ->
     return Check(HOMOGENEITY, name, p >= limit, f"p = {p:.2g}, {limit:.1g} allowed")
 
 
-def _ids(reports: Mapping[str, list[Report]], alpha: float) -> Check:
+def _is_invited(report: Report) -> bool:
+    return int.from_bytes(report.id[:INDEX_BYTES], "big") == report.question
+
+
+def _ids(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
     """Hold each person's report ids against uniform bytes, each value of each byte by itself."""
-    p = 1.0
+    p, told = 1.0, INDEX_BYTES if plan.enrolment == TOKEN else 0
     for found in reports.values():
         ids = np.frombuffer(b"".join(report.id for report in found), np.uint8).reshape(-1, ID_BYTES)
-        for column in ids.T:
+        for column in ids.T[told:]:
             p = min(p, _least_p(np.bincount(column, minlength=256), len(ids), np.full(256, 1 / 256)))
     limit = alpha / (ID_BYTES * 256 * max(len(reports), 1))
     name = "report ids are random bytes, whoever answers"

@@ -118,7 +118,7 @@ def _purge(journal: Journal, chosen: argparse.Namespace) -> list[str]:
 
 def _ended(entry: Entry) -> str:
     if entry.state in (State.SENT, State.DUPLICATE):
-        return "was counted before; nobody can tell which report it was, so it cannot be taken back"
+        return "was counted before; the counters do not hold single reports, so it cannot be taken back"
     return _standing(entry)
 
 

@@ -192,7 +192,7 @@ class Client:
         Raises
         ------
         LdpError
-            If the row does not fit, or the plan is out of reach.
+            If the row or the token does not fit, or the plan is out of reach.
         """
         from encoders.survey.preview import preview
 

@@ -87,11 +87,17 @@ class Recorder:
         try:
             report = read_report(plan, body)
         except ReportError as error:
-            return _answer(400, {"reason": error.reason})
-        if report in self._reports:
-            return _answer(200, {"status": "duplicate"})
-        self._reports.append(report)
-        return _answer(200, {"status": "recorded"})
+            return _answer(403 if error.reason is Reason.NOT_ENROLLED else 400, {"reason": error.reason})
+        counted = {(each.plan_digest, each.id): each for each in self._reports}
+        first = counted.get((report.plan_digest, report.id))
+        if first is None:
+            self._reports.append(report)
+            return _answer(200, {"status": "recorded"})
+        return (
+            _answer(200, {"status": "duplicate"})
+            if first == report
+            else _answer(409, {"reason": Reason.ID_REUSED})
+        )
 
 
 def _answer(status: int, entries: dict[str, str]) -> Answer:

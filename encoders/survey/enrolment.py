@@ -11,7 +11,6 @@ Who gave a token to a person knows which report is hers: what she answered stays
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ ENROLMENTS = (OPEN, TOKEN)
 INDEX_BYTES = 2
 HASH_BYTES = 16
 _CHECK_BYTES = 4  # with the id 20 bytes, 32 characters without padding
+_PASSED_OVER = dict.fromkeys(map(ord, "- \t\r\n"))
 _CHECK, _KEPT = b"ldp-bayes token check\0", b"ldp-bayes token kept\0"
 
 
@@ -45,7 +45,7 @@ def token_text(plan: Plan, token_id: bytes) -> str:
 def invitation(plan: Plan, token: str | None) -> tuple[Question, bytes] | None:
     """Return the question and the report's id that a token stands for; None where anybody may answer.
 
-    Letters may be small or capital; hyphens and white space are passed over.
+    Letters may be small or capital; hyphens, spaces, tabs and line breaks are passed over.
 
     Raises
     ------
@@ -57,16 +57,15 @@ def invitation(plan: Plan, token: str | None) -> tuple[Question, bytes] | None:
         if token is not None:
             raise TokenError("is not asked for: anybody may answer this survey")
         return None
-    if not isinstance(token, str):
+    if token is None:
         raise TokenError("is missing: this survey is answered by invitation")
-    return _read(plan, token)
+    return _read(plan, token if isinstance(token, str) else "")
 
 
 def _read(plan: Plan, text: str) -> tuple[Question, bytes]:
-    letters = "".join(text.replace("-", "").split()).upper()
     try:
-        data = base64.b32decode(letters)
-    except (binascii.Error, ValueError):
+        data = base64.b32decode(text.translate(_PASSED_OVER).encode("ascii").upper())
+    except ValueError:
         data = b""
     token_id = data[:ID_BYTES]
     if len(data) != ID_BYTES + _CHECK_BYTES or data[ID_BYTES:] != _check(plan, token_id):

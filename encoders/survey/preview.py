@@ -100,14 +100,14 @@ def explain(seen: Preview) -> str:
     plan, (question, truth, payload, report) = seen.plan, seen.answer
     clipped = [f"  (clipped to its public range: {', '.join(seen.clipped)})"] if seen.clipped else []
     return _paragraphs(
-        _asked(plan, question, "One question is asked, drawn before the row is looked at:"),
+        _asked(plan, question, "asked", "is"),
         ["The true answer, which stays on the device:", f"  {in_words(seen.truth)}", *clipped],
         [
             f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
             *paragraph(f"{question.mechanism.sends(truth)}.", "  "),
         ],
         _bytes(report, "What would be sent") + _decoded(question, payload),
-        *_invited(plan),
+        _invited(plan),
         could_have_been(plan, question, payload, truth),
     )
 
@@ -123,33 +123,36 @@ def explain_report(plan: Plan, report: bytes) -> str:
     read = read_report(plan, report)
     question = plan.questions[read.question]
     return _paragraphs(
-        _asked(plan, question, "One question is answered, drawn before the row was looked at:"),
+        _asked(plan, question, "answered", "was"),
         _bytes(report, "The report") + _decoded(question, read.payload),
-        *_invited(plan),
+        _invited(plan),
         could_have_been(plan, question, read.payload),
     )
 
 
 def _paragraphs(*parts: list[str]) -> str:
-    return "\n\n".join("\n".join(part) for part in parts)
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _asked(plan: Plan, asked: Question, head: str) -> list[str]:
+def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
+    if plan.enrolment == TOKEN:
+        how, chances = "the one that the invitation names", ["" for _ in plan.questions]
+    else:
+        how = f"drawn before the row {tense} looked at"
+        chances = [f"{plan.chance(each):.1%}" for each in plan.questions]
     rows = [
-        [f"  {each.name}", f"{plan.chance(each):.1%}", "<- this one" if each is asked else ""]
-        for each in plan.questions
+        [f"  {each.name}", chance, "<- this one" if each is asked else ""]
+        for each, chance in zip(plan.questions, chances, strict=True)
     ]
-    return [head, *table(rows, "<><")]
+    return [f"One question is {done}, {how}:", *table(rows, "<><")]
 
 
-def _invited(plan: Plan) -> list[list[str]]:
+def _invited(plan: Plan) -> list[str]:
     if plan.enrolment == OPEN:
         return []
     return [
-        [
-            "The invitation is part of it, and names the question: who knows that it was given to you knows",
-            "that this report is yours. The answer in it is as random as without.",
-        ]
+        "The invitation is part of it, and names the question: who knows that it was given to you knows",
+        "that this report is yours. The answer in it is as random as without.",
     ]
 
 

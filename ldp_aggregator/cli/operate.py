@@ -15,6 +15,7 @@ import click
 
 from encoders.errors import LdpError
 from encoders.randomness import SystemEntropy
+from encoders.survey import Plan
 from encoders.survey.enrolment import TOKEN
 from encoders.survey.layout import table
 from ldp_aggregator.collector.enrolment import create_tokens, created
@@ -22,6 +23,7 @@ from ldp_aggregator.collector.windows import Phase, Window, windows_of
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.base import no_survey
 
 _DAY = 86_400
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -147,10 +149,11 @@ def create(survey: str, url: str, count: int) -> None:
     """Print new tokens for SURVEY, one a line: each lets one person answer once, a question it names.
 
     They are shown this once: the store keeps hashes. Whoever knows a token can answer with it, and whoever
-    knows whom it was given to can tell her report; so treat the list as you would passwords.
+    knows whom it was given to can tell her report; so treat the list as you would passwords. They hold at
+    the collectors that serve this very store.
     """
     with _opened(url) as store:
-        plan = take_snapshot(store, survey).plan
+        plan = _plan_of(store, survey)
         if plan.enrolment != TOKEN:
             raise click.ClickException(
                 f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'
@@ -160,6 +163,13 @@ def create(survey: str, url: str, count: int) -> None:
 
 
 COMMANDS = (status, open_, close, export, merge, tokens)
+
+
+def _plan_of(store: Store, survey: str) -> Plan:
+    plans = store.plans()
+    if survey not in plans:
+        raise no_survey(survey, plans)
+    return Plan.from_json(plans[survey])
 
 
 def _set(store: Store, survey: str, window: Window) -> None:

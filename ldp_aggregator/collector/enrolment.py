@@ -5,9 +5,8 @@ A store keeps the hashes of a survey's tokens as it keeps the ids of reports, un
 
 from __future__ import annotations
 
-import random
-import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,7 @@ def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> It
     count : int
     rng : RandomSource
     """
-    asked = [question for question, share in _shares(plan, count) for _ in range(share)]
-    random.SystemRandom().shuffle(asked)
+    asked = _shuffled([question for question, share in _shares(plan, count, rng) for _ in range(share)], rng)
     for start in range(0, count, _AT_ONCE):
         made = [(question.key, new_token(question, rng)) for question in asked[start : start + _AT_ONCE]]
         by_counter: dict[str, list[bytes]] = {}
@@ -51,24 +49,32 @@ def created(store: Store, survey: str) -> int:
     return sum(total.n for total in store.totals(_tokens_of(survey)).values())
 
 
-def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[NDArray[np.bool_]]:
-    """Tell, for each report of each column, whether its id is a token of its question."""
-    hashes = {column.question.key: _hashes(plan, rows_of(column.ids)) for column in columns}
-    known = store.known(_tokens_of(plan.id), hashes)
+def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[Column, NDArray[np.bool_]]]:
+    """Put hashes in the place of tokens, and tell which reports have a token of their question.
+
+    From here on the hash is the report's id: no store ever holds a token, not even one that was used.
+    """
+    hashed = [replace(column, ids=_hashes(plan, rows_of(column.ids))) for column in columns]
+    known = store.known(_tokens_of(plan.id), {column.question.key: column.ids for column in hashed})
     return [
-        np.array([each in known[counter] for each in rows_of(wanted)], dtype=bool)
-        for counter, wanted in hashes.items()
+        (column, np.array([each in known[column.question.key] for each in rows_of(column.ids)], dtype=bool))
+        for column in hashed
     ]
 
 
-def _shares(plan: Plan, count: int) -> Iterator[tuple[Question, int]]:
+def _shares(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
     """Divide tokens over the questions by weight: each share is rounded up or down, on average exact."""
     total = sum(question.weight for question in plan.questions)
-    reached = before = secrets.randbelow(total)
+    reached = before = int.from_bytes(rng.take(16), "little") % total
     for question in plan.questions:
         reached += question.weight * count
         yield question, reached // total - before // total
         before = reached
+
+
+def _shuffled(asked: list[Question], rng: RandomSource) -> list[Question]:
+    keys = np.frombuffer(rng.take(8 * len(asked)), "<u8")
+    return [asked[place] for place in np.argsort(keys, kind="stable").tolist()]
 
 
 def _batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:

@@ -5,8 +5,7 @@ No HTTP here. Archives, which may be larger than memory, are read by :mod:`ldp_a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from encoders.survey import Plan
 from encoders.survey.enrolment import TOKEN
 from ldp_aggregator.collector.enrolment import enrolled
 from ldp_aggregator.collector.metering import Metering
+from ldp_aggregator.collector.rejections import Rejections
 from ldp_aggregator.columns import Column, Reader
 from ldp_aggregator.stores import Batch, Known, Store
 from ldp_aggregator.stores.base import rows_of
@@ -61,13 +61,13 @@ class Intake:
     ) -> None:
         self._plan, self._store = plan, store
         self._record, self._reader = record or store.record, Reader(plan)
-        self._metering = Metering(plan.id, store)
+        self._metering, self._rejections = Metering(plan.id, store), Rejections(plan.id, store)
 
     def take(self, body: bytes) -> list[Verdict]:
         """Judge and count the reports of one body.
 
-        Each report is judged by itself. When this returns, every "recorded" is durable, and every
-        rejection is counted under its reason.
+        Each report is judged by itself. When this returns, every "recorded" is durable; rejections are
+        counted under their reasons a little later.
 
         Parameters
         ----------
@@ -97,21 +97,22 @@ class Intake:
         if self._plan.enrolment == TOKEN:
             columns = self._invited(columns, verdicts)
         self._count(columns, verdicts)
-        self._count_rejections(verdicts.values())
+        self._rejections.add(verdict.error.reason for verdict in verdicts.values() if verdict.error)
         return [verdicts[place] for place in range(len(verdicts))]
 
     def reject(self, reason: Reason) -> None:
         """Count a rejection that was decided before the reports were looked at."""
-        self._store.reject(self._plan.id, reason)
+        self._rejections.add([reason])
 
     def flush(self) -> None:
-        """Let the store know all that the poisoning meter has counted."""
+        """Let the store know all that may wait: rejections, and what the poisoning meter has counted."""
+        self._rejections.flush()
         self._metering.flush()
 
     def _invited(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> list[Column]:
         """Return the reports whose ids are tokens of their questions; judge the others."""
         left = []
-        for column, known in zip(columns, enrolled(self._store, self._plan, columns), strict=True):
+        for column, known in enrolled(self._store, self._plan, columns):
             verdicts.update(dict.fromkeys(column.places[~known].tolist(), _STRANGER))
             if known.any():
                 left.append(column if known.all() else column.take(known))
@@ -154,11 +155,6 @@ class Intake:
     def _batch(self, column: Column) -> Batch:
         tally = column.question.mechanism.tally(column.payloads)
         return Batch(self._plan.id, column.question.key, column.ids, column.marks, tally)
-
-    def _count_rejections(self, verdicts: Iterable[Verdict]) -> None:
-        reasons = Counter(verdict.error.reason for verdict in verdicts if verdict.error)
-        for reason, count in reasons.items():
-            self._store.reject(self._plan.id, reason, count)
 
 
 def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from ldp_aggregator.collector.later import later
 from ldp_aggregator.columns import Bytes, Column
 from ldp_aggregator.stores import Batch, Store, StoreError
 
@@ -40,10 +41,7 @@ class Metering:
             return
         with self._lock:
             if not self._kept:
-                self._later = threading.Timer(KEEP_SECONDS, self.flush)
-                self._later.daemon = True
-                with suppress(RuntimeError):  # at exit there is no thread to be had: `flush` comes then
-                    self._later.start()
+                self._later = later(KEEP_SECONDS, self.flush)
             self._kept.setdefault(column.question.index, []).append(column)
             self._count += len(column.places)
             full = self._count >= KEEP_REPORTS

@@ -118,3 +118,10 @@ def test_too_few_messages_for_a_large_epsilon_are_told_of() -> None:
 def test_an_audit_that_could_tell_nothing_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(LdpError):
         audit(plan_of(), **options)
+
+
+def test_a_survey_by_invitation_is_audited_like_any_other() -> None:
+    plan = replace(plan_of("DE", "sign"), enrolment="token")
+    found = audit(plan, 1500, alpha=1e-8, copies=8)
+    assert found.faults == []
+    assert "the question that the invitation names" in [check.name for check in found.checks]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ldp_audit import audit
@@ -13,6 +15,11 @@ def test_a_bug_is_flagged(mutant: Mutant) -> None:
     found = audit(plan_of(mutant.frequency, mutant.numeric), mutant.trials, mutant.device(), copies=16)
     assert not found.passed
     assert any(fault.startswith(f"{mutant.layer}: ") for fault in found.faults), found.faults
+
+
+def test_a_client_that_answers_another_question_than_it_was_invited_to_is_flagged() -> None:
+    found = audit(replace(plan_of(), enrolment="token"), 2000, Retold(), alpha=1e-8, copies=16)
+    assert any("the question that the invitation names" in fault for fault in found.faults)
 
 
 def test_what_the_mutants_are_made_from_is_sound() -> None:

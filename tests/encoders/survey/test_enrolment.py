@@ -89,6 +89,25 @@ def test_a_token_of_another_plan_is_told_and_not_repeated() -> None:
     assert token not in str(caught.value)
 
 
+def test_only_plain_letters_are_read() -> None:
+    plan = plan_of()
+    token = token_for(plan, 0)
+    ids = {
+        unpack(make_report(plan, ROW, "no", token=each)).id for each in (token, f"\t{token.upper()} \r\n-")
+    }
+    assert len(ids) == 1
+    for odd in (
+        token.replace("a", "\u0430"),
+        token + "\u00a0",
+        token + "\0",
+        token.replace("i", "\u0131", 1) + "\u200b",
+    ):
+        with pytest.raises(TokenError, match="misspelt"):
+            make_report(plan, ROW, "no", GivenBytes(b""), odd)
+    with pytest.raises(TokenError, match="misspelt"):
+        make_report(plan, ROW, "no", GivenBytes(b""), token.encode())  # type: ignore[arg-type]
+
+
 def test_an_id_that_no_token_of_its_question_has_is_refused() -> None:
     plan = plan_of()
     sent = unpack(make_report(plan, ROW, "no", token=token_for(plan, 0)))
@@ -118,4 +137,5 @@ def test_a_preview_says_whom_an_invitation_tells_what() -> None:
     assert shown.question == plan.questions[1].name
     told = str(shown), explain_report(plan, shown.report)
     assert all("who knows that it was given to you knows" in each for each in told)
+    assert all("the one that the invitation names" in each for each in told)
     assert "invitation" not in str(preview(plan_of("open"), ROW, "no", SystemEntropy()))

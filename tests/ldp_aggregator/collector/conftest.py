@@ -36,6 +36,13 @@ def store(plan: Plan) -> MemoryStore:
     return store
 
 
+def rejected(web: FlaskClient, survey: str) -> dict[str, int]:
+    """Return the rejections of a survey, as soon as its store knows them."""
+    service = web.application.extensions["ldp"]
+    service.intakes[survey].flush()
+    return dict(service.store.rejections(survey))
+
+
 @pytest.fixture
 def web(store: MemoryStore) -> FlaskClient:
     return create_app(store, "the-token", max_body=50_000).test_client()

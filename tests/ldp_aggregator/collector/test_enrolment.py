@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -39,10 +38,10 @@ def invite(store: MemoryStore, plan: Plan, count: int) -> list[str]:
 
 
 def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
-    return [
-        str(verdict.error.reason) if verdict.error else verdict.status
-        for verdict in Intake(plan, store).take(body)
-    ]
+    intake = Intake(plan, store)
+    verdicts = intake.take(body)
+    intake.flush()
+    return [str(verdict.error.reason) if verdict.error else verdict.status for verdict in verdicts]
 
 
 def test_the_invited_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
@@ -93,6 +92,8 @@ def test_no_token_and_no_id_can_be_read_off_the_store(plan: Plan, tmp_path: Path
     store = open_store(f"sqlite:///{tmp_path}/ldp.db")
     store.publish(plan.id, plan.json)
     tokens = list(create_tokens(store, plan, 50, SystemEntropy()))
+    reports = [make_report(plan, ROW, "no", token=token) for token in tokens[:40]]
+    assert {verdict.status for verdict in Intake(plan, store).take(b"".join(reports))} == {"recorded"}
     store.close()
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for token in tokens:
@@ -106,10 +107,9 @@ def test_a_hundredth_of_malicious_people_are_at_most_a_hundredth_and_a_half_of_e
     features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))
     text = '[survey]\nid = "flood"\nepsilon = 1\nenrolment = "token"\n[mechanism]\nfrequency = "OUE"\n'
     plan = read_survey(text + '[label]\nname = "l"\nvalues = ["y", "n"]\n' + features).compile()
-    store, rng = MemoryStore(), FastStream(4)
+    store, rng = MemoryStore(), FastStream(4)  # so that it is the same every time
     store.publish(plan.id, plan.json)
     tokens = [*create_tokens(store, plan, 35_000, rng)]
-    random.Random(5).shuffle(tokens)
     row = {f"f{index}": "a" for index in range(7)}
     honest = [make_report(plan, row, "y", rng, token) for token in tokens[350:]]
     malicious = [unpack(make_report(plan, row, "y", rng, token)) for token in tokens[:350]]

@@ -29,10 +29,10 @@ def counted(store: MemoryStore) -> int:
 
 
 def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
-    return [
-        str(verdict.error.reason) if verdict.error else verdict.status
-        for verdict in Intake(plan, store).take(body)
-    ]
+    intake = Intake(plan, store)
+    verdicts = intake.take(body)
+    intake.flush()
+    return [str(verdict.error.reason) if verdict.error else verdict.status for verdict in verdicts]
 
 
 def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) -> None:
@@ -197,8 +197,31 @@ def test_a_body_that_cannot_be_cut_counts_nothing_but_one_rejection(
     plan: Plan, store: MemoryStore, spoil: object
 ) -> None:
     body = pack(make(plan, number=1)) + pack(make(plan, number=2))
+    intake = Intake(plan, store)
     with pytest.raises(ReportError) as caught:
-        Intake(plan, store).take(spoil(body))  # type: ignore[operator]
+        intake.take(spoil(body))  # type: ignore[operator]
+    intake.flush()
     assert caught.value.reason is Reason.MALFORMED
     assert counted(store) == 0
     assert store.rejections("sleep") == {"malformed": 1}
+
+
+def test_rejections_wait_for_nobody_and_for_a_store_that_is_away(
+    plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reject = store.reject
+
+    def away(*_: object) -> None:
+        raise StoreError("away")
+
+    monkeypatch.setattr("ldp_aggregator.collector.rejections.KEEP_SECONDS", 0.01)
+    monkeypatch.setattr(store, "reject", away)
+    intake = Intake(plan, store)
+    good, other = make(plan, number=1), make(plan, number=2)
+    body = pack(good) + pack(Report(bytes(32), 0, other.id, other.payload))
+    for _ in range(3):
+        assert [verdict.status for verdict in intake.take(body)][1] == "rejected"
+        intake.flush()
+    monkeypatch.setattr(store, "reject", reject)
+    wait_for(lambda: store.rejections("sleep") == {"wrong-plan": 3})
+    assert counted(store) == 1

@@ -20,6 +20,7 @@ from ldp_aggregator.collector.page import assets, version
 from ldp_aggregator.collector.recent import Recent
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import rejected
 
 OPERATOR = {"Authorization": "Bearer the-token"}
 PROGRESS = "/v1/surveys/sleep/progress"
@@ -122,6 +123,7 @@ def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> N
 def test_progress_says_what_the_estimates_say_and_what_came_in(web: FlaskClient, plan: Plan) -> None:
     fill(web, plan, 500)
     web.post("/v1/surveys/sleep/reports", data=b"junk", content_type=MEDIA_TYPE)
+    assert rejected(web, "sleep") == {"malformed": 1}
     said = web.get(PROGRESS, headers=OPERATOR).json
     known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
     assert (said["reports"], said["rejections"]) == (500, {"malformed": 1})

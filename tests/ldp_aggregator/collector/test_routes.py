@@ -12,6 +12,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import rejected
 
 REPORTS = "/v1/surveys/sleep/reports"
 ROW = {"age": "old", "hours": 7.5}
@@ -81,7 +82,7 @@ def test_a_bad_request_is_told_why_and_counted(
 ) -> None:
     answer = post(web, body, **options)
     assert (answer.status_code, answer.json["reason"], answer.json["retryable"]) == (status, reason, False)
-    assert store.rejections("sleep") == {reason: 1}
+    assert rejected(web, "sleep") == {reason: 1}
     assert store.totals("sleep") == {}
 
 
@@ -89,13 +90,13 @@ def test_a_body_shorter_than_its_length_is_refused(web: FlaskClient, store: Memo
     answer = post(web, b"x", environ_overrides={"CONTENT_LENGTH": "2"})
     assert (answer.status_code, answer.json["reason"]) == (400, "incomplete-body")
     assert answer.json["retryable"] is True  # it was cut on its way: no verdict on the report
-    assert store.rejections("sleep") == {"incomplete-body": 1}
+    assert rejected(web, "sleep") == {"incomplete-body": 1}
 
 
 def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
     answer = web.post(REPORTS, content_type=MEDIA_TYPE)
     assert (answer.status_code, answer.json["reason"]) == (411, "length-required")
-    assert store.rejections("sleep") == {"length-required": 1}
+    assert rejected(web, "sleep") == {"length-required": 1}
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,7 @@ def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore
 def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
     post(web, make_report(plan, ROW, "yes"))
     post(web, b"junk")
+    assert rejected(web, "sleep") == {"malformed": 1}
     assert web.get("/metrics").status_code == 401
     page = web.get("/metrics", headers=OPERATOR).text
     assert 'ldp_reports_total{survey="sleep"} 1.0' in page

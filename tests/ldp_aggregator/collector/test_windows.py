@@ -13,6 +13,7 @@ from ldp_aggregator.cli.collector import main
 from ldp_aggregator.collector.windows import Phase, Window, Windows
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_client import Answer, Client, State, make_report
+from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post
 
 HOUR = 3600
@@ -104,7 +105,7 @@ def test_devices_hear_that_a_survey_waits_runs_ends_and_is_over(
     move(Window(closes=0))
     late.report(ROW, "yes")
     assert late.flush().state is State.EXPIRED
-    assert store.rejections(plan.id) == {"survey-closed": 1}
+    assert rejected(web, plan.id) == {"survey-closed": 1}
     assert web.get("/v1/surveys").json["surveys"][0]["phase"] == "closed"
 
 

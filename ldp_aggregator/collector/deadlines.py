@@ -1,4 +1,4 @@
-"""A deadline for bodies: a connection that does not send what it announced is cut.
+"""A deadline for requests: a connection that does not send a whole one in time is cut.
 
 Gunicorn's own time limit watches workers, not their threads: as many idle connections as there are threads
 would stop the collector. A socket's timeout would not do, since it begins anew with every byte.
@@ -12,44 +12,70 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-BODY_SECONDS = 10.0
+REQUEST_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 
 
 class Deadlines:
-    """Watches connections that are being read; one thread for all, while there are any."""
+    """Watches connections while somebody is awaited; one thread for all, while there are any."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ends: dict[int, tuple[float, socket.socket]] = {}
+        self._ends: dict[int, float] = {}
+        self._awaited: dict[int, socket.socket] = {}
         self._watching = False
+
+    def begin(self, connection: socket.socket, seconds: float | None = None) -> None:
+        """Await the other side from now on: for a whole request, or so many seconds; then cut it."""
+        with self._lock:
+            self._ends[id(connection)] = monotonic() + (seconds or REQUEST_SECONDS)
+            self._await(connection)
+
+    def pause(self, connection: socket.socket) -> None:
+        """Let a connection be, for what was awaited is there; the deadline stays for what else may be."""
+        with self._lock:
+            self._awaited.pop(id(connection), None)
+
+    def end(self, connection: socket.socket) -> None:
+        """Forget a connection."""
+        with self._lock:
+            self._awaited.pop(id(connection), None)
+            self._ends.pop(id(connection), None)
 
     @contextmanager
     def watch(self, connection: socket.socket | None) -> Iterator[None]:
-        """Cut a connection unless the block ends in time; nothing is watched without one."""
+        """Await the rest of a request in this block; nothing is watched without a connection.
+
+        The time is the request's, if it was seen to begin, and else begins here.
+        """
         if connection is None:
             yield
             return
         with self._lock:
-            self._ends[id(connection)] = monotonic() + BODY_SECONDS, connection
-            if not self._watching:
-                self._watching = True
-                threading.Thread(target=self._look, name="ldp-deadlines", daemon=True).start()
+            begun = id(connection) in self._ends
+            self._ends.setdefault(id(connection), monotonic() + REQUEST_SECONDS)
+            self._await(connection)
         try:
             yield
         finally:
-            with self._lock:
-                self._ends.pop(id(connection), None)
+            (self.pause if begun else self.end)(connection)
+
+    def _await(self, connection: socket.socket) -> None:
+        self._awaited[id(connection)] = connection
+        if not self._watching:
+            self._watching = True
+            threading.Thread(target=self._look, name="ldp-deadlines", daemon=True).start()
 
     def _look(self) -> None:
         idle = threading.Event()
         while True:
             idle.wait(_LOOK_SECONDS)
             with self._lock:
-                if not self._ends:
+                if not self._awaited:
                     self._watching = False
                     return
-                late = [line for end, line in self._ends.values() if monotonic() > end]
+                late = [line for key, line in self._awaited.items() if monotonic() > self._ends[key]]
                 for line in late:
                     with suppress(OSError):
                         line.shutdown(socket.SHUT_RDWR)

@@ -10,6 +10,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from ldp_aggregator.collector.worker import CONNECTIONS, KEEPALIVE_SECONDS, Worker
 from ldp_aggregator.stores import StoreError
 
 log = logging.getLogger("ldp.collector")
@@ -72,7 +73,10 @@ def serve(
         bind=bind,
         workers=workers,
         threads=threads,
-        worker_class="gthread",
+        worker_class=f"{Worker.__module__}.{Worker.__name__}",  # by name: older versions take no class
+        worker_connections=CONNECTIONS,
+        backlog=CONNECTIONS,
+        keepalive=KEEPALIVE_SECONDS,
         accesslog=None,
         loglevel="error",  # gunicorn's warning of a garbled request names its sender's address
         control_socket_disable=True,

@@ -1,0 +1,66 @@
+"""A gunicorn worker that no slow peer holds up for ever."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import Any
+
+from gunicorn.workers.gthread import ThreadWorker
+
+from ldp_aggregator.collector.deadlines import ANSWER_SECONDS, Deadlines
+
+CONNECTIONS = 1000
+"""Of a worker at once; whoever comes then waits in the kernel's queue, of this length too."""
+KEEPALIVE_SECONDS = 5
+PARTING_SECONDS = 1.0
+_PARTING_READS = 16
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    """Gunicorn's threads, with deadlines: for a request's header and body together, and for its answer.
+
+    The time in between is the application's own and has none.
+    """
+
+    def handle(self, conn: Any) -> Any:
+        """Await a request on a connection that has begun to send one, and answer it."""
+        self._deadlines.begin(conn.sock)
+        try:
+            more = super().handle(conn)
+            if more is False:
+                self._part(conn.sock)
+            return more
+        finally:
+            self._deadlines.end(conn.sock)
+
+    def _part(self, connection: socket.socket) -> None:
+        """Say that nothing follows, and hear what still comes, lest the answer be lost with it.
+
+        Gunicorn does so itself, but in the one thread that accepts for all.
+        """
+        self._deadlines.begin(connection, PARTING_SECONDS)
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+            for _ in range(_PARTING_READS):
+                if not connection.recv(1 << 12):
+                    break
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Answer a request whose header is there."""
+        self._deadlines.pause(conn.sock)
+        return super().handle_request(req, conn)
+
+    def load_wsgi(self) -> None:
+        """Load the application; when it has an answer, that is to be taken in time too."""
+        super().load_wsgi()
+        self._deadlines: Deadlines = self.wsgi.extensions["ldp"].deadlines
+        work = self.wsgi.wsgi_app
+
+        def wsgi_app(environ: Any, start_response: Any) -> Any:
+            answer = work(environ, start_response)
+            self._deadlines.begin(environ["gunicorn.socket"], ANSWER_SECONDS)
+            return answer
+
+        self.wsgi.wsgi_app = wsgi_app

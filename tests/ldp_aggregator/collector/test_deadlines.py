@@ -1,0 +1,142 @@
+"""Deadlines on a real gunicorn, with shorter times and two threads: who is cut, and who is not."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.servers import stop
+
+SERVER = """
+import time
+from types import SimpleNamespace
+from flask import Flask, request
+from ldp_aggregator.collector import deadlines, server, worker
+
+deadlines.REQUEST_SECONDS = worker.ANSWER_SECONDS = worker.PARTING_SECONDS = 1.0
+deadlines._LOOK_SECONDS = 0.1
+
+def make_app():
+    app, watched = Flask("trial"), deadlines.Deadlines()
+    app.extensions["ldp"] = SimpleNamespace(deadlines=watched, intakes={})
+    app.add_url_rule("/quick", "quick", lambda: "done")
+    app.add_url_rule("/long", "long", lambda: bytes(64 << 20))
+
+    @app.get("/worked-on")
+    def worked_on():
+        time.sleep(2.5)
+        return "done"
+
+    @app.post("/")
+    def body():
+        with watched.watch(request.environ["gunicorn.socket"]):
+            return str(len(request.get_data()))
+
+    return app
+
+server.serve(make_app, "127.0.0.1:0", 1, 2, lambda addresses: print(addresses[0], flush=True))
+"""
+THREADS = 2
+CUT_WITHIN = 4.0
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[tuple[str, int]]:
+    process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        parts = urlsplit(process.stdout.readline() if process.stdout else "")
+        yield str(parts.hostname), int(parts.port or 0)
+    finally:
+        stop(process)
+
+
+@pytest.fixture
+def several(address: tuple[str, int]) -> Iterator[list[socket.socket]]:
+    """More connections than there are threads."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(socket.create_connection(address, 20)) for _ in range(2 * THREADS)]
+
+
+def get(address: tuple[str, int], page: str) -> bytes:
+    with socket.create_connection(address, 20) as connection:
+        connection.sendall(f"GET {page} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+def drip(line: socket.socket, byte: bytes) -> float:
+    """Send a byte now and then; return after how long the connection was cut."""
+    start = time.monotonic()
+    while time.monotonic() < start + 10:
+        try:
+            line.sendall(byte)
+            line.settimeout(0.1)
+            if line.recv(1) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET / HTTP/1.1\r\nX-Header: ",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n",
+    ],
+)
+def test_a_request_that_drips_is_cut_wherever_it_is(address: tuple[str, int], begun: bytes) -> None:
+    with socket.create_connection(address) as line:
+        line.sendall(begun)
+        assert 0.5 < drip(line, b"x") < CUT_WITHIN
+
+
+def test_header_and_body_have_one_time_together(address: tuple[str, int]) -> None:
+    with socket.create_connection(address) as line:
+        start = time.monotonic()
+        line.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Le")
+        time.sleep(0.7)
+        line.sendall(b"ngth: 1000\r\n\r\n")
+        drip(line, b"x")
+        assert time.monotonic() - start < 0.7 + 0.9  # a second time would have ended after 1.7 s
+
+
+def test_slow_headers_hold_up_others_for_no_longer_than_the_deadline(
+    address: tuple[str, int], several: list[socket.socket]
+) -> None:
+    for line in several:
+        line.sendall(b"GET / HTT")
+    start = time.monotonic()
+    assert get(address, "/quick").endswith(b"done")
+    assert time.monotonic() - start < 8  # for ever without it
+
+
+def test_what_the_application_takes_is_not_counted(address: tuple[str, int]) -> None:
+    assert get(address, "/worked-on").endswith(b"done")
+
+
+def test_an_answer_that_nobody_takes_is_cut(address: tuple[str, int], several: list[socket.socket]) -> None:
+    for line in several:
+        line.sendall(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
+    start = time.monotonic()
+    assert get(address, "/quick").endswith(b"done")
+    assert time.monotonic() - start < 8  # for ever without it
+
+
+def test_garbled_requests_whose_connections_stay_open_do_not_stop_the_one_thread_that_accepts(
+    address: tuple[str, int], several: list[socket.socket]
+) -> None:
+    for line in several:
+        line.sendall(b"garbage\r\n\r\n")
+    start = time.monotonic()
+    assert get(address, "/quick").endswith(b"done")
+    assert time.monotonic() - start < 5  # two seconds each otherwise

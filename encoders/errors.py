@@ -37,6 +37,7 @@ class Reason(StrEnum):
     NO_SIGNATURE = "no-signature"
     SURVEY_CLOSED = "survey-closed"
     SURVEY_NOT_OPEN = "survey-not-open"
+    TOO_MANY_REQUESTS = "too-many-requests"
     STORE_UNAVAILABLE = "store-unavailable"
     NOT_AUTHORISED = "not-authorised"
     NO_SUCH_PAGE = "no-such-page"

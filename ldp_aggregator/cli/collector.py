@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.cli.operate import COMMANDS
 from ldp_aggregator.collector.app import create_app
+from ldp_aggregator.collector.rates import MOST, Network, Rates
 from ldp_aggregator.sources import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
@@ -23,6 +25,13 @@ def _address(_context: click.Context, _parameter: click.Parameter, text: str) ->
     if ":" not in text or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
         raise click.BadParameter("is HOST:PORT with a port from 0 to 65535, for example 127.0.0.1:8000")
     return text
+
+
+def _networks(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> list[Network]:
+    try:
+        return [ip_network(text) for text in texts]
+    except ValueError as error:
+        raise click.BadParameter("is an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
 
 
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
@@ -61,6 +70,21 @@ def main() -> None:
 @click.option(
     "--allow-open-redis", is_flag=True, help="Use a Redis over the network that asks for no password."
 )
+@click.option(
+    "--rate",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, MOST),
+    help="Posts that each worker takes from one address in a minute; 0: any number.",
+)
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    callback=_networks,
+    metavar="ADDRESS",
+    help="A proxy whose X-Forwarded-For is believed; may be repeated. --rate behind a proxy needs it.",
+)
 def serve(
     surveys: tuple[Path, ...],
     store: str,
@@ -69,6 +93,8 @@ def serve(
     threads: int,
     durability: str,
     allow_open_redis: bool,
+    rate: int,
+    proxies: list[Network],
 ) -> None:
     """Serve SURVEYS (TOML files or compiled plans) until stopped.
 
@@ -100,7 +126,8 @@ def serve(
             click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
 
     def make_app() -> Flask:
-        return create_app(open_store(store), token, signatures=signatures, promise=promise)
+        rates = Rates(rate, proxies)
+        return create_app(open_store(store), token, signatures=signatures, promise=promise, rates=rates)
 
     run(make_app, bind, workers, threads, announce)
 

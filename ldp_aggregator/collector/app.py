@@ -11,6 +11,7 @@ from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.deadlines import Deadlines
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.page import page
+from ldp_aggregator.collector.rates import Rates
 from ldp_aggregator.collector.routes import pages
 from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
 from ldp_aggregator.collector.windows import Windows
@@ -24,6 +25,7 @@ def create_app(
     max_body: int = MAX_BODY_BYTES,
     signatures: Mapping[str, bytes] | None = None,
     promise: str = "",
+    rates: Rates | None = None,
 ) -> Flask:
     """Make the application that serves the surveys published in a store.
 
@@ -39,6 +41,8 @@ def create_app(
         The authors' signatures. They are passed on unchecked: which keys apps pin is not known here.
     promise : str
         What the store's acknowledgement is worth, for /readyz; see :meth:`Store.promise`.
+    rates : Rates, optional
+        How many posts each address may send; without it, any number.
 
     Returns
     -------
@@ -59,6 +63,7 @@ def create_app(
         Deadlines(),
         max_body,
         promise,
+        rates or Rates(),
     )
     app.register_blueprint(pages)
     app.register_blueprint(page)

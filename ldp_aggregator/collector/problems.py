@@ -32,6 +32,7 @@ STATUS = {
     Reason.NO_SIGNATURE: 404,
     Reason.SURVEY_CLOSED: 410,
     Reason.SURVEY_NOT_OPEN: 403,
+    Reason.TOO_MANY_REQUESTS: 429,
     Reason.NO_SUCH_PAGE: 404,
     Reason.NOT_AUTHORISED: 403,
     Reason.STORE_UNAVAILABLE: 503,
@@ -43,6 +44,7 @@ _RETRYABLE = {
     Reason.INCOMPLETE,
     Reason.SURVEY_NOT_OPEN,
     Reason.NOT_ENROLLED,
+    Reason.TOO_MANY_REQUESTS,
 }
 
 
@@ -56,11 +58,16 @@ class Problem(Exception):
         One sentence, without anything of the request's body or sender.
     status : int
         From the reason, unless given.
+    retry_seconds : int
+        How long to wait before the next try, if there is to be one.
     """
 
-    def __init__(self, reason: Reason, detail: str = "", status: int | None = None) -> None:
+    def __init__(
+        self, reason: Reason, detail: str = "", status: int | None = None, retry_seconds: int = RETRY_SECONDS
+    ) -> None:
         super().__init__(reason)
         self.reason, self.detail, self.status = reason, detail, status or STATUS[reason]
+        self.retry_seconds = retry_seconds
 
 
 def answer(problem: Problem) -> Response:
@@ -77,7 +84,7 @@ def answer(problem: Problem) -> Response:
     response.status_code = problem.status
     response.content_type = "application/problem+json"
     if retryable:
-        later = LATER_SECONDS if reason is Reason.NOT_ENROLLED else RETRY_SECONDS
+        later = LATER_SECONDS if reason is Reason.NOT_ENROLLED else problem.retry_seconds
         response.headers["Retry-After"] = str(later)
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"

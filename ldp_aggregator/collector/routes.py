@@ -62,6 +62,7 @@ def signature(survey: str) -> Response:
 @pages.post("/v1/surveys/<survey>/reports")
 def reports(survey: str) -> Response:
     """Take one report or many; answer only when they are durable."""
+    _require_turn()
     intake = service().intakes[_plan(survey).id]
     try:
         body = _body()
@@ -81,6 +82,17 @@ def reports(survey: str) -> Response:
         if verdict.error
     ]
     return jsonify(recorded=statuses.count(RECORDED), duplicate=statuses.count(DUPLICATE), rejected=rejected)
+
+
+def _require_turn() -> None:
+    """Refuse one post too many of an address; that is not counted: a flood shall not reach the store."""
+    seconds = service().rates.wait(request.remote_addr, request.headers.get("X-Forwarded-For", ""))
+    if seconds:
+        raise Problem(
+            Reason.TOO_MANY_REQUESTS,
+            "this address has sent too many requests in this minute; try again later",
+            retry_seconds=seconds,
+        )
 
 
 def _plan(survey: str) -> Plan:

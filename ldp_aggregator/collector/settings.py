@@ -9,6 +9,7 @@ from encoders.survey import Plan
 from ldp_aggregator.collector.content import Content
 from ldp_aggregator.collector.deadlines import Deadlines
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.rates import Rates
 from ldp_aggregator.collector.recent import Recent
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
@@ -34,11 +35,13 @@ class Service:
     operator_token : str or None
         None closes the operator's pages.
     deadlines : Deadlines
-        Until when a body has to be there.
+        Until when a request has to be there.
     max_body : int
         Bytes of one request's body at most.
     promise : str
         What the store's acknowledgement is worth.
+    rates : Rates
+        How many posts each address may send.
     progress : Recent
         What the operator's page was last told, by survey.
     """
@@ -52,4 +55,5 @@ class Service:
     deadlines: Deadlines
     max_body: int
     promise: str
+    rates: Rates
     progress: Recent[Content] = field(default_factory=Recent)

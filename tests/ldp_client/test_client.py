@@ -53,7 +53,7 @@ def test_every_retry_sends_the_same_bytes(client: Build) -> None:
         Answer(500, b"<html>oops</html>"),
         Answer(200, b"<html>a captive portal</html>"),
         Answer(404, b"<html>a proxy</html>"),
-        Answer(429, b'{"reason":"rate-limited","retryable":true}'),
+        Answer(429, b'{"reason":"too-many-requests","retryable":true}'),
         RECORDED,
     )
     one = client(script)

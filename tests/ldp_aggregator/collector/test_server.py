@@ -241,14 +241,20 @@ def test_an_address_that_is_none_is_refused(survey: Path, tmp_path: Path, bind: 
     assert "HOST:PORT" in result.stderr
 
 
-def test_connections_that_send_nothing_do_not_stop_the_collector(
+def test_a_proxy_that_is_no_address_is_refused(survey: Path, tmp_path: Path) -> None:
+    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--trusted-proxy", "proxy.test")
+    assert result.returncode == 2
+    assert "for example 10.1.0.2" in result.stderr
+
+
+def test_connections_that_send_no_whole_request_do_not_stop_the_collector(
     survey: Path, tmp_path: Path, plan: Plan
 ) -> None:
     head = b"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: " + MEDIA_TYPE.encode()
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _), ExitStack() as idle:
         parts = urlsplit(base)
-        for _ in range(16):  # as many as a worker has threads
+        for number in range(16):  # as many as a worker has threads
             line = idle.enter_context(socket.create_connection((parts.hostname, parts.port)))
-            line.sendall(head + b"\r\nContent-Length: 100\r\n\r\nxx")
+            line.sendall(head + (b"\r\nContent-Length: 100\r\n\r\nxx" if number % 2 else b""))
         # whoever comes meanwhile waits for their ten seconds, and tries again if her patience is shorter
         assert "status" in send(base, make_report(plan, ROW, "yes"))

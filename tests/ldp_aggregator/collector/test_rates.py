@@ -1,0 +1,128 @@
+"""A rate per address, without addresses: who shares a count, who is believed, and what is told."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+
+import pytest
+from flask.testing import FlaskClient
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.rates import Rates, sender
+from ldp_aggregator.stores import MemoryStore
+from ldp_client import make_report
+from tests.servers import wait_for
+
+PROXY = [ip_network("10.1.0.2")]
+ROW = {"age": "old", "hours": 7.5}
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_one_address_has_so_many_posts_a_minute_and_the_next_minute_again() -> None:
+    clock = Clock()
+    rates = Rates(3, clock=clock)
+    assert [rates.wait("192.0.2.1") for _ in range(3)] == [0, 0, 0]
+    clock.now += 20.5
+    assert rates.wait("192.0.2.1") == 40  # rounded up: whoever waits so long is served
+    assert rates.wait("192.0.2.2") == 0
+    clock.now += 40
+    assert rates.wait("192.0.2.1") == 0
+
+
+def test_without_a_limit_nothing_is_counted() -> None:
+    rates = Rates(0)
+    assert {rates.wait("192.0.2.1") for _ in range(1000)} == {0}
+    assert rates._rows == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "together"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # one site's 64 bits
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+    ],
+)
+def test_what_counts_as_one_address(one: str, other: str, together: bool) -> None:
+    rates = Rates(1)
+    assert rates.wait(one) == 0
+    assert bool(rates.wait(other)) is together
+
+
+def test_many_addresses_below_the_limit_are_served() -> None:
+    # The chance that four shared cells are all full is below 1e-9 here.
+    rates = Rates(5)
+    assert not any(rates.wait(f"10.0.{number >> 8}.{number & 255}") for number in range(30_000))
+    assert not any(rates.wait(f"10.0.{number >> 8}.{number & 255}") for number in range(0, 30_000, 9))
+
+
+def test_the_table_has_a_fixed_size_and_lives_for_a_minute() -> None:
+    clock = Clock()
+    rates = Rates(60_000, clock=clock)
+    for number in range(2000):
+        rates.wait(f"198.51.{number >> 8}.{number & 255}")
+    key = rates._key
+    assert [(row.typecode, len(row)) for row in rates._rows] == [("H", 1 << 17)] * 4  # counts, and no more
+    clock.now += 60
+    rates.wait("198.51.0.0")
+    assert rates._key != key  # the same address is elsewhere now: minutes cannot be joined
+
+
+def test_a_minute_is_forgotten_though_nobody_posts_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.rates.WINDOW_SECONDS", 0.2)
+    rates = Rates(1)
+    assert rates.wait("192.0.2.1") == 0
+    wait_for(lambda: (rates._key, rates._rows) == (b"", []))
+    assert rates.wait("192.0.2.1") == 0
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "whose"),
+    [
+        ("192.0.2.1", "203.0.113.9", "192.0.2.1"),  # not the proxy: what it says is not looked at
+        ("10.1.0.2", "203.0.113.9", "203.0.113.9"),
+        ("10.1.0.2", "198.51.100.1, 203.0.113.9", "203.0.113.9"),  # the left one was written by the sender
+        ("10.1.0.2", "198.51.100.1,10.1.0.2", "198.51.100.1"),  # two proxies, both trusted
+        ("10.1.0.2", "203.0.113.9, nonsense", "10.1.0.2"),
+        ("10.1.0.2", "", "10.1.0.2"),
+        ("10.1.0.2", "10.1.0.2," * 3, "10.1.0.2"),
+    ],
+)
+def test_the_sender_is_whom_the_last_trusted_proxy_served(peer: str, forwarded: str, whose: str) -> None:
+    assert sender(peer, forwarded, PROXY) == ip_address(whose)
+
+
+def test_a_sender_cannot_choose_where_it_is_counted() -> None:
+    rates = Rates(2, PROXY)
+    made_up = [f"203.0.113.{number}" for number in range(4)]
+    assert [bool(rates.wait("192.0.2.1", each)) for each in made_up] == [False, False, True, True]
+    through = [f"{each}, 192.0.2.2" for each in made_up]
+    assert [bool(rates.wait("10.1.0.2", each)) for each in through] == [False, False, True, True]
+
+
+def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | None]:
+    answer = web.post(
+        "/v1/surveys/sleep/reports", data=make_report(plan, ROW, "yes"), headers={"Content-Type": MEDIA_TYPE}
+    )
+    return answer.status_code, answer.get_json(), answer.headers.get("Retry-After")
+
+
+def test_one_post_too_many_is_told_when_to_come_again(store: MemoryStore, plan: Plan) -> None:
+    web = create_app(store, rates=Rates(1)).test_client()
+    assert post(web, plan)[0] == 200
+    status, problem, retry = post(web, plan)
+    assert (status, problem["reason"], problem["retryable"]) == (429, "too-many-requests", True)
+    assert "127.0.0.1" not in str(problem)
+    assert 0 < int(retry or 0) <= 60
+    assert web.get("/v1/surveys/sleep").status_code == 200  # only posts are counted
+    assert store.rejections("sleep") == {}  # a flood does not reach the store
+    assert sum(total.n for total in store.totals("sleep").values()) == 1

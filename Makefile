@@ -15,12 +15,12 @@ VENV := .venv
 BENCH := .venv-bench
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint bench audit endurance clean redis chromium
+.PHONY: demo test lint bench audit endurance clean redis nginx chromium
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
 
-test: $(VENV)/.dev redis chromium
+test: $(VENV)/.dev redis nginx chromium
 	$(VENV)/bin/python -m pytest -n 2
 
 lint: $(VENV)/.dev
@@ -64,6 +64,14 @@ redis:
 	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends redis-server; } >/dev/null 2>&1 \
 	|| echo 'no redis-server here: what needs one is skipped'
+
+# The front proxy of deploy/; on the same terms.
+nginx:
+	@command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	        apt-get install -y -qq --no-install-recommends nginx; } >/dev/null 2>&1 \
+	|| echo 'no nginx here: what needs one is skipped'
 
 # What the tests of the operator's page look at it with; on the same terms.
 chromium:

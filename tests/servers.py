@@ -18,6 +18,7 @@ import pytest
 import redis
 
 TOKEN = "operator-token-of-the-tests"
+SHIPPED_NGINX = Path(__file__).parents[1] / "deploy" / "nginx.conf"
 _PATIENCE = 30.0
 
 
@@ -152,11 +153,11 @@ def answers(path: Path) -> bool:
 
 @contextmanager
 def collector(
-    surveys: Sequence[Path], store: str, *, workers: int = 2, token: str | None = TOKEN
+    surveys: Sequence[Path], store: str, *options: str, workers: int = 2, token: str | None = TOKEN
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start ldp-collector on a free port; yield its base URL and its process."""
     command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", *map(str, surveys)]
-    command += ["--store", store, "--bind", "127.0.0.1:0", "--workers", str(workers)]
+    command += ["--store", store, "--bind", "127.0.0.1:0", "--workers", str(workers), *options]
     environment = {name: value for name, value in os.environ.items() if name != "LDP_OPERATOR_TOKEN"}
     if token:
         environment["LDP_OPERATOR_TOKEN"] = token
@@ -174,6 +175,54 @@ def collector(
         yield match[1], process
     finally:
         stop(process)
+
+
+def local_nginx(folder: Path, port: int, upstream: int, header_seconds: int = 10) -> Path:
+    """Write the shipped nginx.conf, changed in what must differ: where it listens, whom it asks, no TLS."""
+    text = SHIPPED_NGINX.read_text()
+    changes = {
+        "listen 8443 ssl;": f"listen 127.0.0.1:{port};",
+        "server collector:8000;": f"server 127.0.0.1:{upstream};",
+        "client_header_timeout 10s;": f"client_header_timeout {header_seconds}s;",
+        "/tmp/": f"{folder}/",
+    }
+    for shipped, here in changes.items():
+        assert shipped in text
+        text = text.replace(shipped, here)
+    lines = [line for line in text.splitlines() if not line.strip().startswith("ssl_")]
+    if os.geteuid() == 0:
+        lines.insert(0, "user root;")  # else its workers could not reach a test's folder
+    path = folder / "nginx.conf"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
+    """Return the command that runs nginx on a file. Skips where there is none."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if program is None:
+        pytest.skip("needs nginx (Debian: apt-get install nginx)")
+    return [program, "-p", str(folder), "-e", "stderr", "-c", str(conf), *options]
+
+
+@contextmanager
+def front_proxy(folder: Path, upstream: int, header_seconds: int = 10) -> Iterator[str]:
+    """Start the shipped proxy before a collector; yield its base URL. Skips where there is no nginx."""
+    port = free_port()
+    conf = local_nginx(folder, port, upstream, header_seconds)
+    with (folder / "nginx.log").open("wb") as log:
+        process = subprocess.Popen(nginx(folder, conf, "-g", "daemon off;"), stdout=log, stderr=log)
+    try:
+        wait_for(lambda: process.poll() is not None or listens(port))
+        assert process.poll() is None, (folder / "nginx.log").read_text()
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        stop(process)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 class KillableCollector:

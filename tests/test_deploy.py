@@ -1,0 +1,363 @@
+"""deploy/: each file is run here by the program it is for, as far as one machine allows."""
+
+from __future__ import annotations
+
+import configparser
+import http.client
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import redis
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import read_survey
+from ldp_aggregator.stores import Policy, open_store
+from ldp_client import make_report
+from tests.servers import (
+    SHIPPED_NGINX,
+    answers_ping,
+    collector,
+    free_port,
+    front_proxy,
+    listens,
+    nginx,
+    stop,
+    wait_for,
+)
+
+DEPLOY = SHIPPED_NGINX.parent
+SURVEY = """
+[survey]
+id = "sleep"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+"""
+PAGE = "/v1/surveys/sleep/reports"
+PASSWORD = "a-password-of-the-tests"
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return read
+
+
+@pytest.fixture(scope="module")
+def unit() -> configparser.SectionProxy:
+    parser = configparser.RawConfigParser(strict=False, delimiters="=")
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(DEPLOY / "ldp-collector.service")
+    return parser["Service"]
+
+
+# -- compose.yaml, redis.conf -------------------------------------------------------------------
+
+
+def test_every_container_is_confined_and_none_runs_as_root(services: dict[str, Any]) -> None:
+    for name, service in services["services"].items():
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        if "build" not in service:
+            assert not service["user"].startswith(("0", "root")), name
+            assert ":" in service["image"], name
+    last = (DEPLOY / "Dockerfile").read_text().rpartition("\nFROM ")[2]
+    assert "\nUSER 10001:10001\n" in last
+
+
+def test_only_the_proxy_can_be_reached_and_only_it_is_believed(services: dict[str, Any]) -> None:
+    every, networks = services["services"], services["networks"]
+    assert [name for name, service in every.items() if "ports" in service] == ["proxy"]
+    assert every["redis"]["networks"] == ["inside"]
+    assert networks["inside"]["internal"]
+    assert networks["front"]["internal"]
+    command = every["collector"]["command"]
+    proxy = every["proxy"]["networks"]["front"]["ipv4_address"]
+    assert command[command.index("--trusted-proxy") + 1] == proxy
+    assert every["collector"]["networks"]["front"]["ipv4_address"] != proxy
+
+
+def test_the_redis_of_compose_keeps_what_the_collector_promises(
+    services: dict[str, Any], tmp_path: Path
+) -> None:
+    if shutil.which("redis-server") is None:
+        pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
+    port, conf = free_port(), tmp_path / "redis.conf"
+    conf.write_text((DEPLOY / "redis.conf").read_text().replace("dir /data", f"dir {tmp_path}"))
+    shell, option, script = services["services"]["redis"]["command"]
+    script = script.replace("$$", "$").replace("/etc/redis.conf", str(conf))
+    script = script.replace("bind 0.0.0.0", f"bind 127.0.0.1\nport {port}")
+    environment = {"REDIS_PASSWORD": PASSWORD, "PATH": os.environ["PATH"]}
+    server = subprocess.Popen([shell, option, script], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: listens(port))
+        with redis.Redis(port=port, password=PASSWORD) as client:
+            wait_for(lambda: answers_ping(client))
+            assert client.config_get("slowlog-log-slower-than")["slowlog-log-slower-than"] == "-1"
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(b"PING\r\n")
+            assert stranger.recv(100).startswith(b"-NOAUTH")
+        store = open_store(f"redis://:{PASSWORD}@127.0.0.1:{port}/0")
+        assert "on disk" in store.promise(Policy("always"))
+        store.close()
+        assert PASSWORD not in Path(f"/proc/{server.pid}/cmdline").read_text()
+    finally:
+        stop(server)
+
+
+# -- command lines -------------------------------------------------------------------------------
+
+
+@contextmanager
+def started(command: Sequence[str], environment: dict[str, str]) -> Iterator[int]:
+    """Run a shipped command line, whose program, survey and port were put in place; yield the port."""
+    port = free_port()
+    program = str(Path(sys.executable).parent / "ldp-collector")
+    words = [program, *command]
+    words[words.index("--bind") + 1] = f"127.0.0.1:{port}"
+    process = subprocess.Popen(
+        words, env={"PATH": os.environ["PATH"], **environment}, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert "/v1/surveys/sleep" in (process.stdout.readline() if process.stdout else "")
+        yield port
+    finally:
+        stop(process)
+
+
+def ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    finally:
+        connection.close()
+
+
+def test_the_command_of_compose_starts_a_collector(
+    services: dict[str, Any], survey: Path, tmp_path: Path
+) -> None:
+    service = services["services"]["collector"]
+    assert service["environment"]["LDP_COLLECTOR_SERVE_STORE"].startswith("redis://:${REDIS_PASSWORD")
+    command = [str(survey) if word == "/surveys/survey.toml" else word for word in service["command"]]
+    with started(command, {"LDP_COLLECTOR_SERVE_STORE": f"sqlite:///{tmp_path}/ldp.db"}) as port:
+        assert ready(port)
+    assert (tmp_path / "ldp.db").exists()
+
+
+def test_the_command_of_the_unit_starts_a_collector(
+    unit: configparser.SectionProxy, survey: Path, tmp_path: Path
+) -> None:
+    _, *command = shlex.split(unit["ExecStart"])
+    command = [str(survey) if word == "/etc/ldp-collector/survey.toml" else word for word in command]
+    name, _, url = unit["Environment"].partition("=")
+    assert url.startswith("sqlite:////var/lib/ldp-collector/")
+    with started(command, {name: url.replace("/var/lib/ldp-collector", str(tmp_path))}) as port:
+        assert ready(port)
+    assert (tmp_path / "ldp.db").exists()
+
+
+def test_the_unit_is_confined(unit: configparser.SectionProxy) -> None:
+    expected = {
+        "DynamicUser": "yes",
+        "StateDirectory": "ldp-collector",
+        "ProtectSystem": "strict",
+        "NoNewPrivileges": "yes",
+        "MemoryDenyWriteExecute": "yes",
+        "CapabilityBoundingSet": "",
+        "ExecReload": "/bin/kill -HUP $MAINPID",
+    }
+    assert {name: unit.get(name) for name in expected} == expected
+    assert "LogsDirectory" not in unit
+    assert "TOKEN" not in unit["Environment"]  # units can be read by everybody
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs systemd-analyze (Debian: apt-get install systemd)")
+    text = (DEPLOY / "ldp-collector.service").read_text()
+    copy = tmp_path / "ldp-collector.service"
+    copy.write_text(text.replace("/opt/ldp-bayes/bin/ldp-collector", "/bin/true"))
+    run = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, "ldp-collector.service" in run.stderr) == (0, False), run.stderr
+
+
+# -- nginx.conf ----------------------------------------------------------------------------------
+
+
+def make_certificate(folder: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "collector.test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "fullchain.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / "privkey.pem").write_bytes(private)
+
+
+def test_nginx_takes_the_file(tmp_path: Path) -> None:
+    make_certificate(tmp_path)
+    text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
+    conf = tmp_path / "nginx.conf"
+    conf.write_text(text.replace("collector:8000", "127.0.0.1:8000"))  # a name has to be known
+    run = subprocess.run(nginx(tmp_path, conf, "-t"), capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert "[warn]" not in run.stderr
+
+
+class Listener(BaseHTTPRequestHandler):
+    """Takes the collector's place, and remembers what it was told."""
+
+    protocol_version = "HTTP/1.1"
+    heard: list[dict[str, str]]
+
+    def do_POST(self) -> None:
+        self.heard.append({name.lower(): value for name, value in self.headers.items()})
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[int, list[dict[str, str]]]]:
+    handler = type("Listening", (Listener,), {"heard": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], handler.heard
+        server.shutdown()
+
+
+Answer = tuple[int, dict[str, Any], http.client.HTTPMessage]
+
+
+def ask(front: str, body: bytes, source: str = "127.0.0.1", **headers: str) -> Answer:
+    parts = urlsplit(front)
+    line = http.client.HTTPConnection(str(parts.hostname), parts.port, 20, source_address=(source, 0))
+    try:
+        line.request("POST", PAGE, body, {"Content-Type": MEDIA_TYPE} | headers)
+        answer = line.getresponse()
+        text = answer.read()
+        return answer.status, json.loads(text) if text else {}, answer.headers
+    finally:
+        line.close()
+
+
+def test_what_tells_devices_apart_ends_at_the_proxy(
+    tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
+) -> None:
+    port, heard = listener
+    telling = {"User-Agent": "a-phone", "Cookie": "who=me", "Referer": "a-page", "Forwarded": "for=me"}
+    telling |= {"X-Real-IP": "203.0.113.1", "X-Forwarded-For": "203.0.113.1", "Accept-Language": "en"}
+    with front_proxy(tmp_path, port) as front:
+        _, _, headers = ask(front, b"a body", "127.0.1.9", **telling)
+    expected = {"host": "127.0.0.1", "content-type": MEDIA_TYPE, "content-length": "6"}
+    assert heard == [expected | {"x-forwarded-for": "127.0.1.9"}]
+    assert headers["Server"] == "nginx"
+
+
+def test_the_collector_counts_by_whom_the_proxy_saw_and_nobody_writes_it_down(
+    survey: Path, tmp_path: Path
+) -> None:
+    plan = read_survey(SURVEY).compile()
+    options = ("--rate", "2", "--trusted-proxy", "127.0.0.1")
+
+    def post(front: str, source: str, claimed: str) -> tuple[int, Any]:
+        body = make_report(plan, {"age": "old"}, "yes")
+        status, answer, _ = ask(front, body, source, **{"X-Forwarded-For": claimed})
+        return status, answer.get("reason")
+
+    (tmp_path / "proxy").mkdir()
+    url = f"sqlite:///{tmp_path}/ldp.db"
+    with collector([survey], url, *options, workers=1) as (base, process):
+        with front_proxy(tmp_path / "proxy", urlsplit(base).port or 0) as front:
+            one = [post(front, "127.0.1.7", f"203.0.113.{number}") for number in range(3)]
+            assert one == [(200, None), (200, None), (429, "too-many-requests")]
+            assert post(front, "127.0.1.8", "127.0.1.7") == (200, None)
+            with socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)) as garbled:
+                garbled.sendall(b"garbage\r\n\r\n")
+                assert garbled.recv(100).startswith(b"HTTP/1.1 400")
+        process.terminate()
+        printed = process.stdout.read() if process.stdout else ""
+    kept = printed.encode() + b"".join(path.read_bytes() for path in tmp_path.glob("ldp.db*"))
+    kept += b"".join(path.read_bytes() for path in (tmp_path / "proxy").rglob("*.log"))
+    for address in (b"127.0.1.", b"203.0.113."):
+        assert address not in kept
+
+
+def test_the_proxy_itself_speaks_as_the_collector_does(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        nobody = stack.enter_context(socket.socket())
+        nobody.bind(("127.0.0.1", 0))  # a port of its own, on which it does not listen
+        front = stack.enter_context(front_proxy(tmp_path, nobody.getsockname()[1]))
+        status, problem, headers = ask(front, b"a body")
+        assert (status, problem["reason"], problem["retryable"]) == (503, "store-unavailable", True)
+        assert headers["Retry-After"] == "5"
+        assert headers["Content-Type"] == "application/problem+json"
+        status, problem, _ = ask(front, bytes((4 << 20) + 1))
+        assert (status, problem["reason"], problem["retryable"]) == (413, "too-large", False)
+        for _ in range(40):  # more than the 32 that one address may have under way: an earlier one may linger
+            line = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
+            line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx".encode())
+        wait_for(lambda: ask(front, b"a body")[0] == 429)
+        status, problem, headers = ask(front, b"a body")
+        assert (problem["reason"], problem["retryable"]) == ("too-many-requests", True)
+        assert headers["Retry-After"] == "5"
+        assert ask(front, b"a body", "127.0.1.9")[0] == 503  # others are let in
+
+
+def test_the_proxy_waits_for_whole_requests(
+    tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
+) -> None:
+    port, heard = listener
+    with (
+        front_proxy(tmp_path, port) as front,
+        socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)) as line,
+    ):
+        line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n".encode())
+        line.sendall(bytes(199_999))
+        time.sleep(0.3)
+        assert heard == []
+        line.sendall(b"x")
+        wait_for(lambda: heard)

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.endurance import Trial, run_all
-from tests.ldp_aggregator.collector import trials
+from tests.ldp_aggregator.collector import trials, trials_proxy
 
 SCALE = float(os.environ.get("SCALE", "1"))
 
@@ -69,6 +69,16 @@ def shard_loss(folder: Path) -> str:
     )
 
 
+def slow_headers(folder: Path) -> str:
+    seen = trials_proxy.slow_headers(folder, scaled(1000), 60 * SCALE)
+    assert seen.share(0.99) < 1, f"one honest post in a hundred took {seen.share(0.99):.1f} s or more"
+    return (
+        f"{seen.opened:,} slow connections, each cut after {max(seen.lives, default=0.0):.1f} s at most; "
+        f"{len(seen.posts):,} honest posts took {seen.share(0.5) * 1e3:.0f} ms (median), "
+        f"{seen.share(0.99) * 1e3:.0f} ms (99%), {max(seen.posts) * 1e3:.0f} ms at most"
+    )
+
+
 def every() -> Iterator[tuple[str, Trial]]:
     yield "kill -9 of collector and Redis", kills("redis", 1_000_000, 100)
     yield "kill -9 of collector, SQLite", kills("sqlite", 200_000, 30)
@@ -78,6 +88,7 @@ def every() -> Iterator[tuple[str, Trial]]:
     yield "two collectors, one Redis", several("redis")
     yield "two collectors, a cluster of three", several("cluster")
     yield "a cluster loses a shard, five times", shard_loss
+    yield "1,000 slow headers, nginx before it", slow_headers
 
 
 def _list(counts: Counter[str]) -> str:

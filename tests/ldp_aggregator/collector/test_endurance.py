@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ldp_aggregator.collector import trials
+from tests.ldp_aggregator.collector import trials, trials_proxy
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -41,3 +41,11 @@ def test_spoilt_bodies_change_nothing_but_by_the_sound_reports_in_them(tmp_path:
     assert trials.fuzz_intake(2000).verdicts["recorded"] > 100
     assert trials.fuzz_pages(700).verdicts["refused by its headers"]
     assert trials.fuzz_wire(tmp_path, 300).grown < 50
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the other addresses of 127.0.0.0/8")
+def test_slow_headers_are_cut_by_the_front_proxy_and_delay_nobody(tmp_path: Path) -> None:
+    seen = trials_proxy.slow_headers(tmp_path, connections=200, seconds=3, header_seconds=1)
+    assert len(seen.lives) >= 200
+    assert max(seen.lives) < 3
+    assert seen.share(0.99) < 1

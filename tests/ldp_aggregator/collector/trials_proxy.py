@@ -1,0 +1,119 @@
+"""A flood of slow headers against the shipped front proxy, while honest clients post through it."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.ldp_aggregator.collector.trials import (
+    SURVEY,
+    Client,
+    make_reports,
+    plan_of,
+    require_equal,
+    totals_of,
+)
+from tests.servers import collector, front_proxy
+
+HONEST = 4
+"""Clients that post at the same time."""
+PAUSE = 0.02
+"""Seconds of each between two posts."""
+BEGUN = b"POST /v1/surveys/trial/reports HTTP/1.1\r\nHost: x\r\nX-Slow: "
+
+
+@dataclass
+class Slow:
+    """What became of the slow connections, in seconds of life, and how long honest posts took."""
+
+    opened: int = 0
+    lives: list[float] = field(default_factory=list)
+    posts: list[float] = field(default_factory=list)
+
+    def share(self, part: float) -> float:
+        """Return the time in which such a part of the honest posts was answered."""
+        return sorted(self.posts)[min(len(self.posts) - 1, int(part * len(self.posts)))]
+
+
+def slow_headers(
+    folder: Path, connections: int, seconds: float, addresses: int = 250, header_seconds: int = 10
+) -> Slow:
+    """Keep so many slow connections from so many addresses, each opened again when it is cut."""
+    plan, seen, over = plan_of(), Slow(), threading.Event()
+    (folder / "survey.toml").write_text(SURVEY)
+    url = f"sqlite:///{folder}/store.db"
+    sent = make_reports(plan, int(HONEST * seconds / PAUSE) + HONEST, seed=connections)
+    options = ("--rate", "60000", "--trusted-proxy", "127.0.0.1")
+    with (
+        collector([folder / "survey.toml"], url, *options) as (base, _),
+        front_proxy(folder, urlsplit(base).port or 0, header_seconds) as front,
+        ThreadPoolExecutor(HONEST + 1) as pool,
+    ):
+        port = urlsplit(front).port or 0
+        flood = pool.submit(_flood, port, connections, addresses, seen, over)
+        while seen.opened < connections and not flood.done():
+            time.sleep(0.01)
+        shares = [sent.reports[n::HONEST] for n in range(HONEST)]
+        end = time.monotonic() + seconds
+        left = [pool.submit(_post, front, share, seen, end) for share in shares]
+        unsent = [each for one in left for each in one.result()]
+        over.set()
+        flood.result()
+        last = Client(front)
+        last.deliver(b"".join(unsent))
+        last.close()
+    require_equal(totals_of(url), sent.totals)
+    return seen
+
+
+def _post(front: str, reports: list[bytes], seen: Slow, end: float) -> list[bytes]:
+    """Post reports one by one, each on a new connection, as long as there is time; return the others."""
+    client = Client(front)
+    for place, body in enumerate(reports):
+        if time.monotonic() > end:
+            return reports[place:]
+        start = time.monotonic()
+        client.deliver(body)
+        client.close()
+        seen.posts.append(time.monotonic() - start)
+        time.sleep(PAUSE)
+    return []
+
+
+def _flood(port: int, connections: int, addresses: int, seen: Slow, over: threading.Event) -> None:
+    """Send a byte of a header on each connection every second, and open again whatever is cut."""
+    lines: dict[socket.socket, float] = {}
+    with selectors.DefaultSelector() as cuts:
+        while not over.is_set():
+            round_began = time.monotonic()
+            while len(lines) < connections:
+                line = _begin(port, seen.opened % addresses)
+                lines[line] = time.monotonic()
+                cuts.register(line, selectors.EVENT_READ)
+                seen.opened += 1
+            for line in list(lines):
+                with suppress(OSError):
+                    line.send(b"x")
+            while (left := round_began + 1 - time.monotonic()) > 0 and not over.is_set():
+                for key, _ in cuts.select(min(left, 0.1)):  # nothing is ever answered but the end
+                    line = key.fileobj  # type: ignore[assignment]
+                    seen.lives.append(time.monotonic() - lines.pop(line))
+                    cuts.unregister(line)
+                    line.close()
+        for line in lines:
+            line.close()
+
+
+def _begin(port: int, address: int) -> socket.socket:
+    """Begin a request from one of many addresses of this machine, as a botnet would."""
+    line = socket.create_connection(("127.0.0.1", port), 10, (f"127.0.1.{address + 1}", 0))
+    line.sendall(BEGUN)
+    line.setblocking(False)
+    return line

@@ -50,6 +50,8 @@ def create_app(
         It keeps nothing about senders: no log of requests, no addresses.
     """
     app = Flask(__name__, static_folder=None)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # no page is for scripts of other sites
+    app.url_map.merge_slashes = False  # an odd path is no such page, rather than sent elsewhere
     plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
     record = GroupCommit(store).record
     intakes = {survey: Intake(plan, store, record) for survey, plan in plans.items()}

@@ -6,7 +6,7 @@ import logging
 import traceback
 
 from flask import Flask, Response, jsonify
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from encoders.errors import Reason, ReportError
 from ldp_aggregator.stores import StoreError
@@ -48,6 +48,11 @@ _RETRYABLE = {
 }
 
 
+def is_retryable(reason: Reason) -> bool:
+    """Tell whether the same request may succeed later."""
+    return reason in _RETRYABLE
+
+
 class Problem(Exception):
     """Ends a request with an error.
 
@@ -72,7 +77,7 @@ class Problem(Exception):
 
 def answer(problem: Problem) -> Response:
     """Return the response that a problem is told with."""
-    reason, retryable = problem.reason, problem.reason in _RETRYABLE
+    reason, retryable = problem.reason, is_retryable(problem.reason)
     response = jsonify(
         type=f"urn:ldp-bayes:problem:{reason}",
         title=reason.replace("-", " "),
@@ -115,4 +120,7 @@ def _store(error: StoreError) -> Response:
 def _http(error: HTTPException) -> Response:
     status = error.code or 500
     reason = Reason.NO_SUCH_PAGE if status < 500 else Reason.INTERNAL
-    return answer(Problem(reason, error.description or "", status))
+    response = answer(Problem(reason, error.description or "", status))
+    if isinstance(error, MethodNotAllowed):
+        response.allow.update(error.valid_methods or ())
+    return response

@@ -13,6 +13,7 @@ from encoders.survey import Plan
 from encoders.survey.signature import signature_text
 from ldp_aggregator.collector.intake import DUPLICATE, RECORDED
 from ldp_aggregator.collector.metrics import render_metrics
+from ldp_aggregator.collector.openapi import description
 from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.settings import Service
 from ldp_aggregator.collector.windows import Phase
@@ -127,6 +128,12 @@ def _body() -> bytes:
     if len(body) != length:
         raise ReportError(Reason.INCOMPLETE, "the body is shorter than its Content-Length; send it again")
     return body
+
+
+@pages.get("/openapi.json")
+def openapi() -> Response:
+    """Send this description of all pages."""
+    return description().answer("public, max-age=3600")
 
 
 # -- for the operator -------------------------------------------------------------------------

@@ -1,0 +1,233 @@
+"""What the collector answers, for machines: OpenAPI 3.1.
+
+Paths and methods come from the application itself, statuses from problems.py. What is written down here is
+what each page says, and which reasons it may refuse with.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from flask import Flask, current_app
+from werkzeug.routing import Rule
+
+from encoders.errors import Reason
+from encoders.report import MEDIA_TYPE
+from ldp_aggregator.collector.content import Content
+from ldp_aggregator.collector.problems import STATUS, is_retryable
+from ldp_aggregator.collector.windows import Phase
+
+_ABOUT = """\
+Counts randomised reports, each exactly once, and keeps nothing about their senders.
+Every error is application/problem+json: act on `reason` and `retryable`; `detail` is for people.
+A path or method that is not listed here is a problem too: `no-such-page`, 404 or 405."""
+
+_JSON, _TEXT = "application/json", "text/plain"
+_DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_COUNT = {"type": "integer", "minimum": 0}
+_REASON = {"$ref": "#/components/schemas/Reason"}
+
+
+def _object(open_ended: bool = False, **properties: Any) -> dict[str, Any]:
+    closed = {} if open_ended else {"additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": list(properties), **closed}
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_COUNTS = {"type": "object", "additionalProperties": _COUNT}
+_FIGURES = {
+    "label": {"type": "object"},
+    "features": _list({"type": "object"}),
+    "warnings": _list({"type": "string"}),
+}
+_SURVEYS = _list(_object(id={"type": "string"}, digest=_DIGEST, phase={"enum": list(Phase)}))
+_VERDICTS = {
+    "oneOf": [
+        _object(status={"enum": ["recorded", "duplicate"]}),
+        _object(recorded=_COUNT, duplicate=_COUNT, rejected=_list(_object(index=_COUNT, reason=_REASON))),
+    ]
+}
+_PROBLEM = _object(
+    type={"type": "string", "format": "uri"},
+    title={"type": "string"},
+    status={"type": "integer"},
+    detail={"type": "string"},
+    reason=_REASON,
+    retryable={"type": "boolean", "description": "Whether the same request may succeed later."},
+)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What one page says on success, and why it may refuse."""
+
+    schema: Any
+    reasons: tuple[Reason, ...] = ()
+    media_type: str = _JSON
+    operator: bool = False
+    etag: bool = False
+
+
+_OF_SURVEY = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
+_OF_REPORTS = (
+    *(
+        Reason.MALFORMED,
+        Reason.BAD_PAYLOAD,
+        Reason.UNKNOWN_QUESTION,
+        Reason.INCOMPLETE,
+        Reason.LENGTH_REQUIRED,
+    ),
+    *(
+        Reason.TOO_LARGE,
+        Reason.UNSUPPORTED_MEDIA_TYPE,
+        Reason.WRONG_PLAN,
+        Reason.ID_REUSED,
+        Reason.NOT_ENROLLED,
+    ),
+)
+_IN_TIME = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
+_PAGES = {
+    "page.root": _Page({"type": "string"}, media_type="text/html", etag=True),
+    "collector.openapi": _Page({"type": "object"}, etag=True),
+    "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
+    "collector.plan": _Page({"type": "object"}, (*_OF_SURVEY, *_IN_TIME), etag=True),
+    "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
+    "collector.reports": _Page(_VERDICTS, (*_OF_SURVEY, *_OF_REPORTS, *_IN_TIME)),
+    "collector.snapshot": _Page(
+        _object(
+            format={"type": "string"},
+            version={"type": "integer"},
+            plan={"type": "object"},
+            totals={
+                "type": "object",
+                "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"})),
+            },
+            rejections=_COUNTS,
+        ),
+        _OF_SURVEY,
+        operator=True,
+    ),
+    "collector.estimates": _Page(
+        _object(True, survey={"type": "string"}, plan_digest=_DIGEST, reports=_COUNT, **_FIGURES),
+        _OF_SURVEY,
+        operator=True,
+    ),
+    "collector.progress": _Page(
+        _object(
+            True,
+            survey={"type": "string"},
+            plan_digest=_DIGEST,
+            reports=_COUNT,
+            rejections=_COUNTS,
+            **_FIGURES,
+        ),
+        _OF_SURVEY,
+        operator=True,
+        etag=True,
+    ),
+    "collector.livez": _Page(_object(status={"const": "live"})),
+    "collector.readyz": _Page(
+        _object(status={"const": "ready"}, promise={"type": "string"}), (Reason.STORE_UNAVAILABLE,)
+    ),
+    "collector.metrics": _Page({"type": "string"}, (Reason.STORE_UNAVAILABLE,), _TEXT, operator=True),
+}
+INTERNAL = {"page.asset", "static"}
+"""Pages that are not described: the files of the page at /, whose addresses change with their contents."""
+
+
+@cache
+def description() -> Content:
+    """Return the description of the current application; all are alike, so it is written once."""
+    document = describe(current_app)
+    return Content(json.dumps(document, separators=(",", ":")).encode(), _JSON)
+
+
+def describe(app: Flask) -> dict[str, Any]:
+    """Describe an application.
+
+    Raises
+    ------
+    KeyError
+        If it has a page that nothing is said about here.
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint not in INTERNAL:
+            path = re.sub("<(?:.*:)?(.*?)>", r"{\1}", rule.rule)
+            paths.setdefault(path, {}).update(_operations(app, rule))
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "ldp-bayes collector", "version": "1", "description": _ABOUT},
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": {"Problem": _PROBLEM, "Reason": {"type": "string", "enum": list(Reason)}},
+            "securitySchemes": {
+                "operator": {"type": "http", "scheme": "bearer", "description": "The operator's token."}
+            },
+        },
+    }
+
+
+def _operations(app: Flask, rule: Rule) -> dict[str, Any]:
+    page, summary = _PAGES[rule.endpoint], app.view_functions[rule.endpoint].__doc__ or ""
+    operation: dict[str, Any] = {
+        "operationId": rule.endpoint.rpartition(".")[2],
+        "summary": summary.partition("\n")[0],
+        "responses": _responses(page),
+    }
+    if rule.arguments:
+        operation["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in sorted(rule.arguments)
+        ]
+    if page.operator:
+        operation["security"] = [{"operator": []}]
+    methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    if "POST" in methods:
+        operation["requestBody"] = {
+            "description": "One report or many, one after the other; its Content-Length must be stated.",
+            "required": True,
+            "content": {MEDIA_TYPE: {}},
+        }
+    return {method.lower(): operation for method in sorted(methods)}
+
+
+def _responses(page: _Page) -> dict[str, Any]:
+    ok: dict[str, Any] = {"description": "Success", "content": {page.media_type: {"schema": page.schema}}}
+    if page.etag:
+        ok["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
+    responses = {"200": ok}
+    if page.etag:
+        responses["304"] = {"description": "It has not changed since the If-None-Match"}
+    refused: dict[int, list[Reason]] = {}
+    for reason in (*page.reasons, Reason.INTERNAL):
+        refused.setdefault(STATUS[reason], []).append(reason)
+    if page.operator:
+        for status in (401, STATUS[Reason.NOT_AUTHORISED]):
+            refused.setdefault(status, []).append(Reason.NOT_AUTHORISED)
+    return responses | {str(status): _refusal(status, reasons) for status, reasons in sorted(refused.items())}
+
+
+def _refusal(status: int, reasons: Iterable[Reason]) -> dict[str, Any]:
+    reasons = list(reasons)
+    narrowed = {"properties": {"status": {"const": status}, "reason": {"enum": reasons}}}
+    response: dict[str, Any] = {
+        "description": ", ".join(reasons),
+        "content": {
+            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem", **narrowed}}
+        },
+    }
+    if any(map(is_retryable, reasons)):
+        required = all(map(is_retryable, reasons))
+        response["headers"] = {"Retry-After": {"required": required, "schema": {"type": "integer"}}}
+    if status == 401:
+        response["headers"] = {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}}
+    return response

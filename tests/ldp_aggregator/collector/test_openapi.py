@@ -1,0 +1,176 @@
+"""The description of the collector's pages is what they do, as a tool that reads it finds out."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import negative_data_rejection
+
+from encoders.errors import Reason
+from encoders.report import MEDIA_TYPE
+from encoders.survey import read_survey
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.openapi import INTERNAL, describe
+from ldp_aggregator.collector.windows import Window
+from ldp_aggregator.stores import MemoryStore, StoreError
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY
+
+PLAN = read_survey(SURVEY).compile()
+REPORTS = [make_report(PLAN, {"age": "old", "hours": 7.5}, "yes") for _ in range(20)]
+HEADERS = {"Accept-Encoding": "identity"}  # the tool does not unpack what it gets without a socket
+OPERATOR = HEADERS | {"Authorization": "Bearer the-token"}
+CONFIG = schemathesis.Config.from_dict(
+    {"seed": 1, "generation": {"deterministic": True, "max-examples": 30, "database": "none"}}
+)
+schemathesis.openapi.media_type(MEDIA_TYPE, st.lists(st.sampled_from(REPORTS), min_size=1).map(b"".join))
+
+
+def described(store: MemoryStore, **options: object) -> schemathesis.BaseSchema:
+    store.publish(PLAN.id, PLAN.json)
+    app = create_app(store, "the-token", signatures={"sleep": bytes(64)}, **options)
+    return schemathesis.openapi.from_wsgi("/openapi.json", app, config=CONFIG)
+
+
+schema = described(MemoryStore())
+
+
+@schema.parametrize()
+def test_whatever_anybody_asks_is_answered_as_described(case: schemathesis.Case) -> None:
+    case.call_and_validate(headers=HEADERS)
+
+
+@schema.parametrize()
+def test_whatever_the_operator_asks_of_a_survey_is_answered_as_described(case: schemathesis.Case) -> None:
+    if "survey" in case.path_parameters:
+        case.path_parameters["survey"] = "sleep"  # what is generated names none, or another page
+    answer = case.call_and_validate(headers=OPERATOR, excluded_checks=[negative_data_rejection])
+    if case.meta.generation.mode.is_positive:
+        assert answer.status_code == 200
+
+
+def answers(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tuple[int, str | None]]:
+    """Ask each operation once; return the statuses and reasons, each found to be described."""
+    found = {}
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        if operation.method == "post":
+            options |= {"body": REPORTS[0], "media_type": MEDIA_TYPE}
+        case = operation.Case(path_parameters={"survey": "sleep"} if "{" in operation.path else {}, **options)
+        answer = case.call_and_validate(headers=OPERATOR, excluded_checks=[not_a_server_error])
+        problem = "problem" in answer.headers["content-type"][0]
+        name = operation.definition.raw["operationId"]
+        found[name] = answer.status_code, answer.json()["reason"] if problem else None
+    return found
+
+
+class Failing(MemoryStore):
+    """A store that its surveys can be read from once."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def fail(self, *_: object) -> None:
+        raise self._error
+
+    record = totals = reject = rejections = windows = ready = fail  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(StoreError("gone"), (503, "store-unavailable")), (RuntimeError("bug"), (500, "internal-error"))],
+)
+def test_what_a_failing_store_leads_to_is_described(error: Exception, expected: tuple[int, str]) -> None:
+    found = answers(described(Failing(error)))
+    assert {name for name, answer in found.items() if answer != expected} == {
+        "livez",
+        "root",
+        "signature",
+    }
+
+
+@pytest.mark.parametrize(
+    ("window", "plan", "reports"),
+    [
+        (Window(opens=int(time.time()) + 999), (403, "survey-not-open"), (403, "survey-not-open")),
+        (Window(closes=1, grace=1 << 40), (410, "survey-closed"), (200, None)),
+        (Window(closes=1), (410, "survey-closed"), (410, "survey-closed")),
+    ],
+)
+def test_what_a_survey_s_times_lead_to_is_described(
+    window: Window, plan: tuple[int, str], reports: tuple[int, str | None]
+) -> None:
+    store = MemoryStore()
+    schema = described(store)
+    store.set_window(PLAN.id, window.to_json())
+    found = answers(schema)
+    assert (found["plan"], found["reports"]) == (plan, reports)
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "reason"),
+    [
+        (b"junk", MEDIA_TYPE, "malformed"),
+        (b"x" * 5001, MEDIA_TYPE, "too-large"),
+        (REPORTS[0].replace(bytes.fromhex(PLAN.digest), bytes(32)), MEDIA_TYPE, "wrong-plan"),
+        (REPORTS[0], "application/json", "unsupported-media-type"),
+    ],
+    ids=["malformed", "too large", "wrong plan", "media type"],  # the reports' bytes differ each time
+)
+def test_what_a_bad_body_leads_to_is_described(body: bytes, media_type: str, reason: str) -> None:
+    operation = described(MemoryStore(), max_body=5000)["/v1/surveys/{survey}/reports"]["POST"]
+    case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
+    answer = case.call_and_validate(headers=HEADERS | {"Content-Type": media_type})
+    assert answer.json()["reason"] == reason
+
+
+def test_every_page_method_and_reason_is_described() -> None:
+    app = create_app(MemoryStore())
+    document = describe(app)
+    served = {
+        (rule.rule.replace("<", "{").replace(">", "}"), method.lower())
+        for rule in app.url_map.iter_rules()
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+        if rule.endpoint not in INTERNAL
+    }
+    operations = {
+        (path, method): each
+        for path, methods in document["paths"].items()
+        for method, each in methods.items()
+    }
+    assert set(operations) == served
+    told = " ".join(
+        answer["description"] for each in operations.values() for answer in each["responses"].values()
+    )
+    assert {reason for reason in Reason if reason not in told.replace(",", "").split()} == {
+        Reason.NO_SUCH_PAGE
+    }
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"])
+@pytest.mark.parametrize("path", ["/", "/livez", "/openapi.json", "/v1/surveys", "/v1/surveys/sleep"])
+def test_a_method_that_is_not_described_is_refused_with_those_that_are(path: str, method: str) -> None:
+    answer = create_app(MemoryStore()).test_client().open(path, method=method)
+    assert (answer.status_code, answer.content_type) == (405, "application/problem+json")
+    assert answer.json["reason"] == "no-such-page"
+    assert answer.allow.as_set() == {"get", "head"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1//surveys", "/v1/surveys/", "/v1/surveys/a/b/c", "/./livez", "*", "/\0"]
+)
+def test_an_odd_path_is_a_problem_rather_than_sent_elsewhere(path: str) -> None:
+    answer = create_app(MemoryStore()).test_client().get("/", environ_overrides={"PATH_INFO": path})
+    assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
+
+
+def test_the_description_is_public_and_may_be_kept() -> None:
+    web = create_app(MemoryStore()).test_client()
+    answer = web.get("/openapi.json")
+    assert (answer.json["openapi"], answer.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")
+    assert web.get("/openapi.json", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304

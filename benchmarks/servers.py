@@ -17,7 +17,7 @@ from pathlib import Path
 
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.server import serve
+from ldp_aggregator.collector.server import Work, serve
 from ldp_aggregator.stores import Batch, Known, MemoryStore, Store, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
@@ -84,13 +84,8 @@ def _open(url: str) -> Store:
 
 
 def main(store: str) -> None:
-    serve(
-        lambda: create_app(_open(store)),
-        bind="127.0.0.1:0",
-        workers=1,
-        threads=16,
-        announce=lambda addresses: print(addresses[0], flush=True),
-    )
+    work = Work(lambda: create_app(_open(store)), [survey().id], workers=1, threads=16)
+    serve(work, lambda: work, "127.0.0.1:0", lambda addresses: print(addresses[0], flush=True))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -153,17 +153,24 @@ def answers(path: Path) -> bool:
 
 @contextmanager
 def collector(
-    surveys: Sequence[Path], store: str, *options: str, workers: int = 2, token: str | None = TOKEN
+    surveys: Sequence[Path],
+    store: str | None,
+    *,
+    workers: int | None = 2,
+    token: str | None = TOKEN,
+    options: Sequence[object] = (),
+    log: Path | None = None,
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start ldp-collector on a free port; yield its base URL and its process."""
+    """Start ldp-collector on a free port; yield its base URL and its process. Its log may go to a file."""
     command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", *map(str, surveys)]
-    command += ["--store", store, "--bind", "127.0.0.1:0", "--workers", str(workers), *options]
+    command += ["--bind", "127.0.0.1:0", *map(str, options)]
+    command += ["--store", store] if store else []
+    command += ["--workers", str(workers)] if workers else []
     environment = {name: value for name, value in os.environ.items() if name != "LDP_OPERATOR_TOKEN"}
     if token:
         environment["LDP_OPERATOR_TOKEN"] = token
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    with log.open("wb") if log else nullcontext(subprocess.STDOUT) as errors:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
     try:
         seen = ""
         for line in process.stdout or ():

@@ -310,7 +310,7 @@ def test_the_collector_counts_by_whom_the_proxy_saw_and_nobody_writes_it_down(
 
     (tmp_path / "proxy").mkdir()
     url = f"sqlite:///{tmp_path}/ldp.db"
-    with collector([survey], url, *options, workers=1) as (base, process):
+    with collector([survey], url, options=options, workers=1) as (base, process):
         with front_proxy(tmp_path / "proxy", urlsplit(base).port or 0) as front:
             one = [post(front, "127.0.1.7", f"203.0.113.{number}") for number in range(3)]
             assert one == [(200, None), (200, None), (429, "too-many-requests")]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -13,9 +17,12 @@ from flask import Flask
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
+from ldp_aggregator.cli.config import ReadAgain, origins, read_again, read_config
 from ldp_aggregator.cli.operate import COMMANDS
+from ldp_aggregator.collector import logs
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.rates import MOST, Network, Rates
+from ldp_aggregator.collector.settings import read_token
 from ldp_aggregator.sources import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
@@ -27,9 +34,11 @@ def _address(_context: click.Context, _parameter: click.Parameter, text: str) ->
     return text
 
 
-def _networks(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> list[Network]:
+def _networks(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[Network, ...]:
     try:
-        return [ip_network(text) for text in texts]
+        return tuple(ip_network(text) for text in texts)
     except ValueError as error:
         raise click.BadParameter("is an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
 
@@ -39,9 +48,20 @@ def main() -> None:
     """Collect randomised reports, each counted exactly once."""
 
 
-@main.command()
+@main.command(cls=ReadAgain)
 @click.argument(
-    "surveys", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+    "surveys",
+    nargs=-1,
+    required=True,
+    envvar="LDP_COLLECTOR_SERVE_SURVEYS",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--config",
+    is_eager=True,  # before what it gives defaults to
+    callback=read_config,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A TOML file with these settings, named as here: store, bind, workers, ... and surveys.",
 )
 @click.option(
     "--store",
@@ -79,57 +99,107 @@ def main() -> None:
 )
 @click.option(
     "--trusted-proxy",
-    "proxies",
     multiple=True,
     callback=_networks,
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-For is believed; may be repeated. --rate behind a proxy needs it.",
 )
-def serve(
-    surveys: tuple[Path, ...],
-    store: str,
-    bind: str,
-    workers: int,
-    threads: int,
-    durability: str,
-    allow_open_redis: bool,
-    rate: int,
-    proxies: list[Network],
-) -> None:
-    """Serve SURVEYS (TOML files or compiled plans) until stopped.
+@click.option(
+    "--operator-token-file",
+    envvar=f"{TOKEN_VARIABLE}_FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help=f"Holds the operator's token; used rather than {TOKEN_VARIABLE}.",
+)
+@click.option("--show-settings", is_flag=True, help="Say what would be used, and from where; serve nothing.")
+@click.pass_context
+def serve(context: click.Context, /, **settings: Any) -> None:
+    """Serve SURVEYS (TOML files or compiled plans) until stopped; SIGHUP reads them and the settings again.
 
     An author's signature beside one (survey.toml.sig, see ldp-survey sign) is served with it, unchecked:
     a collector knows no author's key.
 
     What is for the operator, the live page at / and /snapshot and /estimates of each survey, opens to the
-    token in the environment variable LDP_OPERATOR_TOKEN.
+    token in the environment variable LDP_OPERATOR_TOKEN, or in a file.
+
+    Options win over environment variables (LDP_COLLECTOR_SERVE_STORE, ...), those over the --config file.
     """
+    if settings["show_settings"]:
+        _show(context)
+        return
     try:
-        plans = [load_plan_file(path) for path in surveys]
-        signatures = _signatures(surveys, plans)
-        promise = _publish(store, plans, Policy(durability, allow_open_redis))
+        offer = _prepare(settings)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
-    from ldp_aggregator.collector.server import serve as run  # late: gunicorn is slow to import
+    from ldp_aggregator.collector.server import Work  # late: gunicorn is slow to import
+    from ldp_aggregator.collector.server import serve as run
 
-    token = os.environ.get(TOKEN_VARIABLE) or None
+    def work_of(offer: _Offer) -> Work:
+        names = [plan.id for plan in offer.plans]
+        return Work(offer.make_app, names, offer.settings["workers"], offer.settings["threads"])
 
-    def announce(addresses: list[str]) -> None:
-        for plan in plans:
+    def renew() -> Work:
+        again, fixed = read_again(context), {name: settings[name] for name in _FOR_GOOD}
+        for name in _FOR_GOOD:
+            if again[name] != fixed[name]:
+                logs.tell("restart-needed", logging.WARNING, setting=name)
+        return work_of(_prepare(again | fixed))
+
+    run(work_of(offer), renew, settings["bind"], offer.announce)
+
+
+_FOR_GOOD = ("store", "bind")
+"""Settings that only a new start changes: devices and counts would be in two places."""
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """What the settings came to when they were read: surveys that are published, ready to be served."""
+
+    settings: Mapping[str, Any]
+    plans: list[Plan]
+    signatures: dict[str, bytes]
+    promise: str
+    token: str | None
+
+    def make_app(self) -> Flask:
+        """Make the application, in a worker."""
+        store = open_store(self.settings["store"])
+        rates = Rates(self.settings["rate"], self.settings["trusted_proxy"])
+        return create_app(store, self.token, signatures=self.signatures, promise=self.promise, rates=rates)
+
+    def announce(self, addresses: list[str]) -> None:
+        """Say what is served, and where."""
+        for plan in self.plans:
             click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
-            if plan.id in signatures:
+            if plan.id in self.signatures:
                 click.echo("  with a signature, not checked here: only those who have the author's key can")
         click.echo("the page / of this address shows the operator how they are doing")
-        click.echo(f"counting into {_without_password(store)}")
-        click.echo(promise)
-        if token is None:
+        click.echo(f"counting into {_without_password(self.settings['store'])}")
+        click.echo(self.promise)
+        if self.token is None:
             click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
 
-    def make_app() -> Flask:
-        rates = Rates(rate, proxies)
-        return create_app(open_store(store), token, signatures=signatures, promise=promise, rates=rates)
 
-    run(make_app, bind, workers, threads, announce)
+def _prepare(settings: Mapping[str, Any]) -> _Offer:
+    """Read the files that the settings name, and publish the surveys."""
+    token = read_token(settings["operator_token_file"], TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
+    plans = [load_plan_file(path) for path in settings["surveys"]]
+    signatures = _signatures(settings["surveys"], plans)
+    policy = Policy(settings["durability"], settings["allow_open_redis"])
+    return _Offer(settings, plans, signatures, _publish(settings["store"], plans, policy), token)
+
+
+def _show(context: click.Context) -> None:
+    """Print each setting and where it comes from, without the secrets."""
+    for name, origin in origins(context).items():
+        value = context.params[name]
+        if name == "store":
+            value = _without_password(value)
+        told = " ".join(map(str, value)) if isinstance(value, tuple) else value
+        click.echo(f"{name} = {told}  ({origin})")
+    if context.params["operator_token_file"] is None:
+        known = "set" if os.environ.get(TOKEN_VARIABLE) else "not set"
+        click.echo(f"the operator's token is {known}  (environment, {TOKEN_VARIABLE})")
 
 
 for _command in COMMANDS:

@@ -77,21 +77,10 @@ class _Page:
 
 
 _OF_SURVEY = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
+_OF_BODIES = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
 _OF_REPORTS = (
-    *(
-        Reason.MALFORMED,
-        Reason.BAD_PAYLOAD,
-        Reason.UNKNOWN_QUESTION,
-        Reason.INCOMPLETE,
-        Reason.LENGTH_REQUIRED,
-    ),
-    *(
-        Reason.TOO_LARGE,
-        Reason.UNSUPPORTED_MEDIA_TYPE,
-        Reason.WRONG_PLAN,
-        Reason.ID_REUSED,
-        Reason.NOT_ENROLLED,
-    ),
+    *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
+    *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS),
 )
 _IN_TIME = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
 _PAGES = {
@@ -100,7 +89,7 @@ _PAGES = {
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
     "collector.plan": _Page({"type": "object"}, (*_OF_SURVEY, *_IN_TIME), etag=True),
     "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
-    "collector.reports": _Page(_VERDICTS, (*_OF_SURVEY, *_OF_REPORTS, *_IN_TIME)),
+    "collector.reports": _Page(_VERDICTS, (*_OF_SURVEY, *_OF_BODIES, *_OF_REPORTS, *_IN_TIME)),
     "collector.snapshot": _Page(
         _object(
             format={"type": "string"},

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
-
-from flask import Flask, Response, jsonify
+from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from encoders.errors import Reason, ReportError
+from ldp_aggregator.collector.logs import Outage, tell_unexpected
 from ldp_aggregator.stores import StoreError
-
-log = logging.getLogger("ldp.collector")
 
 RETRY_SECONDS = 5
 LATER_SECONDS = 3600
@@ -46,6 +42,7 @@ _RETRYABLE = {
     Reason.NOT_ENROLLED,
     Reason.TOO_MANY_REQUESTS,
 }
+_USE_THE_STORE = {"collector.reports", "collector.readyz"}
 
 
 def is_retryable(reason: Reason) -> bool:
@@ -98,23 +95,27 @@ def answer(problem: Problem) -> Response:
 
 def install(app: Flask) -> None:
     """Turn every error of the application into a problem."""
+    outage = Outage()
 
-    def other(error: Exception) -> Response:
-        # kind and place only: the message might quote a report
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        log.error("unexpected %s at %s:%s", type(error).__name__, place.filename, place.lineno)
+    def unexpected(error: Exception) -> Response:
+        tell_unexpected(error)
         return answer(Problem(Reason.INTERNAL))
 
+    def store(error: StoreError) -> Response:
+        outage.failed(error)
+        return answer(Problem(Reason.STORE_UNAVAILABLE, "the store cannot be used now"))
+
+    def seen(response: Response) -> Response:
+        if response.status_code == 200 and request.endpoint in _USE_THE_STORE:
+            outage.worked()
+        return response
+
+    app.after_request(seen)
     app.register_error_handler(Problem, answer)
     app.register_error_handler(ReportError, lambda error: answer(Problem(error.reason, error.why)))
-    app.register_error_handler(StoreError, _store)
+    app.register_error_handler(StoreError, store)
     app.register_error_handler(HTTPException, _http)
-    app.register_error_handler(Exception, other)
-
-
-def _store(error: StoreError) -> Response:
-    log.error("%s", error)
-    return answer(Problem(Reason.STORE_UNAVAILABLE, "the store cannot be used now"))
+    app.register_error_handler(Exception, unexpected)
 
 
 def _http(error: HTTPException) -> Response:

@@ -1,88 +1,159 @@
-"""Run the collector under gunicorn: several workers, nothing logged about senders."""
+"""Run the collector under gunicorn: several workers, replaced on SIGHUP."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 
+from encoders.errors import LdpError
+from ldp_aggregator.collector import logs
 from ldp_aggregator.collector.worker import CONNECTIONS, KEEPALIVE_SECONDS, Worker
 from ldp_aggregator.stores import StoreError
 
-log = logging.getLogger("ldp.collector")
-
-_PAUSE = 0.5
+_PAUSE = 2.0
 """Seconds between a worker that found no store and the next."""
 
 
+@dataclass(frozen=True)
+class Work:
+    """What the workers do.
+
+    Attributes
+    ----------
+    make_app : callable
+        Makes the application; called once in every worker, after the fork.
+    surveys : list of str
+        The surveys that were read from files, by id.
+    workers, threads : int
+    """
+
+    make_app: Callable[[], Flask]
+    surveys: list[str]
+    workers: int
+    threads: int
+
+
 class Server(BaseApplication):  # type: ignore[misc]
-    """Gunicorn around an application that each worker makes for itself, after the fork.
+    """Gunicorn around the work.
 
     Parameters
     ----------
-    make_app : callable
+    work : Work
+    renew : callable
+        Reads the work again; if it raises, the old one goes on.
     options : Any
         Gunicorn's settings.
     """
 
-    def __init__(self, make_app: Callable[[], Flask], **options: Any) -> None:
-        self._make_app, self._options = make_app, options
+    def __init__(self, work: Work, renew: Callable[[], Work], **options: Any) -> None:
+        self.work, self._renew, self._options = work, renew, options
         super().__init__()
 
     def load_config(self) -> None:
         """Hand the settings to gunicorn; neither its files nor its environment variables are read."""
-        for name, value in self._options.items():
+        options = self._options | {"workers": self.work.workers, "threads": self.work.threads}
+        for name, value in options.items():
             if name in self.cfg.settings:  # older versions lack the newest ones
                 self.cfg.set(name, value)
 
     def load(self) -> Flask:
         """Make the application, in the worker; if its store is away, leave it to the next worker."""
         try:
-            return self._make_app()
+            return self.work.make_app()
         except StoreError as error:  # gunicorn would end altogether: to it, this is no way to start
-            log.error("%s", error)
+            logs.tell("store-unavailable", logging.ERROR, kind=logs.kind_of(error))
             time.sleep(_PAUSE)
             raise SystemExit(1) from error
+        except Exception as error:  # gunicorn would print its message
+            logs.tell_unexpected(error)
+            raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
+
+    def renew(self) -> bool:
+        """Read the work again; tell whether there is any to change to."""
+        try:
+            self.work = self._renew()
+        except Exception as error:  # whatever it is, the old work is as good as before
+            logs.tell("reload-failed", logging.ERROR, reason=_why(error))
+            return False
+        return True
+
+    def run(self) -> None:
+        """Serve."""
+        _Master(self).run()
 
 
-def serve(
-    make_app: Callable[[], Flask],
-    bind: str,
-    workers: int,
-    threads: int,
-    announce: Callable[[list[str]], None],
-) -> None:
+def _why(error: Exception) -> str:
+    """Return what this project says of an error, or else its kind: another's text may hold an address."""
+    own = isinstance(error, LdpError) and not (isinstance(error, StoreError) and error.__cause__)
+    return str(error) if own else logs.kind_of(error)
+
+
+class _Master(Arbiter):  # type: ignore[misc]
+    """Gunicorn's master, which tells what it is told to do."""
+
+    def handle_hup(self) -> None:
+        if self.app.renew():
+            super().handle_hup()
+            logs.tell("reloaded", surveys=self.app.work.surveys, workers=self.app.work.workers)
+
+    def handle_term(self) -> None:
+        logs.tell("stopping")
+        super().handle_term()
+
+    def handle_int(self) -> None:
+        logs.tell("stopping")
+        super().handle_int()
+
+    def handle_quit(self) -> None:
+        logs.tell("stopping")
+        super().handle_quit()
+
+
+def serve(work: Work, renew: Callable[[], Work], bind: str, announce: Callable[[list[str]], None]) -> None:
     """Serve until told to stop (SIGTERM, SIGINT).
 
     Parameters
     ----------
-    make_app : callable
-        Makes the application; called once in every worker.
+    work : Work
+    renew : callable
+        Reads the work again on SIGHUP; if it raises, the old one goes on.
     bind : str
         HOST:PORT; port 0 takes a free one.
-    workers, threads : int
     announce : callable
         Gets the addresses once the sockets listen.
     """
+
+    def ready(master: Arbiter) -> None:
+        logs.install_hooks()
+        announce([str(listener) for listener in master.LISTENERS])
+        logs.tell("started", surveys=work.surveys, workers=work.workers)
+
+    logs.install()
     Server(
-        make_app,
+        work,
+        renew,
         bind=bind,
-        workers=workers,
-        threads=threads,
         worker_class=f"{Worker.__module__}.{Worker.__name__}",  # by name: older versions take no class
         worker_connections=CONNECTIONS,
         backlog=CONNECTIONS,
         keepalive=KEEPALIVE_SECONDS,
         accesslog=None,
-        loglevel="error",  # gunicorn's warning of a garbled request names its sender's address
+        errorlog=None,  # what it says goes through logs.py
+        loglevel="warning",
         control_socket_disable=True,
         proc_name="ldp-collector",
+        post_worker_init=lambda worker: logs.tell("worker-started", pid=worker.pid),
         worker_exit=lambda _, worker: _let_go(worker),
-        when_ready=lambda arbiter: announce([str(listener) for listener in arbiter.LISTENERS]),
+        child_exit=lambda _, worker: logs.tell("worker-stopped", pid=worker.pid),
+        when_ready=ready,
+        on_exit=lambda _: logs.tell("stopped"),
     ).run()
 
 

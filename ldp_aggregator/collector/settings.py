@@ -1,10 +1,12 @@
-"""What one collector serves, and how."""
+"""What one collector serves, and how; the operator's token."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_aggregator.collector.content import Content
 from ldp_aggregator.collector.deadlines import Deadlines
@@ -15,6 +17,11 @@ from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
 
 MAX_BODY_BYTES = 4 << 20
+_VISIBLE = range(0x21, 0x7F)
+
+
+class SettingsError(LdpError):
+    """A setting that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -57,3 +64,36 @@ class Service:
     promise: str
     rates: Rates
     progress: Recent[Content] = field(default_factory=Recent)
+
+
+def read_token(file: Path | None, variable: str, value: str | None) -> str | None:
+    """Return the operator's token: the file's if there is one, else the environment variable's, else none.
+
+    Parameters
+    ----------
+    file : Path or None
+        Holds the token and at most an end of line, as secrets are handed over by systemd or compose.
+    variable, value : str, str or None
+        The environment variable's name and value; an empty one counts for none.
+
+    Raises
+    ------
+    SettingsError
+        If the file is empty or cannot be read, or the token cannot travel in a header.
+    """
+    if file is None:
+        return _sendable(value, variable) if value else None
+    try:
+        return _sendable(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file))
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def _sendable(token: str, place: str) -> str:
+    if not token:
+        raise SettingsError(f"{place}: is empty; it has to hold the operator's token")
+    if any(ord(letter) not in _VISIBLE for letter in token):
+        raise SettingsError(
+            f"{place}: the operator's token has to be visible ASCII characters, without spaces"
+        )
+    return token

@@ -20,8 +20,16 @@ _PARTING_READS = 16
 class Worker(ThreadWorker):  # type: ignore[misc]
     """Gunicorn's threads, with deadlines: for a request's header and body together, and for its answer.
 
-    The time in between is the application's own and has none.
+    The time in between is the application's own and has none. It lets go of the sockets when it begins to
+    end, not when it has ended: so a stopping collector refuses connections, rather than drop them in the end.
     """
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Begin or cease to take connections."""
+        super().set_accept_enabled(enabled)
+        if not (enabled or self.alive):
+            for listener in self.sockets:
+                listener.close()
 
     def handle(self, conn: Any) -> Any:
         """Await a request on a connection that has begun to send one, and answer it."""

@@ -41,7 +41,8 @@ def make_app():
 
     return app
 
-server.serve(make_app, "127.0.0.1:0", 1, 2, lambda addresses: print(addresses[0], flush=True))
+work = server.Work(make_app, [], workers=1, threads=2)
+server.serve(work, lambda: work, "127.0.0.1:0", lambda addresses: print(addresses[0], flush=True))
 """
 THREADS = 2
 CUT_WITHIN = 4.0

@@ -52,7 +52,7 @@ def slow_headers(
     sent = make_reports(plan, int(HONEST * seconds / PAUSE) + HONEST, seed=connections)
     options = ("--rate", "60000", "--trusted-proxy", "127.0.0.1")
     with (
-        collector([folder / "survey.toml"], url, *options) as (base, _),
+        collector([folder / "survey.toml"], url, options=options) as (base, _),
         front_proxy(folder, urlsplit(base).port or 0, header_seconds) as front,
         ThreadPoolExecutor(HONEST + 1) as pool,
     ):

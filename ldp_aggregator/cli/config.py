@@ -1,0 +1,115 @@
+"""A command's settings from a TOML file, below its options and environment variables, above its defaults."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ldp_aggregator.collector.settings import SettingsError
+
+_ARGUMENTS = "ldp.arguments"
+_NOT_IN_FILES = {"config", "show_settings", "help"}
+
+
+class ReadAgain(click.Command):
+    """A command whose settings can be read again while it runs."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Keep the arguments: parsing uses them up."""
+        kept = list(args)
+        context = super().make_context(info_name, args, parent, **extra)
+        context.meta[_ARGUMENTS] = kept
+        return context
+
+
+def read_again(context: click.Context) -> dict[str, Any]:
+    """Return a running command's settings as they would be if it were started now.
+
+    Raises
+    ------
+    SettingsError
+        With what the person who starts it would be told.
+    """
+    try:
+        arguments = list(context.meta[_ARGUMENTS])
+        return context.command.make_context(context.info_name, arguments, context.parent).params
+    except click.ClickException as error:
+        raise SettingsError(error.format_message()) from error
+
+
+def read_config(context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Take a file's settings as defaults; each is checked here, to be named by file and key."""
+    if path is not None:
+        known = {each.name: each for each in context.command.params if each.name not in _NOT_IN_FILES}
+        context.default_map = {
+            key: _checked(context, path, known.get(key), key, value) for key, value in _load(path).items()
+        }
+    return path
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise click.BadParameter(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise click.BadParameter(f"{path}: not a TOML file: {error}") from error
+
+
+def _checked(
+    context: click.Context, path: Path, parameter: click.Parameter | None, key: str, value: Any
+) -> Any:
+    """Return the value of one key as the command would take it."""
+    if parameter is None:
+        names = sorted(str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILES)
+        raise click.BadParameter(f"{path}: {key}: no such setting; there are {', '.join(names)}")
+    kind, several = _kind(parameter), parameter.nargs == -1 or getattr(parameter, "multiple", False)
+    given = value if several and isinstance(value, list) else [value]
+    if several != isinstance(value, list) or any(type(each) not in kind for each in given):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[kind[0]]
+        raise click.BadParameter(f"{path}: {key}: must be {'a list, each ' * several}{wanted}")
+    if isinstance(parameter.type, click.Path):
+        given = [str(path.parent / each) for each in given]
+    value = given if several else given[0]
+    try:
+        parameter.process_value(context, value)
+    except click.MissingParameter as error:
+        raise click.BadParameter(f"{path}: {key}: must not be empty") from error
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{path}: {key}: {error.message}") from error
+    return value
+
+
+def _kind(parameter: click.Parameter) -> tuple[type, ...]:
+    """Return the types of TOML that a setting is written in."""
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return (bool,)
+    if isinstance(parameter.type, click.types.FloatParamType):
+        return (float, int)
+    return (int,) if isinstance(parameter.type, click.types.IntParamType) else (str,)
+
+
+def origins(context: click.Context) -> dict[str, str]:
+    """Return where the value of each setting comes from, in words."""
+    found = {}
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name not in _NOT_IN_FILES and source is not None:
+            found[name] = {
+                ParameterSource.COMMANDLINE: "command line",
+                ParameterSource.ENVIRONMENT: f"environment, {_variable(context, parameter)}",
+                ParameterSource.DEFAULT_MAP: str(context.params["config"]),
+            }.get(source, "default")
+    return found
+
+
+def _variable(context: click.Context, parameter: click.Parameter) -> str:
+    own = parameter.envvar
+    return str(own) if own else f"{context.auto_envvar_prefix}_{str(parameter.name).upper()}"

@@ -1,0 +1,151 @@
+"""Where the collector's settings come from, and how a bad one is told."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ldp_aggregator.cli.collector import main
+from ldp_aggregator.collector.settings import SettingsError, read_token
+from tests.ldp_aggregator.collector.conftest import SURVEY
+
+VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    return tmp_path
+
+
+def show(*arguments: object, **environment: str) -> Result:
+    command = ["serve", "--show-settings", *map(str, arguments)]
+    return CliRunner().invoke(main, command, env={"LDP_OPERATOR_TOKEN": None} | environment)
+
+
+def config(folder: Path, text: str) -> Path:
+    path = folder / "collector.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("flag", "variable", "file"), list(itertools.product([False, True], repeat=3)))
+def test_an_option_wins_over_the_environment_and_that_over_the_file(
+    folder: Path, flag: bool, variable: bool, file: bool
+) -> None:
+    path = config(folder, "workers = 5" if file else "")
+    result = show(
+        *(folder / "survey.toml", "--config", path),
+        *(["--workers", 3] if flag else []),
+        **({VARIABLE: "4"} if variable else {}),
+    )
+    expected = (
+        *([(3, "command line")] if flag else []),
+        *([(4, f"environment, {VARIABLE}")] if variable else []),
+        *([(5, path)] if file else []),
+        (2, "default"),
+    )
+    value, origin = expected[0]
+    assert f"workers = {value}  ({origin})\n" in result.output
+
+
+def test_surveys_and_secrets_of_a_file_lie_beside_it(folder: Path) -> None:
+    (folder / "secret").write_text("hidden\n")
+    path = config(folder, 'surveys = ["survey.toml"]\noperator_token_file = "secret"\n')
+    result = show("--config", path)
+    assert f"surveys = {folder}/survey.toml  ({path})\n" in result.output
+    assert f"operator_token_file = {folder}/secret  ({path})\n" in result.output
+
+
+def test_everything_can_come_from_the_environment(folder: Path) -> None:
+    survey = folder / "survey.toml"
+    result = show(LDP_COLLECTOR_SERVE_SURVEYS=f"{survey}:{survey}", LDP_COLLECTOR_SERVE_BIND="0.0.0.0:80")
+    assert f"surveys = {survey} {survey}  (environment, LDP_COLLECTOR_SERVE_SURVEYS)\n" in result.output
+    assert "bind = 0.0.0.0:80  (environment, LDP_COLLECTOR_SERVE_BIND)\n" in result.output
+    path = config(folder, 'surveys = ["survey.toml"]')
+    assert f"({path})" in show(LDP_COLLECTOR_SERVE_CONFIG=str(path)).output
+
+
+def test_secrets_are_not_shown(folder: Path) -> None:
+    path = config(folder, 'surveys = ["survey.toml"]\nstore = "redis://user:hush-hush@host/1"')
+    result = show("--config", path, LDP_OPERATOR_TOKEN="hush-hush")
+    assert "store = redis://host/1" in result.output
+    assert "the operator's token is set" in result.output
+    assert "hush" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("workerz = 3", "workerz: no such setting; there are allow_open_redis, bind,"),
+        ("[serve]\nworkers = 3", "serve: no such setting"),
+        ("config = 'x'", "config: no such setting"),
+        ("workers = 99", "workers: 99 is not in the range 1<=x<=64"),
+        ("workers = '3'", "workers: must be a whole number"),
+        ("workers = true", "workers: must be a whole number"),
+        ("workers = [3]", "workers: must be a whole number"),
+        ("allow_open_redis = 1", "allow_open_redis: must be true or false"),
+        ("store = 7", "store: must be a text"),
+        ("bind = 'nowhere'", "bind: is HOST:PORT"),
+        ("durability = 'often'", "durability: 'often' is not one of"),
+        ("surveys = 'survey.toml'", "surveys: must be a list, each a text"),
+        ("surveys = ['survey.toml', 3]", "surveys: must be a list, each a text"),
+        ("surveys = []", "surveys: must not be empty"),
+        ("surveys = ['nowhere.toml']", "nowhere.toml' does not exist"),
+        ("workers =", "not a TOML file"),
+        ("operator_token_file = 'nowhere'", "operator_token_file: File"),
+    ],
+)
+def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, said: str) -> None:
+    path = config(folder, text)
+    # the option would win, but whoever reads the file later should not be surprised
+    result = show(folder / "survey.toml", "--config", path, "--workers", 2)
+    assert result.exit_code == 2
+    told = " ".join(result.output.split())
+    assert f"{path}: " in told
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("file", "variable", "token"),
+    [
+        (None, None, None),
+        (None, "", None),
+        (None, "from-variable", "from-variable"),
+        (b"from-file", None, "from-file"),
+        (b"from-file\n", "from-variable", "from-file"),
+        (b"from-file\r\n", None, "from-file"),
+    ],
+)
+def test_the_token_s_file_wins_over_the_variable(
+    tmp_path: Path, file: bytes | None, variable: str | None, token: str | None
+) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(file or b"")
+    assert read_token(path if file else None, "LDP_OPERATOR_TOKEN", variable) == token
+
+
+@pytest.mark.parametrize("token", [b"", b"\n", b"two words", b"a\nb", b"\xc3\xa9", b"tab\t", b"nul\0"])
+def test_a_token_that_cannot_be_sent_is_refused_by_place_and_not_shown(tmp_path: Path, token: bytes) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(token)
+    with pytest.raises(SettingsError, match="operator's token") as caught:
+        read_token(path, "LDP_OPERATOR_TOKEN", "good")
+    assert str(caught.value).startswith(f"{path}: ")
+    assert not token.strip() or token.decode() not in str(caught.value)
+    if token:
+        with pytest.raises(SettingsError, match=r"^LDP_OPERATOR_TOKEN: "):
+            read_token(None, "LDP_OPERATOR_TOKEN", token.decode())
+
+
+def test_a_bad_token_stops_the_start(folder: Path) -> None:
+    result = CliRunner().invoke(
+        main,
+        ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"],
+        env={"LDP_OPERATOR_TOKEN": "two words"},
+    )
+    assert result.exit_code == 1
+    assert "LDP_OPERATOR_TOKEN: the operator's token has to be visible ASCII" in result.output

@@ -1,0 +1,268 @@
+"""What the collector writes for its operator: JSON lines to the hour, and nothing about senders."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.error import HTTPError
+
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_aggregator.collector import logs
+from ldp_aggregator.collector.server import _why
+from ldp_aggregator.stores import StoreError
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.test_server import talk
+from tests.servers import LocalRedis, collector, wait_for, workers_of
+
+LEVELS = {"info", "warning", "error", "critical"}
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY)
+    return path
+
+
+def lines(log: Path) -> list[dict[str, object]]:
+    """Read a log; each line is whole, and its time no finer than the hour."""
+    found = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in found:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\dZ", line["hour"])
+        assert line["level"] in LEVELS
+        assert re.fullmatch(r"[a-z-]+", line["event"])
+    return found
+
+
+def events(log: Path) -> list[object]:
+    return [line["event"] for line in lines(log)]
+
+
+def post(base: str, body: bytes) -> int:
+    request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_a_collector_s_life_is_told_without_its_senders(survey: Path, tmp_path: Path, plan: Plan) -> None:
+    log, report = tmp_path / "log", make_report(plan, {"age": "old", "hours": 7.5}, "yes")
+    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1, log=log) as (base, process):
+        assert post(base, report) == 200
+        assert post(base, b"junk") == 400
+        for garbage in (
+            b"garbage",
+            b"G@T /private?q=1 HTTP/1.1",
+            b"GET /private HTTP/9",
+            b"GET / HTTP/1.1\r\nA b: c",
+        ):
+            talk(base, garbage + b"\r\n\r\n")
+        with suppress(ConnectionResetError):  # some versions do not read on
+            talk(base, b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: private\r\n\r\n")
+        before = workers_of(process)
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "reloaded" in events(log))
+        os.kill(workers_of(process)[0], signal.SIGKILL)
+        wait_for(lambda: "worker-killed" in events(log))
+        wait_for(lambda: events(log).count("worker-started") == 3)
+    found = lines(log)
+    started = [line["pid"] for line in found if line["event"] == "worker-started"]
+    assert started[:1] == before
+    assert set(events(log)) == {
+        *("started", "worker-started", "reloaded", "worker-stopped", "worker-killed", "stopping", "stopped")
+    }
+    assert next(line for line in found if line["event"] == "worker-killed")["signal"] == "SIGKILL"
+    assert [line["surveys"] for line in found if line["event"] == "reloaded"] == [["sleep"]]
+    written = log.read_text()
+    for private in ("127.0.0.1", "urllib", "private", "garbage", "GET", "junk", "/v1/", report.hex()):
+        assert private not in written
+
+
+def test_a_store_that_is_away_is_told_once_however_many_ask(survey: Path, tmp_path: Path, plan: Plan) -> None:
+    log, server = tmp_path / "log", LocalRedis(tmp_path)
+    server.start()
+    try:
+        with collector([survey], server.url, workers=1, log=log) as (base, process):
+            report = make_report(plan, {"age": "old", "hours": 7.5}, "yes")
+            assert post(base, report) == 200
+            server.kill()
+            assert {post(base, report) for _ in range(20)} == {503}
+            assert events(log).count("store-unavailable") == 1
+            os.kill(workers_of(process)[0], signal.SIGKILL)  # the next one finds none at all
+            wait_for(lambda: "worker-failed" in events(log))
+            process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "reload-failed" in events(log))
+            server.start()
+            wait_for(lambda: events(log).count("worker-started") == 2)
+            assert post(base, report) == 200
+    finally:
+        server.stop()
+    away = [line for line in lines(log) if line["event"] == "store-unavailable"]
+    assert {(line["kind"], line["level"]) for line in away} == {("ConnectionError", "error")}
+    assert len(away) <= 5  # one by the first worker; others come seconds apart
+    assert "redis.sock" not in log.read_text()
+
+
+# -- piece by piece ---------------------------------------------------------------------------
+
+
+class Told:
+    """Passes records to the handler, and reads what it wrote."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(
+        self, message: str, *arguments: object, level: int = logging.ERROR, **more: object
+    ) -> object:
+        logger = logging.Logger(str(more.pop("name", "gunicorn.error")))  # noqa: LOG001 - this test's own
+        logger.addHandler(logs.Lines())
+        logger.log(level, message, *arguments, **more)  # type: ignore[arg-type]
+        return self.lines()
+
+    def lines(self) -> list[dict[str, object]]:
+        found = [json.loads(line) for line in self._capsys.readouterr().err.splitlines()]
+        for line in found:
+            assert line.pop("hour")
+        return found
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Told:
+    return Told(capsys)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Seconds that a test moves on by itself; the events go to stderr as in a collector."""
+    now, lines = [1000.0], logs.Lines()
+    monkeypatch.setattr(logs, "monotonic", lambda: now[0])
+    monkeypatch.setattr(logs, "_told", {})
+    logs.log.addHandler(lines)
+    logs.log.setLevel(logging.INFO)
+    yield now
+    logs.log.removeHandler(lines)
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "line"),
+    [
+        (
+            "Worker (pid:7) was sent SIGKILL! Perhaps out of memory?",
+            (),
+            {"event": "worker-killed", "pid": 7, "signal": "SIGKILL"},
+        ),
+        ("WORKER TIMEOUT (pid:%s)", (7,), {"event": "worker-timeout", "pid": 7}),
+        (
+            "Worker (pid:%s) was sent %s!",
+            (7, "SIGSEGV"),
+            {"event": "worker-killed", "pid": 7, "signal": "SIGSEGV"},
+        ),
+        ("Worker (pid:%s) exited with code %s.", (7, 3), {"event": "worker-failed", "pid": 7, "code": 3}),
+        ("Reason: %s", ("Worker failed to boot.",), {"event": "halted", "reason": "Worker failed to boot."}),
+        ("Connection in use: %s", ("('127.0.0.1', 80)",), {"event": "address-in-use"}),
+        ("Can't connect to %s", ("('127.0.0.1', 80)",), {"event": "bind-failed"}),
+    ],
+)
+def test_what_gunicorn_says_of_its_workers_is_told(
+    told: Told, message: str, arguments: tuple[object, ...], line: dict[str, object]
+) -> None:
+    assert told(message, *arguments) == [{"level": "error", **line}]
+
+
+def test_what_gunicorn_says_of_requests_is_not_told(told: Told) -> None:
+    assert told("Invalid request from ip=192.0.2.1: private", level=logging.WARNING) == []
+    try:
+        raise OSError("192.0.2.1")
+    except OSError:
+        (line,) = told("Error handling request %s %s", "GET", "/private", exc_info=True)
+    assert (line["event"], line["kind"]) == ("unexpected-error", "OSError")
+    assert re.fullmatch(r"collector/test_logs\.py:\d+", line["place"])
+
+
+def test_of_what_a_library_says_only_its_place_is_told(told: Told) -> None:
+    assert told("private", name="redis", level=logging.WARNING) == []
+    (line,) = told("private", name="redis")
+    assert (line["event"], set(line)) == ("unexpected-error", {"event", "level", "place"})
+
+
+def test_an_unexpected_error_is_told_by_kind_and_place_once_in_a_while(
+    told: Told, clock: list[float]
+) -> None:
+    for _ in range(12):
+        try:
+            raise ValueError("private")
+        except ValueError as error:
+            logs.tell_unexpected(error)
+        clock[0] += 1
+    lines = told.lines()
+    assert len(lines) == 3
+    for line in lines:
+        assert (line["event"], line["kind"], line["level"]) == ("unexpected-error", "ValueError", "error")
+        assert "private" not in str(line)
+
+
+def test_a_store_that_comes_and_goes_is_told_at_most_every_few_seconds(
+    told: Told, clock: list[float]
+) -> None:
+    outage = logs.Outage()
+    for _ in range(100):  # it fails every second request, for ten seconds
+        outage.failed(StoreError("private"))
+        outage.worked()
+        clock[0] += 0.1
+    assert [line["event"] for line in told.lines()] == ["store-unavailable"]
+    clock[0] += logs.QUIET_SECONDS
+    outage.worked()
+    outage.worked()
+    assert [line["event"] for line in told.lines()] == ["store-back"]
+    outage.failed(StoreError("private"))
+    assert [(line["event"], line["kind"]) for line in told.lines()] == [("store-unavailable", "StoreError")]
+
+
+def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from ldp_aggregator.collector.server import Work, serve\n"
+        "def make_app():\n"
+        "    raise ValueError('private')\n"
+        "work = Work(make_app, [], 1, 1)\n"
+        "serve(work, lambda: work, '127.0.0.1:0', lambda addresses: None)\n"
+    )
+    found = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
+    log = tmp_path / "log"
+    log.write_text(found.stderr)
+    assert found.returncode == 3
+    assert [(line["event"], line.get("place")) for line in lines(log)] == [
+        ("started", None),
+        ("unexpected-error", f"{tmp_path.name}/program.py:3"),
+        ("worker-failed", None),
+        ("halted", None),
+        ("stopped", None),
+    ]
+    assert "private" not in found.stderr
+
+
+def test_why_a_reload_failed_is_told_in_this_project_s_words_or_by_kind() -> None:
+    assert _why(SurveyError("mend it", "epsilon")) == "epsilon: mend it"
+    assert _why(StoreError("another plan")) == "another plan"
+    away = StoreError("cannot reach 192.0.2.1")
+    away.__cause__ = ConnectionError("192.0.2.1")
+    assert _why(away) == "ConnectionError"
+    assert _why(RuntimeError("private")) == "RuntimeError"

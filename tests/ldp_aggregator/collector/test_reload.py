@@ -1,0 +1,192 @@
+"""A collector whose files are read again while it serves, and one that is stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from subprocess import Popen
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+
+import pytest
+
+from encoders.report import MEDIA_TYPE, unpack
+from encoders.survey import Plan
+from ldp_aggregator.stores import Total, open_store
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.servers import collector, wait_for, workers_of
+
+ROW = {"age": "old", "hours": 7.5}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sleep.toml").write_text(SURVEY)
+    configure(tmp_path, "sleep.toml")
+    return tmp_path
+
+
+def configure(folder: Path, *surveys: str, **settings: object) -> Path:
+    path = folder / "collector.toml"
+    given = {"surveys": list(surveys), "workers": 2, "store": store(folder), **settings}
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items()))
+    return path
+
+
+def serving(folder: Path) -> AbstractContextManager[tuple[str, Popen[str]]]:
+    options = ["--config", folder / "collector.toml"]
+    return collector([], None, workers=None, token=None, options=options, log=folder / "log")
+
+
+def store(folder: Path) -> str:
+    return f"sqlite:///{folder}/ldp.db"
+
+
+def totals(folder: Path) -> dict[str, Total]:
+    opened = open_store(store(folder))
+    found = opened.totals("sleep")
+    opened.close()
+    return found
+
+
+def counted(folder: Path) -> int:
+    return sum(total.n for total in totals(folder).values())
+
+
+def told(folder: Path, event: str) -> list[dict[str, object]]:
+    lines = map(json.loads, (folder / "log").read_text().splitlines())
+    return [line for line in lines if line["event"] == event]
+
+
+def reload(folder: Path, process: Popen[str], event: str = "reloaded") -> dict[str, object]:
+    before = len(told(folder, event))
+    process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(told(folder, event)) > before)
+    return told(folder, event)[-1]
+
+
+def post(base: str, body: bytes) -> int:
+    """Post once, on a connection of its own: whatever goes wrong is not tried again."""
+    request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return int(answer.status)
+
+
+def get(base: str, path: str, token: str = "") -> int:
+    request = urllib.request.Request(f"{base}{path}", headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_reloads_under_load_leave_no_post_without_its_answer(folder: Path, plan: Plan) -> None:
+    done = threading.Event()
+
+    def keep_posting(base: str) -> list[int]:
+        answers = []
+        while not done.is_set():
+            answers.append(post(base, make_report(plan, ROW, "yes")))
+        return answers
+
+    with serving(folder) as (base, process), ThreadPoolExecutor(8) as pool:
+        first = set(workers_of(process))
+        posting = [pool.submit(keep_posting, base) for _ in range(8)]
+        try:
+            for _ in range(4):
+                reload(folder, process)
+        finally:
+            done.set()
+        answers = [answer for each in posting for answer in each.result()]
+        assert set(answers) == {200}
+        assert not first & set(workers_of(process))
+    assert counted(folder) == len(answers) > 50
+
+
+def test_what_the_files_say_now_is_served(folder: Path) -> None:
+    (folder / "diet.toml").write_text(SURVEY.replace('"sleep"', '"diet"'))
+    (folder / "token").write_text("first\n")
+    with serving(folder) as (base, process):
+        assert (get(base, "/v1/surveys/diet"), get(base, "/metrics")) == (404, 403)
+        configure(folder, "sleep.toml", "diet.toml", workers=3, operator_token_file="token")
+        line = reload(folder, process)
+        assert (line["surveys"], line["workers"]) == (["sleep", "diet"], 3)
+        wait_for(lambda: len(workers_of(process)) == 3)
+        assert (get(base, "/v1/surveys/diet"), get(base, "/metrics", "first")) == (200, 200)
+        (folder / "token").write_text("second\n")
+        reload(folder, process)
+        assert (get(base, "/metrics", "first"), get(base, "/metrics", "second")) == (401, 200)
+
+
+SPOILT = [
+    ("sleep.toml", SURVEY.replace("1.0", "-1"), "sleep.toml: line 4: survey.epsilon"),
+    ("sleep.toml", SURVEY.replace("1.0", "1.5"), "already collects under another plan"),
+    ("collector.toml", "workers = 99", "collector.toml: workers: 99 is not in the range"),
+    ("collector.toml", "workers = 3", "Missing argument 'SURVEYS"),
+    ("collector.toml", "surveys = ['gone.toml']", "gone.toml"),
+]
+
+
+def test_a_spoilt_file_is_told_and_the_old_service_goes_on(folder: Path, plan: Plan) -> None:
+    with serving(folder) as (base, process):
+        wait_for(lambda: len(told(folder, "worker-started")) == 2)
+        workers = workers_of(process)
+        for file, text, reason in SPOILT:
+            good = (folder / file).read_text()
+            (folder / file).write_text(text)
+            assert reason in str(reload(folder, process, "reload-failed")["reason"])
+            assert workers_of(process) == workers
+            assert post(base, make_report(plan, ROW, "yes")) == 200
+            (folder / file).write_text(good)
+        reload(folder, process)
+        assert get(base, "/v1/surveys/sleep") == 200
+
+
+def test_another_store_is_told_to_need_a_restart(folder: Path, plan: Plan) -> None:
+    with serving(folder) as (base, process):
+        configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db")
+        reload(folder, process)
+        assert [line["setting"] for line in told(folder, "restart-needed")] == ["store"]
+        assert post(base, make_report(plan, ROW, "yes")) == 200
+    assert counted(folder) == 1
+    assert not (folder / "other.db").exists()
+
+
+def test_whoever_is_sending_when_it_is_stopped_is_answered_and_counted(folder: Path, plan: Plan) -> None:
+    question = plan.questions[1]  # one that the poisoning meter counts, some seconds later
+    report = next(
+        report
+        for report in iter(lambda: make_report(plan, ROW, "yes"), None)
+        if unpack(report).question == question.index
+    )
+    head = f"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\n"
+    with serving(folder) as (base, process):
+        wait_for(lambda: len(told(folder, "worker-started")) == 2)
+        where = urlsplit(base)
+        with socket.create_connection((where.hostname, where.port), 30) as line:
+            line.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(report) + report[:5])
+            wait_for(lambda: get(base, "/livez") == 200)  # so it is being read by now
+            process.send_signal(signal.SIGTERM)
+            wait_for(lambda: told(folder, "stopping"))
+            wait_for(lambda: not takes_connections(base))
+            line.sendall(report[5:])
+            assert line.recv(4096).startswith(b"HTTP/1.1 200")
+        assert process.wait(30) == 0
+    assert [line["event"] for line in told(folder, "stopped")] == ["stopped"]
+    assert totals(folder)[question.key].n == 1
+    assert totals(folder)[question.support_key].cells.any()
+
+
+def takes_connections(base: str) -> bool:
+    where = urlsplit(base)
+    with socket.socket() as line:
+        return line.connect_ex((where.hostname, where.port)) == 0

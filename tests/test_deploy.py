@@ -156,13 +156,17 @@ def started(command: Sequence[str], environment: dict[str, str]) -> Iterator[int
         stop(process)
 
 
-def ready(port: int) -> bool:
+def asked(port: int, page: str, token: str = "") -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
+        connection.request("GET", page, headers={"Authorization": f"Bearer {token}"} if token else {})
+        return connection.getresponse().status
     finally:
         connection.close()
+
+
+def ready(port: int) -> bool:
+    return asked(port, "/readyz") == 200
 
 
 def test_the_command_of_compose_starts_a_collector(
@@ -181,10 +185,17 @@ def test_the_command_of_the_unit_starts_a_collector(
 ) -> None:
     _, *command = shlex.split(unit["ExecStart"])
     command = [str(survey) if word == "/etc/ldp-collector/survey.toml" else word for word in command]
-    name, _, url = unit["Environment"].partition("=")
-    assert url.startswith("sqlite:////var/lib/ldp-collector/")
-    with started(command, {name: url.replace("/var/lib/ldp-collector", str(tmp_path))}) as port:
+    environment = dict(each.split("=", 1) for each in shlex.split(unit["Environment"]))
+    assert unit["LoadCredential"] == "operator-token:/etc/ldp-collector/operator-token"
+    (tmp_path / "operator-token").write_text("a-token-of-the-tests\n")
+    places = {"/var/lib/ldp-collector": str(tmp_path), "%d": str(tmp_path)}
+    for shipped, here in places.items():
+        assert any(shipped in value for value in environment.values())
+        environment = {name: value.replace(shipped, here) for name, value in environment.items()}
+    with started(command, environment) as port:
         assert ready(port)
+        assert asked(port, "/metrics", "a-token-of-the-tests") == 200
+        assert asked(port, "/metrics", "another") == 401
     assert (tmp_path / "ldp.db").exists()
 
 
@@ -200,7 +211,7 @@ def test_the_unit_is_confined(unit: configparser.SectionProxy) -> None:
     }
     assert {name: unit.get(name) for name in expected} == expected
     assert "LogsDirectory" not in unit
-    assert "TOKEN" not in unit["Environment"]  # units can be read by everybody
+    assert "LDP_OPERATOR_TOKEN=" not in unit["Environment"]  # units can be read by everybody
 
 
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
-from flask import Flask
 
 from encoders.errors import LdpError
-from encoders.survey import Plan
-from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.cli.config import ReadAgain, origins, read_again, read_config
 from ldp_aggregator.cli.operate import COMMANDS
 from ldp_aggregator.collector import logs
-from ldp_aggregator.collector.app import create_app
-from ldp_aggregator.collector.rates import MOST, Network, Rates
-from ldp_aggregator.collector.settings import read_token
+from ldp_aggregator.collector.offer import Offer, prepare
+from ldp_aggregator.collector.rates import MOST, Network
 from ldp_aggregator.sources import TOKEN_VARIABLE
-from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
 
 def _address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -127,13 +121,13 @@ def serve(context: click.Context, /, **settings: Any) -> None:
         _show(context)
         return
     try:
-        offer = _prepare(settings)
+        offer = prepare(settings)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
     from ldp_aggregator.collector.server import Work  # late: gunicorn is slow to import
     from ldp_aggregator.collector.server import serve as run
 
-    def work_of(offer: _Offer) -> Work:
+    def work_of(offer: Offer) -> Work:
         names = [plan.id for plan in offer.plans]
         return Work(offer.make_app, names, offer.settings["workers"], offer.settings["threads"])
 
@@ -142,51 +136,26 @@ def serve(context: click.Context, /, **settings: Any) -> None:
         for name in _FOR_GOOD:
             if again[name] != fixed[name]:
                 logs.tell("restart-needed", logging.WARNING, setting=name)
-        return work_of(_prepare(again | fixed))
+        return work_of(prepare(again | fixed))
 
-    run(work_of(offer), renew, settings["bind"], offer.announce)
+    run(work_of(offer), renew, settings["bind"], partial(_announce, offer))
 
 
 _FOR_GOOD = ("store", "bind")
 """Settings that only a new start changes: devices and counts would be in two places."""
 
 
-@dataclass(frozen=True)
-class _Offer:
-    """What the settings came to when they were read: surveys that are published, ready to be served."""
-
-    settings: Mapping[str, Any]
-    plans: list[Plan]
-    signatures: dict[str, bytes]
-    promise: str
-    token: str | None
-
-    def make_app(self) -> Flask:
-        """Make the application, in a worker."""
-        store = open_store(self.settings["store"])
-        rates = Rates(self.settings["rate"], self.settings["trusted_proxy"])
-        return create_app(store, self.token, signatures=self.signatures, promise=self.promise, rates=rates)
-
-    def announce(self, addresses: list[str]) -> None:
-        """Say what is served, and where."""
-        for plan in self.plans:
-            click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
-            if plan.id in self.signatures:
-                click.echo("  with a signature, not checked here: only those who have the author's key can")
-        click.echo("the page / of this address shows the operator how they are doing")
-        click.echo(f"counting into {_without_password(self.settings['store'])}")
-        click.echo(self.promise)
-        if self.token is None:
-            click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
-
-
-def _prepare(settings: Mapping[str, Any]) -> _Offer:
-    """Read the files that the settings name, and publish the surveys."""
-    token = read_token(settings["operator_token_file"], TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
-    plans = [load_plan_file(path) for path in settings["surveys"]]
-    signatures = _signatures(settings["surveys"], plans)
-    policy = Policy(settings["durability"], settings["allow_open_redis"])
-    return _Offer(settings, plans, signatures, _publish(settings["store"], plans, policy), token)
+def _announce(offer: Offer, addresses: list[str]) -> None:
+    """Say what is served, and where."""
+    for plan in offer.plans:
+        click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
+        if plan.id in offer.signatures:
+            click.echo("  with a signature, not checked here: only those who have the author's key can")
+    click.echo("the page / of this address shows the operator how they are doing")
+    click.echo(f"counting into {_without_password(offer.settings['store'])}")
+    click.echo(offer.promise)
+    if offer.token is None:
+        click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
 
 
 def _show(context: click.Context) -> None:
@@ -204,35 +173,6 @@ def _show(context: click.Context) -> None:
 
 for _command in COMMANDS:
     main.add_command(_command)
-
-
-def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:
-    """Return the signatures that lie beside the surveys, by id."""
-    found = [
-        (plan.id, load_signature_file(signature_path(path)))
-        for path, plan in zip(surveys, plans, strict=True)
-    ]
-    return {survey: signature for survey, signature in found if signature}
-
-
-def _publish(url: str, plans: list[Plan], policy: Policy) -> str:
-    """Put the plans into the store, or learn that one changed, before any request is served.
-
-    Returns
-    -------
-    str
-        What the store's acknowledgement is worth.
-    """
-    store = open_store(url)
-    if isinstance(store, MemoryStore):
-        raise StoreError("memory:// is for tests: each worker would count on its own; use sqlite:///FILE")
-    try:
-        promise = store.promise(policy)
-        for plan in plans:
-            store.publish(plan.id, plan.json)
-        return promise
-    finally:
-        store.close()
 
 
 def _without_password(url: str) -> str:

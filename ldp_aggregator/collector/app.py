@@ -54,18 +54,17 @@ def create_app(
     app.url_map.merge_slashes = False  # an odd path is no such page, rather than sent elsewhere
     plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
     record = GroupCommit(store).record
-    intakes = {survey: Intake(plan, store, record) for survey, plan in plans.items()}
     app.extensions["ldp"] = Service(
-        store,
-        plans,
-        intakes,
-        Windows(store),
-        signatures or {},
-        operator_token,
-        Deadlines(),
-        max_body,
-        promise,
-        rates or Rates(),
+        store=store,
+        plans=plans,
+        intakes={survey: Intake(plan, store, record) for survey, plan in plans.items()},
+        windows=Windows(store),
+        signatures=signatures or {},
+        operator_token=operator_token,
+        deadlines=Deadlines(),
+        max_body=max_body,
+        promise=promise,
+        rates=rates or Rates(),
     )
     app.register_blueprint(pages)
     app.register_blueprint(page)

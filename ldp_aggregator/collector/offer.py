@@ -1,0 +1,93 @@
+"""What a collector is told to serve: its settings, come to surveys that are published."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+
+from encoders.survey import Plan
+from encoders.survey.files import load_plan_file, load_signature_file, signature_path
+from ldp_aggregator.collector.app import create_app
+from ldp_aggregator.collector.rates import Rates
+from ldp_aggregator.collector.settings import read_token
+from ldp_aggregator.sources import TOKEN_VARIABLE
+from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Surveys that are published, ready to be served.
+
+    Attributes
+    ----------
+    settings : mapping
+        As `ldp-collector serve` names them.
+    plans : list of Plan
+    signatures : dict of survey id to bytes
+        Of those that lie signed beside their files.
+    promise : str
+        What the store's acknowledgement is worth.
+    token : str or None
+        The operator's.
+    """
+
+    settings: Mapping[str, Any]
+    plans: list[Plan]
+    signatures: dict[str, bytes]
+    promise: str
+    token: str | None
+
+    def make_app(self) -> Flask:
+        """Make the application, in a worker."""
+        store = open_store(self.settings["store"])
+        rates = Rates(self.settings["rate"], self.settings["trusted_proxy"])
+        return create_app(store, self.token, signatures=self.signatures, promise=self.promise, rates=rates)
+
+
+def prepare(settings: Mapping[str, Any]) -> Offer:
+    """Read the files that the settings name, and publish the surveys.
+
+    Raises
+    ------
+    LdpError
+        If a file is no survey, signature or token, or the store cannot be used as the settings ask.
+    """
+    token = read_token(settings["operator_token_file"], TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
+    plans = [load_plan_file(path) for path in settings["surveys"]]
+    signatures = _signatures(settings["surveys"], plans)
+    policy = Policy(settings["durability"], settings["allow_open_redis"])
+    return Offer(settings, plans, signatures, _publish(settings["store"], plans, policy), token)
+
+
+def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:
+    """Return the signatures that lie beside the surveys, by id."""
+    found = [
+        (plan.id, load_signature_file(signature_path(path)))
+        for path, plan in zip(surveys, plans, strict=True)
+    ]
+    return {survey: signature for survey, signature in found if signature}
+
+
+def _publish(url: str, plans: list[Plan], policy: Policy) -> str:
+    """Put the plans into the store, or learn that one changed, before any request is served.
+
+    Returns
+    -------
+    str
+        What the store's acknowledgement is worth.
+    """
+    store = open_store(url)
+    if isinstance(store, MemoryStore):
+        raise StoreError("memory:// is for tests: each worker would count on its own; use sqlite:///FILE")
+    try:
+        promise = store.promise(policy)
+        for plan in plans:
+            store.publish(plan.id, plan.json)
+        return promise
+    finally:
+        store.close()

@@ -14,7 +14,7 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.cli.config import ReadAgain, origins, read_again, read_config
-from ldp_aggregator.cli.operate import COMMANDS
+from ldp_aggregator.cli.operate import COMMANDS, durability_option
 from ldp_aggregator.collector import logs
 from ldp_aggregator.collector.offer import Offer, prepare
 from ldp_aggregator.collector.rates import MOST, Network
@@ -74,13 +74,7 @@ def main() -> None:
 @click.option(
     "--threads", default=16, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
 )
-@click.option(
-    "--durability",
-    type=click.Choice(["always", "everysec", "unchecked"]),
-    default="always",
-    show_default=True,
-    help="What Redis must promise: on disk before it is acknowledged; within a second; not checked.",
-)
+@durability_option
 @click.option(
     "--allow-open-redis", is_flag=True, help="Use a Redis over the network that asks for no password."
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import reduce
@@ -20,9 +21,10 @@ from encoders.survey.enrolment import TOKEN
 from encoders.survey.layout import table
 from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.windows import Phase, Window, windows_of
+from ldp_aggregator.moving import move
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.sources import open_existing
-from ldp_aggregator.stores import Store
+from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
 from ldp_aggregator.stores.base import no_survey
 
 _DAY = 86_400
@@ -33,13 +35,20 @@ _store = click.option(
 _at = click.option(
     "--at", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="In UTC; now by default."
 )
+durability_option = click.option(
+    "--durability",
+    type=click.Choice(["always", "everysec", "unchecked"]),
+    default="always",
+    show_default=True,
+    help="What Redis must promise: on disk before it is acknowledged; within a second; not checked.",
+)
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Store]:
-    """Open a store that exists; errors are for people."""
+def _opened(url: str, opening: Callable[[str], Store] = open_existing) -> Iterator[Store]:
+    """Open a store, by default one that exists; errors are for people."""
     try:
-        store = open_existing(url)
+        store = opening(url)
         try:
             yield store
         finally:
@@ -162,7 +171,29 @@ def create(survey: str, url: str, count: int) -> None:
             click.echo(token)
 
 
-COMMANDS = (status, open_, close, export, merge, tokens)
+@click.command("import")
+@click.argument("survey")
+@click.option("--from", "source", required=True, help="The store that it leaves; it is only read.")
+@click.option("--store", "url", required=True, help="The store that it goes to.")
+@durability_option
+def import_(survey: str, source: str, url: str, durability: str) -> None:
+    """Move SURVEY to another store: its plan, times, counters, and the ids of all its reports.
+
+    Stop the collectors that count into the old store first; that they are stopped cannot be seen from here,
+    only that the totals stood still. Until all has arrived, collectors on the new store tell devices to come
+    again. Cut off, or refused because the old store changed: run the same command again.
+    """
+    with _opened(source) as old, _opened(url, open_store) as new:
+        if isinstance(new, MemoryStore):
+            raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
+        new.promise(Policy(durability, allow_open=True))
+        length = sum(total.n for total in old.totals(survey).values())
+        with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
+            reports = move(old, new, survey, bar.update)
+    click.echo(f"{reports:,} reports of {survey} are in the new store; now start collectors on it")
+
+
+COMMANDS = (status, open_, close, export, merge, import_, tokens)
 
 
 def _plan_of(store: Store, survey: str) -> Plan:

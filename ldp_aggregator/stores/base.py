@@ -7,7 +7,7 @@ known. Many batches share one durable round trip.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -72,6 +72,12 @@ class Batch:
         """Return each report's id and mark."""
         return list(zip(rows_of(self.ids), rows_of(self.marks), strict=True))
 
+
+Remembered = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""Some reports' ids (m, 16), all different, and their marks (m, 8)."""
+
+PIECE = 10_000
+"""How many reports are read at once, about."""
 
 Known = dict[bytes, bytes]
 """Ids that a store knew, with the marks of their first reports; empty if a batch was counted."""
@@ -158,6 +164,13 @@ class Store(Protocol):
         """Return every counter of a survey."""
         ...
 
+    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
+        """Yield all ids that a counter remembers, in pieces, each with its mark.
+
+        A report may come in two pieces, and one that is recorded meanwhile in none.
+        """
+        ...
+
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """Count rejections."""
         ...
@@ -183,6 +196,12 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+def columns_of(entries: Mapping[bytes, bytes]) -> Remembered:
+    """Return reports' ids and marks as matrices of bytes."""
+    ids, marks = b"".join(entries), b"".join(entries.values())
+    return np.frombuffer(ids, np.uint8).reshape(-1, 16), np.frombuffer(marks, np.uint8).reshape(-1, 8)
 
 
 def rows_of(matrix: NDArray[np.uint8]) -> list[bytes]:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_aggregator.stores.base import Batch, Known, Policy, Total, add, no_survey, other_plan, rows_of
+from ldp_aggregator.stores.base import (
+    PIECE,
+    Batch,
+    Known,
+    Policy,
+    Remembered,
+    Total,
+    add,
+    columns_of,
+    no_survey,
+    other_plan,
+    rows_of,
+)
 
 
 class MemoryStore:
@@ -72,6 +84,13 @@ class MemoryStore:
         """See :meth:`Store.totals`."""
         with self._lock:
             return dict(self._totals.get(survey, {}))
+
+    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
+        """See :meth:`Store.reports`."""
+        with self._lock:
+            entries = list(self._ids.get((survey, counter), {}).items())
+        for start in range(0, len(entries), PIECE):
+            yield columns_of(dict(entries[start : start + PIECE]))
 
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.reject`."""

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from ldp_aggregator.stores.base import (
     DURABLE,
+    PIECE,
     Batch,
     CounterError,
     Known,
     Policy,
+    Remembered,
     StoreError,
     Total,
+    columns_of,
     no_survey,
     other_plan,
     rows_of,
@@ -138,6 +141,17 @@ class RedisStore:
             for name, sums in found.items()
             if sums
         }
+
+    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
+        """See :meth:`Store.reports`: while Redis resizes the hash, it may tell an entry twice."""
+        key, cursor = _keys(survey, counter)[0], 0
+        while True:
+            with _errors():
+                cursor, entries = self._redis.hscan(key, cursor, count=PIECE)
+            if entries:
+                yield columns_of(entries)
+            if not cursor:
+                return
 
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.reject`."""

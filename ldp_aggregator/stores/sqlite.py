@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 
 from ldp_aggregator.stores.base import (
     DURABLE,
+    PIECE,
     Batch,
     Int64Array,
     Known,
     Policy,
+    Remembered,
     StoreError,
     Total,
     add,
+    columns_of,
     no_survey,
     other_plan,
     rows_of,
@@ -110,6 +113,20 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             rows = connection.execute(query, (survey,)).fetchall()
         return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
+
+    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
+        """See :meth:`Store.reports`: in the order of the ids, each piece in a transaction of its own."""
+        query = (
+            "SELECT id, mark FROM reports WHERE id > ? AND counter = "
+            "(SELECT number FROM counters WHERE survey = ? AND name = ?) ORDER BY id LIMIT ?"
+        )
+        last: bytes | None = b""
+        while last is not None:
+            with self._errors(), self._connection() as connection:
+                entries = dict(connection.execute(query, (last, survey, counter, PIECE)).fetchall())
+            if entries:
+                yield columns_of(entries)
+            last = next(reversed(entries), None)
 
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.reject`."""

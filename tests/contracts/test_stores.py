@@ -14,6 +14,7 @@ import pytest
 from redis import RedisCluster
 
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores.base import PIECE
 from ldp_aggregator.stores.group import GroupCommit
 from tests.counting import batch, record
 from tests.servers import redis_cluster, redis_server
@@ -201,6 +202,19 @@ def test_group_commit_counts_what_threads_bring_together(store: Store) -> None:
         thread.join()
     assert sum(results) == 80  # each of 80 ids is new once, though two threads bring it
     assert state(store) == (80, [80])
+
+
+def test_all_reports_of_a_counter_are_read_with_their_marks(store: Store) -> None:
+    record(store, SURVEY, COUNTER, ids(*range(25_000)), vector(1))
+    record(store, SURVEY, COUNTER, ids(1 << 120), vector(1))
+    record(store, SURVEY, "other", ids(7), vector(1))
+    record(store, "diet", COUNTER, ids(8), vector(1))
+    pieces = list(store.reports(SURVEY, COUNTER))
+    assert max(len(found) for found, _ in pieces) < 2 * PIECE
+    read = [dict(zip(map(bytes, found), map(bytes, marks), strict=True)) for found, marks in pieces]
+    assert [len(each) for each in read] == [len(found) for found, _ in pieces]  # no id twice in one piece
+    assert {name: mark for each in read for name, mark in each.items()} == ids(*range(25_000), 1 << 120)
+    assert list(store.reports(SURVEY, "unknown")) == []
 
 
 def test_a_plan_is_kept_for_good(store: Store) -> None:

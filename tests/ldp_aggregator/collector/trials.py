@@ -448,7 +448,7 @@ def repeats(folder: Path, duplicates: int, reused: int, reports: int = 1000) -> 
     sent = make_reports(plan, reports, seed=3)
     survey = folder / "survey.toml"
     survey.write_text(SURVEY)
-    others = [_other(plan, report, rng) for report in sent.reports]
+    others = [other_report(plan, report, rng) for report in sent.reports]
     with redis_server(folder) as url:
         collector = KillableCollector(survey, url, folder / "collector.log")
         try:
@@ -477,7 +477,7 @@ def repeats(folder: Path, duplicates: int, reused: int, reports: int = 1000) -> 
     return Repeats(duplicates, reused)
 
 
-def _other(plan: Plan, report: bytes, rng: random.Random) -> bytes:
+def other_report(plan: Plan, report: bytes, rng: random.Random) -> bytes:
     """Return another possible report of the same id."""
     read = unpack(report)
     question = plan.questions[read.question]
@@ -565,7 +565,7 @@ class Fuzz:
             return rng.choice(self._strange)
         read = unpack(report)
         if kind == 6:
-            return _other(self._plan, report, rng)
+            return other_report(self._plan, report, rng)
         size = rng.choice([0, 1, 255, 256, 4030, 4032, 4033, 4096, 5000, len(read.payload)])
         index = rng.choice([read.question, 0, 1, 127, 128, 255, 256, 65536, 2**32])
         return pack(Report(read.plan_digest, index, read.id, bytes(size)))

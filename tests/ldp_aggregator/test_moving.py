@@ -1,0 +1,305 @@
+"""A survey that moves to another store: nothing is lost or counts twice, wherever the move is cut off."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.report import MEDIA_TYPE
+from ldp_aggregator.cli.collector import main
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.windows import Window
+from ldp_aggregator.moving import ARRIVING, MovingError, move
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
+from tests.counting import batch, record
+from tests.ldp_aggregator.collector.trials import Sent, make_reports, other_report, plan_of, require_equal
+from tests.servers import redis_cluster, redis_server
+
+PLAN = plan_of()
+WINDOW = Window(opens=5, closes=1 << 40, grace=60)
+OTHER = {bytes(16): bytes(8)}
+
+
+@pytest.fixture
+def sent() -> Sent:
+    return make_reports(PLAN, 3000, seed=7)
+
+
+def fill(store: Store, sent: Sent) -> Store:
+    """Collect reports as a collector does, its poisoning meter's counters and some rejections too."""
+    store.publish(PLAN.id, PLAN.json)
+    store.set_window(PLAN.id, WINDOW.to_json())
+    intake = Intake(PLAN, store)
+    intake.take(b"".join(sent.reports))
+    intake.flush()
+    store.reject(PLAN.id, "malformed", 3)
+    return store
+
+
+def open_sqlite(path: Path) -> Store:
+    return open_store(f"sqlite:///{path}")
+
+
+def whole(store: Store) -> object:
+    """Return all that a store has of the survey, in a form that compares."""
+    totals = store.totals(PLAN.id)
+    remembered = {
+        name: {
+            report.tobytes(): mark.tobytes()
+            for piece in store.reports(PLAN.id, name)
+            for report, mark in zip(*piece, strict=True)
+        }
+        for name in totals
+    }
+    sums = {name: (total.n, total.cells.tolist()) for name, total in totals.items()}
+    rejections = store.rejections(PLAN.id)
+    return sums, remembered, rejections, store.plans()[PLAN.id], store.windows()[PLAN.id]
+
+
+def test_a_survey_goes_round_all_stores_and_arrives_as_it_left(tmp_path: Path, sent: Sent) -> None:
+    first = fill(open_sqlite(tmp_path / "first.db"), sent)
+    before = whole(first)
+    with redis_server(tmp_path) as url, redis_cluster(tmp_path) as cluster:
+        places = [first, open_store(url), open_store(cluster), open_sqlite(tmp_path / "last.db")]
+        for source, target in pairwise(places):
+            assert move(source, target, PLAN.id) == 3000
+            assert whole(target) == before
+        for store in places:
+            require_equal(store.totals(PLAN.id), sent.totals)
+        assert any(not total.n and total.cells.any() for total in places[-1].totals(PLAN.id).values())
+        assert_exactly_once(places[-1], sent)
+        for store in places:
+            store.close()
+
+
+def assert_exactly_once(store: Store, sent: Sent) -> None:
+    """Send all reports again, and others under some of their ids."""
+    intake, rng = Intake(PLAN, store), random.Random(1)
+    assert {verdict.status for verdict in intake.take(b"".join(sent.reports))} == {"duplicate"}
+    (judged,) = intake.take(other_report(PLAN, sent.reports[0], rng))
+    assert judged.error is not None
+    assert judged.error.reason == "id-reused"
+    require_equal(store.totals(PLAN.id), sent.totals)
+
+
+def test_the_extremes_of_an_integer_arrive(tmp_path: Path) -> None:
+    source, extremes = open_sqlite(tmp_path / "source.db"), np.array([-(2**63), 2**63 - 1, 2**53 + 1, 0])
+    source.publish(PLAN.id, PLAN.json)
+    source.record([batch(PLAN.id, "extreme", OTHER, extremes)])
+    source.record([batch(PLAN.id, "nothing yet", OTHER, np.zeros(3, np.int64))])
+    with redis_server(tmp_path) as url:
+        for target in (MemoryStore(), open_store(url)):
+            move(source, target, PLAN.id)
+            move_again(source, target)
+            assert target.totals(PLAN.id)["extreme"].cells.tolist() == extremes.tolist()
+            assert target.totals(PLAN.id)["nothing yet"].n == 1
+            target.close()
+    source.close()
+
+
+def move_again(source: Store, target: Store) -> None:
+    """Move as if the last thing had not been done: to open the target."""
+    target.set_window(PLAN.id, ARRIVING.to_json())
+    move(source, target, PLAN.id)
+
+
+class CutOff(Exception):
+    """Stands for a crash."""
+
+
+class Failing:
+    """A store that crashes at its n-th change, before it or behind it."""
+
+    def __init__(self, store: Store, changes: int, behind: bool) -> None:
+        self._store, self._left, self._behind = store, changes, behind
+
+    def __getattr__(self, name: str) -> object:
+        act: Callable[..., object] = getattr(self._store, name)
+        return self._changing(act) if name in ("publish", "set_window", "record", "reject") else act
+
+    def _changing(self, act: Callable[..., object]) -> Callable[..., object]:
+        def changing(*arguments: object) -> object:
+            self._left -= 1
+            if self._left < 0 and not self._behind:
+                raise CutOff
+            done = act(*arguments)
+            if self._left < 0:
+                raise CutOff
+            return done
+
+        return changing
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_move_cut_off_at_any_change_goes_on(
+    tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch, behind: bool
+) -> None:
+    monkeypatch.setattr(sqlite, "PIECE", 100)
+    source, target, cuts = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore(), 0
+    while True:
+        try:
+            move(source, Failing(target, cuts, behind), PLAN.id)  # type: ignore[arg-type]
+            break
+        except CutOff:
+            cuts += 1
+            arriving = target.windows().get(PLAN.id) == ARRIVING.to_json()
+            assert arriving or not target.totals(PLAN.id) or behind
+    assert cuts > 20
+    assert whole(target) == whole(source)
+    assert_exactly_once(target, sent)
+    source.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "PIECE", 20)
+    source, rng, ends = fill(open_sqlite(tmp_path / "source.db"), sent), random.Random(3), []
+    with redis_server(tmp_path) as url:
+        for _ in range(8):
+            child = os.fork()
+            if child == 0:
+                with suppress(BaseException):
+                    move(source, open_store(url), PLAN.id)
+                    os._exit(0)
+                os._exit(1)
+            time.sleep(rng.uniform(0, 0.1))
+            os.kill(child, signal.SIGKILL)
+            ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            if ends[-1] == 0:
+                break
+        target = open_store(url)
+        if ends[-1]:
+            move(source, target, PLAN.id)
+        assert -signal.SIGKILL in ends
+        assert whole(target) == whole(source)
+        assert_exactly_once(target, sent)
+        target.close()
+    source.close()
+
+
+def test_until_all_has_arrived_devices_are_told_to_come_again(tmp_path: Path, sent: Sent) -> None:
+    source, target = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore()
+    with pytest.raises(CutOff):
+        move(source, Failing(target, 4, behind=True), PLAN.id)  # type: ignore[arg-type]
+    app = create_app(target)
+    web = app.test_client()
+    body, form = make_reports(PLAN, 1, seed=8).reports[0], {"Content-Type": MEDIA_TYPE}
+    told = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
+    assert (told.status_code, told.json["reason"], told.json["retryable"]) == (403, "survey-not-open", True)
+    app.extensions["ldp"].intakes[PLAN.id].flush()
+    move(source, target, PLAN.id)
+    served = create_app(target).test_client().post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
+    assert served.json == {"status": "recorded"}
+    assert target.rejections(PLAN.id) == {"malformed": 3, "survey-not-open": 1}
+    source.close()
+
+
+def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent) -> None:
+    source, busy, timed, other = fill(MemoryStore(), sent), MemoryStore(), MemoryStore(), MemoryStore()
+    for store in (busy, timed):
+        store.publish(PLAN.id, PLAN.json)
+    record(busy, PLAN.id, "counter", OTHER, np.array([1]))
+    timed.set_window(PLAN.id, Window().to_json())
+    for store in (busy, timed, source):
+        before = store.windows()
+        with pytest.raises(MovingError, match="collects trial itself"):
+            move(source, store, PLAN.id)
+        assert store.windows() == before
+    other.publish(PLAN.id, b"{}")
+    with pytest.raises(StoreError, match="another plan"):
+        move(source, other, PLAN.id)
+    with pytest.raises(StoreError, match="no survey 'diet'"):
+        move(source, MemoryStore(), "diet")
+
+
+def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> None:
+    source, target = fill(MemoryStore(), sent), MemoryStore()
+    counter = next(iter(sent.totals))
+    reached = CountsMeanwhile(target, counter, len(sent.totals[counter].cells))
+    for _ in range(2):
+        with pytest.raises(MovingError, match="does not hold what the source holds"):
+            move(source, reached, PLAN.id)  # type: ignore[arg-type]
+        assert target.windows()[PLAN.id] == ARRIVING.to_json()
+    with pytest.raises(MovingError, match="has not arrived in the source"):
+        move(target, MemoryStore(), PLAN.id)
+
+
+class CountsMeanwhile:
+    """A store in which a collector counts a report whenever its totals were read."""
+
+    def __init__(self, store: Store, counter: str, cells: int) -> None:
+        self._store, self._tally = store, np.ones(cells, np.int64)
+        self._counter, self._number = counter, 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def totals(self, survey: str) -> object:
+        totals = self._store.totals(survey)
+        self._number += 1
+        record(self._store, survey, self._counter, {self._number.to_bytes(16): bytes(8)}, self._tally)
+        return totals
+
+
+def test_a_source_that_goes_on_counting_is_told_and_the_next_move_completes_it(sent: Sent) -> None:
+    source, target = fill(MemoryStore(), sent), MemoryStore()
+    counter = next(iter(sent.totals))
+    counting = CountsMeanwhile(source, counter, len(sent.totals[counter].cells))
+    for _ in range(2):
+        with pytest.raises(MovingError, match="stop its collectors, and run the same command again"):
+            move(counting, target, PLAN.id)  # type: ignore[arg-type]
+        assert target.windows()[PLAN.id] == ARRIVING.to_json()
+    assert move(source, target, PLAN.id) == 3004
+    assert whole(target) == whole(source)
+
+
+def test_another_report_under_a_moved_id_stops_the_move() -> None:
+    source, target = MemoryStore(), MemoryStore()
+    for store, mark in ((source, b"a" * 8), (target, b"b" * 8)):
+        store.publish(PLAN.id, PLAN.json)
+        record(store, PLAN.id, "counter", {bytes(16): mark}, np.array([1]))
+    target.set_window(PLAN.id, ARRIVING.to_json())
+    with pytest.raises(MovingError, match="holds other reports"):
+        move(source, target, PLAN.id)
+
+
+@pytest.fixture
+def source_url(tmp_path: Path, sent: Sent) -> str:
+    store = fill(open_sqlite(tmp_path / "source.db"), sent)
+    store.close()
+    return f"sqlite:///{tmp_path}/source.db"
+
+
+def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent) -> None:
+    target = f"sqlite:///{tmp_path}/target.db"
+
+    def run(source: str, url: str) -> tuple[int, str]:
+        told = CliRunner().invoke(main, ["import", PLAN.id, "--from", source, "--store", url])
+        return told.exit_code, told.output
+
+    code, said = run(source_url, target)
+    assert (code, "3,000 reports of trial are in the new store" in said) == (0, True)
+    require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
+    for source, url, expected in (
+        (source_url, target, "collects trial itself"),
+        ("sqlite:///nowhere.db", target, "no such file"),
+        (source_url, "memory://", "forgets everything"),
+    ):
+        code, said = run(source, url)
+        assert (code, expected in said) == (1, True), said
+    with redis_server(tmp_path) as url:
+        open_store(url)._redis.config_set("maxmemory-policy", "allkeys-lru")  # type: ignore[attr-defined]
+        code, said = run(source_url, url)
+        assert (code, "noeviction" in said) == (1, True), said

@@ -3,7 +3,8 @@
 # make bench   speed against PyPI's LDP libraries
 # make audit   what messages give away at most, measured at length; which bugs the audit flags
 # make endurance  the promises at length. The client's: a failing network, kill -9, exits, a crowd on one journal.
-#              The collector's: kill -9, a crashed disk, repeats, spoilt bodies, two collectors, a lost shard, slow headers
+#              The collector's: kill -9, a crashed disk, repeats, spoilt bodies, two collectors, a lost shard, slow
+#              headers, what it keeps searched for senders, ten minutes at full speed
 # make clean   everything that is generated, the environments too
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.

@@ -1,4 +1,4 @@
-"""Exactly once, durable: the collector and its stores, tried at length. What was tried, and what held.
+"""Exactly once, durable, secret: collector and stores, tried at length. What was tried, and what held.
 
 `make test` tries the same in short. Exits with 1 if the promise was broken. SCALE=0.1 tries a tenth of it.
 """
@@ -14,6 +14,8 @@ from pathlib import Path
 
 from benchmarks.endurance import Trial, run_all
 from tests.ldp_aggregator.collector import trials, trials_proxy
+from tests.ldp_aggregator.collector.secrecy import secrecy
+from tests.ldp_aggregator.collector.soak import soak
 
 SCALE = float(os.environ.get("SCALE", "1"))
 
@@ -79,6 +81,28 @@ def slow_headers(folder: Path) -> str:
     )
 
 
+def searched(kind: str) -> Trial:
+    def trial(folder: Path) -> str:
+        seen = secrecy(folder, kind, scaled(100_000))
+        return (
+            f"{seen.reports:,} reports in {seen.requests:,} requests; {seen.bytes / 1e6:,.0f} MB hold no "
+            f"address, header, body, row or time; answers: {_list(seen.answers)}"
+        )
+
+    return trial
+
+
+def soaked(folder: Path) -> str:
+    seen = soak(folder, scaled(600))
+    reports, posts = seen.seen["recorded"] / seen.seconds, seen.posts / seen.seconds
+    return (
+        f"{seen.seen['recorded']:,} reports and {seen.seen['duplicate']:,} repeated, {seen.posts:,} posts: "
+        f"{reports:,.0f} reports and {posts:,.0f} posts a second, at the end {seen.slowed:.2f} of the early "
+        f"speed; an answer took {seen.median * 1e3:.0f} ms (median), {seen.slowest:.1f} s at most; a worker "
+        f"grew by {seen.grown:.1f} MB to {seen.resident:.0f} MB, and by {seen.files} open files"
+    )
+
+
 def every() -> Iterator[tuple[str, Trial]]:
     yield "kill -9 of collector and Redis", kills("redis", 1_000_000, 100)
     yield "kill -9 of collector, SQLite", kills("sqlite", 200_000, 30)
@@ -89,9 +113,12 @@ def every() -> Iterator[tuple[str, Trial]]:
     yield "two collectors, a cluster of three", several("cluster")
     yield "a cluster loses a shard, five times", shard_loss
     yield "1,000 slow headers, nginx before it", slow_headers
+    yield "what Redis and collector keep, searched", searched("redis")
+    yield "what SQLite and collector keep, searched", searched("sqlite")
+    yield "ten minutes at full speed", soaked
 
 
-def _list(counts: Counter[str]) -> str:
+def _list(counts: Counter[str] | Counter[int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
 
 

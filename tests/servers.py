@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -235,8 +235,15 @@ def listens(port: int) -> bool:
 class KillableCollector:
     """An ldp-collector on a port of its own, that may be killed and started again; it prints to a file."""
 
-    def __init__(self, survey: Path, store: str, log: Path, workers: int = 2) -> None:
-        self.port = free_port()
+    def __init__(
+        self,
+        survey: Path,
+        store: str,
+        log: Path,
+        workers: int = 2,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port, self._environment = free_port(), environment
         self.base = f"http://127.0.0.1:{self.port}"
         self._command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", str(survey)]
         self._command += ["--store", store, "--bind", f"127.0.0.1:{self.port}", "--workers", str(workers)]
@@ -250,7 +257,7 @@ class KillableCollector:
     def launch(self) -> None:
         with self._log.open("ab") as log:
             self._before = log.tell()
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
 
     def wait(self) -> None:
         """Wait until it takes connections; its workers may not be there yet."""

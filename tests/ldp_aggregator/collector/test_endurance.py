@@ -1,4 +1,4 @@
-"""Exactly once, durable: on real parts, in short; `make endurance` tries it at full size."""
+"""Exactly once, durable, secret: on real parts, in short; `make endurance` tries it at full size."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.ldp_aggregator.collector import trials, trials_proxy
+from tests.ldp_aggregator.collector.secrecy import secrecy
+from tests.ldp_aggregator.collector.soak import soak
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -49,3 +51,12 @@ def test_slow_headers_are_cut_by_the_front_proxy_and_delay_nobody(tmp_path: Path
     assert len(seen.lives) >= 200
     assert max(seen.lives) < 3
     assert seen.share(0.99) < 1
+
+
+def test_at_full_speed_nothing_is_lost_and_nothing_leaks(tmp_path: Path) -> None:
+    assert soak(tmp_path, seconds=3).seen["recorded"] > 1000
+
+
+@pytest.mark.parametrize("kind", ["redis", "sqlite"])
+def test_what_is_kept_tells_neither_who_reported_nor_what_nor_when(tmp_path: Path, kind: str) -> None:
+    assert secrecy(tmp_path, kind, reports=2000).answers[200] > 100

@@ -686,10 +686,10 @@ def fuzz_wire(folder: Path, bodies: int, seed: int = 3) -> Fuzzed:
                 assert not first.startswith(b"HTTP/1.1 200"), first
                 seen["refused by its headers"] += 1
             if number == min(1000, bodies // 4):
-                before = _resident(worker)
+                before = resident(worker)
         client.close()
         assert collector.workers() == [worker], "the worker died"
-        grown = _resident(worker) - before
+        grown = resident(worker) - before
         assert grown < 50, f"the worker grew by {grown:.0f} MB"
     finally:
         collector.stop()
@@ -730,7 +730,7 @@ def _talk(port: int, request: bytes) -> bytes:
     return b""
 
 
-def _resident(process: int) -> float:
+def resident(process: int) -> float:
     """Return a process's memory in MB."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024

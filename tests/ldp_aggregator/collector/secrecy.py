@@ -1,0 +1,278 @@
+"""A trial of secrecy: people report over HTTP, telling much of themselves; then all that is kept is searched.
+
+That is what a collector prints and what it leaves in TMPDIR, and the store: all its files, amid the sending
+and after it, and for Redis its logs of slow commands and of refused ones too. Not looked at are the times of
+files, and those in Redis's own log: its acts have times there, no report has.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import re
+import secrets
+import socket
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import redis
+
+from encoders.report import MEDIA_TYPE, unpack
+from encoders.survey import Plan
+from ldp_aggregator.columns import marks
+from ldp_aggregator.stores import open_store
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.traces import Told, traces
+from tests.ldp_aggregator.collector.trials import PATIENCE, into_bodies, other_report, plan_of
+from tests.servers import KillableCollector, LocalRedis
+
+SURVEY = f"""
+[survey]
+id = "trial"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.hours]
+range = [0, 12]
+bins = 19
+[features.district]
+values = {[str(number) for number in range(600)]}
+[mechanism]
+frequency = "OUE"
+"""
+_LONG_PAYLOAD = 16
+"""Bytes from which on a payload is looked for by itself: shorter ones occur by chance."""
+_LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
+"""What each line of Redis's log begins with."""
+
+
+@dataclass
+class Searched:
+    """What was sent, and how much of what is kept was searched."""
+
+    reports: int
+    requests: int
+    answers: Counter[int]
+    bytes: int
+
+
+class Person:
+    """Sends from an address of its own, and tells much about itself in every request."""
+
+    def __init__(self, port: int, rng: random.Random, told: Told) -> None:
+        self.address = f"127.{rng.randrange(128, 255)}.{rng.randrange(128, 255)}.{rng.randrange(128, 255)}"
+        self._port, self._rng, self._told = port, rng, told
+        self.answers = Counter[int]()
+        told.addresses.append(self.address)
+        self._behind = f"203.0.113.{rng.randrange(100, 255)}"
+        told.addresses.append(self._behind)
+        self._agent, self._cookie, self._name = (self._word() for _ in range(3))
+
+    def _word(self) -> str:
+        word = secrets.token_hex(12)
+        self._told.words.append(word)
+        return word
+
+    def _headers(self) -> dict[str, str]:
+        return {
+            "User-Agent": f"Telling/{self._agent}",
+            "Cookie": f"session={self._cookie}",
+            "X-Forwarded-For": self._behind,
+            "X-Real-IP": self._behind,
+            "Forwarded": f"for={self._behind}",
+            "From": f"{self._name}@example.org",
+            "Authorization": f"Bearer {self._cookie}",
+            "Referer": f"http://example.org/{self._name}",
+            "Content-Type": MEDIA_TYPE,
+        }
+
+    def ask(self, method: str, page: str, body: bytes = b"", **headers: str) -> int:
+        """Make one request on a connection of its own; 0 is the status of no answer."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._port, timeout=PATIENCE, source_address=(self.address, 0)
+        )
+        with suppress(OSError, http.client.HTTPException):
+            connection.request(method, page, body, self._headers() | headers)
+            answer = connection.getresponse()
+            answer.read()
+            self.answers[answer.status] += 1
+            connection.close()
+            return answer.status
+        connection.close()
+        return 0
+
+    def report(self, body: bytes) -> None:
+        """Post until it is counted."""
+        end = time.monotonic() + PATIENCE
+        while self.ask("POST", f"/v1/surveys/trial/reports?who={self._name}", body) != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def misbehave(self, plan: Plan, report: bytes, turn: int) -> None:
+        """Do one thing that a collector refuses, or that is none of a sender's; another at each turn."""
+        page, rude = "/v1/surveys/trial/reports", self._word().encode() + self._rng.randbytes(40)
+        other = other_report(plan, report, self._rng)
+        self._told.bytes += [rude, other]
+        acts: list[Callable[[], object]] = [
+            lambda: self.ask("POST", page, rude),
+            lambda: self.ask("POST", page, report[:-1] + rude),
+            lambda: self.ask("POST", page, other),
+            lambda: self.ask("POST", page, rude, **{"Content-Type": "text/plain"}),
+            lambda: self.ask("POST", page, rude, **{"Content-Length": "99999999"}),
+            lambda: self.ask("POST", page, report.replace(plan.digest_bytes, bytes(32))),
+            lambda: self.ask("POST", f"/v1/surveys/{self._word()}/reports", report),
+            lambda: self.ask("GET", f"/{self._word()}?{self._word()}"),
+            lambda: self.ask("GET", f"/v1/surveys/trial/snapshot?{self._word()}"),
+            lambda: self.ask("GET", "/v1/surveys/trial"),
+            lambda: self._talk(rude),
+            lambda: self._talk(b"POST %b HTTP/1.1\r\nX-%b\r\n\r\n" % (page.encode(), rude)),
+        ]
+        acts[turn % len(acts)]()
+
+    def _talk(self, request: bytes) -> None:
+        where = ("127.0.0.1", self._port)
+        with suppress(OSError), socket.create_connection(where, PATIENCE, (self.address, 0)) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(4096)
+
+
+def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
+    """Send reports and much else, and search what is kept of it; meanwhile, Redis is away for a moment."""
+    plan, rng, told = plan_of(SURVEY), random.Random(reports), Told(start=time.time())
+    sent = _make(plan, reports, rng, told)
+    (folder / "survey.toml").write_text(SURVEY)
+    (folder / "temporary").mkdir()
+    with _store(folder, kind) as (url, server):
+        environment = os.environ | {"TMPDIR": str(folder / "temporary")}
+        collector = KillableCollector(
+            folder / "survey.toml", url, folder / "printed", environment=environment
+        )
+        try:
+            collector.start()
+            crowd = [Person(collector.port, random.Random(rng.random()), told) for _ in range(people)]
+            _send(crowd, plan, sent[0], into_bodies(sent, 200, rng), server)
+            files = {f"running {name}": data for name, data in _files(folder, url).items()}
+        finally:
+            collector.stop()
+        told.end = time.time()
+        _require_content(url, plan, dict(zip(told.kept[::2], told.kept[1::2], strict=True)))
+        files |= _files(folder, url)
+    found = sorted(set(traces(files, told)))
+    assert not found, found
+    answers = sum((person.answers for person in crowd), Counter[int]())
+    return Searched(reports, answers.total(), answers, sum(map(len, files.values())))
+
+
+def _make(plan: Plan, count: int, rng: random.Random, told: Told) -> list[bytes]:
+    """Make reports as devices do; note the rows, the reports, and what of them is kept by design."""
+    sent = []
+    for _ in range(count):
+        hours = rng.uniform(1, 11)
+        row: dict[str, object] = {"hours": hours, "district": str(rng.randrange(600))}
+        sent.append(make_report(plan, row, rng.choice(["yes", "no"])))
+        told.bytes += [sent[-1], f"{hours:.9f}".encode(), np.float64(hours).tobytes()]
+        read = unpack(sent[-1])
+        if len(read.payload) >= _LONG_PAYLOAD:
+            told.bytes.append(read.payload)
+        told.kept += [read.id, marks(np.frombuffer(read.payload, np.uint8)[None]).tobytes()]
+    return sent
+
+
+@contextmanager
+def _store(folder: Path, kind: str) -> Iterator[tuple[str, LocalRedis | None]]:
+    (folder / "store").mkdir()
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/store/ldp.db", None
+        return
+    log, options = str(folder / "store" / "redis.log"), ("--slowlog-log-slower-than", "-1")
+    server = LocalRedis(folder / "store", *options, "--rdbcompression", "no", "--logfile", log)
+    try:
+        server.start()
+        yield server.url, server
+    finally:
+        server.stop()
+
+
+def _send(
+    crowd: Sequence[Person],
+    plan: Plan,
+    first: bytes,
+    bodies: Sequence[tuple[int, bytes]],
+    server: LocalRedis | None,
+) -> None:
+    """Let each person send a share and misbehave; a store that can be killed is away after the first half."""
+    left, lock, half = iter(enumerate(bodies)), threading.Lock(), threading.Event()
+
+    def send(person: Person) -> None:
+        try:
+            while True:
+                with lock:
+                    number, (size, body) = next(left, (0, (0, b"")))
+                if not size:
+                    return
+                person.report(body)
+                if number % 5 == 0:
+                    person.misbehave(plan, body if size == 1 else first, number // 5)
+                if number > len(bodies) // 2:
+                    half.set()
+        finally:
+            half.set()
+
+    crowd[0].report(first)
+    with ThreadPoolExecutor(len(crowd)) as pool:
+        ends = [pool.submit(send, person) for person in crowd]
+        half.wait()
+        if server:
+            server.kill()
+            time.sleep(0.5)
+            server.start()
+    for end in ends:
+        end.result()
+
+
+def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> None:
+    """See that the store holds plans, counters, rejections, each report's id and mark, and nothing else."""
+    store = open_store(url)
+    found: dict[bytes, bytes] = {}
+    for counter in store.totals(plan.id):
+        for ids, kept in store.reports(plan.id, counter):
+            found.update(zip(map(bytes, ids), map(bytes, kept), strict=True))
+    store.close()
+    assert found == remembered
+    counters = {key for question in plan.questions for key in (question.key, question.support_key)}
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        tables = {
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        connection.close()
+        assert tables == {"plans", "windows", "counters", "reports", "rejections"}
+        return
+    with redis.Redis.from_url(url) as client:
+        keys = {key.decode() for key in client.scan_iter()}
+        assert (client.slowlog_get(), client.acl_log()) == ([], []), "Redis keeps a log of commands"
+    allowed = {f"ldp:{{{plan.id}:{counter}}}:{kind}" for counter in counters for kind in ("ids", "sums")}
+    assert keys <= allowed | {"ldp:plans", "ldp:windows", f"ldp:rejections:{plan.id}", "ldp:ready"}, keys
+
+
+def _files(folder: Path, url: str) -> dict[str, bytes]:
+    """Read all that is kept; Redis writes its dump, too."""
+    if not url.startswith("sqlite"):
+        with redis.Redis.from_url(url) as client:
+            client.save()
+    kept = [folder / "printed", *(folder / "store").rglob("*"), *(folder / "temporary").rglob("*")]
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
+    if "store/redis.log" in files:
+        files["store/redis.log"] = _LOG_LINE.sub(b"", files["store/redis.log"])
+    return files

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from encoders.errors import LdpError
+from ldp_aggregator.collector.enrolment import tokens_of
 from ldp_aggregator.collector.windows import Window
 from ldp_aggregator.stores import Batch, Store, Total
 from ldp_aggregator.stores.base import Remembered, no_survey, rows_of
@@ -19,13 +20,16 @@ from ldp_aggregator.stores.base import Remembered, no_survey, rows_of
 ARRIVING = Window(opens=253_402_300_799)
 """Lets nothing in, and devices keep their reports; no operator sets the last second of the year 9999."""
 
+Totals = Mapping[tuple[str, str], Total]
+"""By the name under which a store keeps them, and counter."""
+
 
 class MovingError(LdpError):
     """A survey that cannot be moved; the source is as it was, and the target takes no reports of it."""
 
 
 def move(source: Store, target: Store, survey: str, progress: Callable[[int], object] = int) -> int:
-    """Bring a survey, all its counters and report ids into another store.
+    """Bring a survey with all its counters, report ids and tokens into another store.
 
     Parameters
     ----------
@@ -54,26 +58,31 @@ def move(source: Store, target: Store, survey: str, progress: Callable[[int], ob
         raise no_survey(survey, plans)
     if window == ARRIVING.to_json():
         raise MovingError(f"{survey} has not arrived in the source itself: complete that import first")
-    totals = source.totals(survey)
+    before = _totals(source, survey)
     _hold(target, survey, plans[survey])
-    _add_totals(target, survey, totals)
-    for name, total in totals.items():
-        if total.n:
-            for piece in source.reports(survey, name):
-                _remember(target, survey, name, piece, len(total.cells))
-                progress(len(piece[0]))
-    _require_equal(totals, source.totals(survey), target.totals(survey), survey)
+    _add_cells(target, before, _totals(target, survey))
+    for (name, counter), total in before.items():
+        for piece in source.reports(name, counter) if total.n else ():
+            _remember(target, name, counter, piece, len(total.cells))
+            progress(len(piece[0]) if name == survey else 0)
+    _require_equal(before, _totals(source, survey), _totals(target, survey), survey)
     for reason, count in (Counter(source.rejections(survey)) - Counter(target.rejections(survey))).items():
         target.reject(survey, reason, count)
     target.set_window(survey, window)
-    return sum(total.n for total in totals.values())
+    return sum(total.n for (name, _), total in before.items() if name == survey)
+
+
+def _totals(store: Store, survey: str) -> Totals:
+    """Return all counters of a survey, those of its tokens too, by name and counter."""
+    names = survey, tokens_of(survey)
+    return {(name, counter): total for name in names for counter, total in store.totals(name).items()}
 
 
 def _hold(target: Store, survey: str, plan: bytes) -> None:
     """Make the target one that knows the survey, and takes nothing of it yet."""
     if survey in target.plans():
         window = target.windows().get(survey)
-        if window != ARRIVING.to_json() and (window or target.totals(survey)):
+        if window != ARRIVING.to_json() and (window or _totals(target, survey)):
             raise MovingError(
                 f"the target collects {survey} itself, or has times for it: move it into a store without it"
             )
@@ -81,16 +90,15 @@ def _hold(target: Store, survey: str, plan: bytes) -> None:
     target.set_window(survey, ARRIVING.to_json())
 
 
-def _add_totals(target: Store, survey: str, totals: Mapping[str, Total]) -> None:
-    """Bring the target's cells to the source's; reports are numbered when their ids arrive."""
-    there = target.totals(survey)
+def _add_cells(target: Store, wanted: Totals, there: Totals) -> None:
+    """Bring the target's cells to the source's; its numbers of reports grow when their ids arrive."""
     missing = {
-        name: total.cells - there[name].cells if name in there else total.cells
-        for name, total in totals.items()
-        if name not in there or not np.array_equal(total.cells, there[name].cells)
+        key: total.cells - there[key].cells if key in there else total.cells
+        for key, total in wanted.items()
+        if key not in there or not np.array_equal(total.cells, there[key].cells)
     }
     none = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
-    target.record([Batch(survey, name, *none, cells) for name, cells in missing.items()])
+    target.record([Batch(*key, *none, cells) for key, cells in missing.items()])
 
 
 def _remember(target: Store, survey: str, counter: str, piece: Remembered, width: int) -> None:
@@ -107,9 +115,7 @@ def _remember(target: Store, survey: str, counter: str, piece: Remembered, width
         _remember(target, survey, counter, (ids[new], marks[new]), width)
 
 
-def _require_equal(
-    before: Mapping[str, Total], after: Mapping[str, Total], there: Mapping[str, Total], survey: str
-) -> None:
+def _require_equal(before: Totals, after: Totals, there: Totals, survey: str) -> None:
     if _spelled(before) != _spelled(after):
         raise MovingError("the source changed meanwhile: stop its collectors, and run the same command again")
     if _spelled(there) != _spelled(after):
@@ -119,5 +125,5 @@ def _require_equal(
         )
 
 
-def _spelled(totals: Mapping[str, Total]) -> dict[str, tuple[int, bytes]]:
-    return {name: (total.n, total.cells.tobytes()) for name, total in totals.items()}
+def _spelled(totals: Totals) -> dict[tuple[str, str], tuple[int, bytes]]:
+    return {key: (total.n, total.cells.tobytes()) for key, total in totals.items()}

@@ -177,7 +177,7 @@ def create(survey: str, url: str, count: int) -> None:
 @click.option("--store", "url", required=True, help="The store that it goes to.")
 @durability_option
 def import_(survey: str, source: str, url: str, durability: str) -> None:
-    """Move SURVEY to another store: its plan, times, counters, and the ids of all its reports.
+    """Move SURVEY to another store: its plan, times, tokens, counters, and the ids of all its reports.
 
     Stop the collectors that count into the old store first; that they are stopped cannot be seen from here,
     only that the totals stood still. Until all has arrived, collectors on the new store tell devices to come

@@ -46,7 +46,7 @@ def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> It
 
 def created(store: Store, survey: str) -> int:
     """Return how many tokens of a survey were made."""
-    return sum(total.n for total in store.totals(_tokens_of(survey)).values())
+    return sum(total.n for total in store.totals(tokens_of(survey)).values())
 
 
 def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[Column, NDArray[np.bool_]]]:
@@ -55,7 +55,7 @@ def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[
     From here on the hash is the report's id: no store ever holds a token, not even one that was used.
     """
     hashed = [replace(column, ids=_hashes(plan, rows_of(column.ids))) for column in columns]
-    known = store.known(_tokens_of(plan.id), {column.question.key: column.ids for column in hashed})
+    known = store.known(tokens_of(plan.id), {column.question.key: column.ids for column in hashed})
     return [
         (column, np.array([each in known[column.question.key] for each in rows_of(column.ids)], dtype=bool))
         for column in hashed
@@ -79,7 +79,7 @@ def _shuffled(asked: list[Question], rng: RandomSource) -> list[Question]:
 
 def _batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
     no_marks = np.zeros((len(ids), 8), dtype=np.uint8)
-    return Batch(_tokens_of(plan.id), counter, _hashes(plan, ids), no_marks, np.zeros(0, dtype=np.int64))
+    return Batch(tokens_of(plan.id), counter, _hashes(plan, ids), no_marks, np.zeros(0, dtype=np.int64))
 
 
 def _hashes(plan: Plan, ids: Sequence[bytes]) -> Bytes:
@@ -87,5 +87,6 @@ def _hashes(plan: Plan, ids: Sequence[bytes]) -> Bytes:
     return np.frombuffer(kept, np.uint8).reshape(-1, HASH_BYTES)
 
 
-def _tokens_of(survey: str) -> str:
+def tokens_of(survey: str) -> str:
+    """Return the name under which a store keeps a survey's tokens."""
     return f"{survey}.tokens"

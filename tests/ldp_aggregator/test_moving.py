@@ -15,15 +15,25 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
 from ldp_aggregator.cli.collector import main
 from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.windows import Window
 from ldp_aggregator.moving import ARRIVING, MovingError, move
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
+from ldp_client import make_report
 from tests.counting import batch, record
-from tests.ldp_aggregator.collector.trials import Sent, make_reports, other_report, plan_of, require_equal
+from tests.ldp_aggregator.collector.trials import (
+    SURVEY,
+    Sent,
+    make_reports,
+    other_report,
+    plan_of,
+    require_equal,
+)
 from tests.servers import redis_cluster, redis_server
 
 PLAN = plan_of()
@@ -106,6 +116,32 @@ def test_the_extremes_of_an_integer_arrive(tmp_path: Path) -> None:
             assert target.totals(PLAN.id)["nothing yet"].n == 1
             target.close()
     source.close()
+
+
+def test_invitations_move_too() -> None:
+    plan = plan_of(SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'))
+    source, target, arrived = MemoryStore(), MemoryStore(), MemoryStore()
+    source.publish(plan.id, plan.json)
+    first, second, third = create_tokens(source, plan, 3, SystemEntropy())
+    row: dict[str, object] = {"age": "old", "hours": 7, "district": "5", "debt": 3}
+
+    def take(store: Store, token: str) -> str:
+        (verdict,) = Intake(plan, store).take(make_report(plan, row, "yes", token=token))
+        return str(verdict.error.reason) if verdict.error else verdict.status
+
+    assert take(source, first) == "recorded"
+    assert move(source, target, plan.id) == 1
+    assert created(target, plan.id) == 3
+    assert take(target, second) == "recorded"
+    assert take(target, first) in ("duplicate", "id-reused")  # noise is drawn anew: other bytes, mostly
+    assert move(target, arrived, plan.id) == 2
+    assert take(arrived, third) == "recorded"
+    other = MemoryStore()
+    other.publish(plan.id, plan.json)
+    (foreign,) = create_tokens(other, plan, 1, SystemEntropy())
+    assert take(arrived, foreign) == "not-enrolled"
+    with pytest.raises(MovingError, match="collects trial itself"):
+        move(source, other, plan.id)  # its own tokens would be lost
 
 
 def move_again(source: Store, target: Store) -> None:

@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.endurance import Trial, run_all
+from benchmarks.shards import ratios
 from tests.ldp_aggregator.collector import trials, trials_proxy
 from tests.ldp_aggregator.collector.secrecy import secrecy
 from tests.ldp_aggregator.collector.soak import soak
@@ -103,6 +104,14 @@ def soaked(folder: Path) -> str:
     )
 
 
+def shards(folder: Path) -> str:
+    return "; ".join(
+        f"{row.what}: {row.ratio:.2f}x the speed of one Redis and one collector "
+        f"({1 / row.ours:,.0f} and {1 / row.peer:,.0f} reports a second)"
+        for row in ratios(folder, scaled(31))
+    )
+
+
 def every() -> Iterator[tuple[str, Trial]]:
     yield "kill -9 of collector and Redis", kills("redis", 1_000_000, 100)
     yield "kill -9 of collector, SQLite", kills("sqlite", 200_000, 30)
@@ -116,6 +125,7 @@ def every() -> Iterator[tuple[str, Trial]]:
     yield "what Redis and collector keep, searched", searched("redis")
     yield "what SQLite and collector keep, searched", searched("sqlite")
     yield "ten minutes at full speed", soaked
+    yield "three shards, two collectors: how fast", shards
 
 
 def _list(counts: Counter[str] | Counter[int]) -> str:

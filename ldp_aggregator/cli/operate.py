@@ -21,7 +21,7 @@ from encoders.survey.enrolment import TOKEN
 from encoders.survey.layout import table
 from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.windows import Phase, Window, windows_of
-from ldp_aggregator.moving import move
+from ldp_aggregator.moving import ARRIVING, move
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
@@ -72,7 +72,7 @@ def status(url: str) -> None:
             rejected = sum(store.rejections(survey).values())
             times = [_told(window.opens), _told(window.closes), f"{window.grace / _DAY:g} days"]
             tokens = f"{made:,}" if (made := created(store, survey)) else "-"
-            phase = window.phase(time.time())
+            phase = "arriving" if window == ARRIVING else window.phase(time.time())
             rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
     click.echo("\n".join(table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store holds no survey yet")
 
@@ -204,6 +204,8 @@ def _plan_of(store: Store, survey: str) -> Plan:
 
 
 def _set(store: Store, survey: str, window: Window) -> None:
+    if windows_of(store).get(survey) == ARRIVING:
+        raise click.ClickException(f"{survey} has not arrived here: run its import again, to the end")
     store.set_window(survey, window.to_json())
     phase = window.phase(time.time())
     said = {

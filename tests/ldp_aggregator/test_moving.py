@@ -335,6 +335,14 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     ):
         code, said = run(source, url)
         assert (code, expected in said) == (1, True), said
+    half = open_sqlite(tmp_path / "target.db")
+    half.set_window(PLAN.id, ARRIVING.to_json())
+    half.close()
+    assert "arriving" in CliRunner().invoke(main, ["status", "--store", target]).output
+    for command in ("open", "close"):
+        told = CliRunner().invoke(main, [command, PLAN.id, "--store", target])
+        assert (told.exit_code, "run its import again" in told.output) == (1, True), told.output
+    assert run(source_url, target)[0] == 0
     with redis_server(tmp_path) as url:
         open_store(url)._redis.config_set("maxmemory-policy", "allkeys-lru")  # type: ignore[attr-defined]
         code, said = run(source_url, url)

@@ -57,6 +57,7 @@ def test_at_full_speed_nothing_is_lost_and_nothing_leaks(tmp_path: Path) -> None
     assert soak(tmp_path, seconds=3).seen["recorded"] > 1000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="sends from many addresses of one machine")
 @pytest.mark.parametrize("kind", ["redis", "sqlite"])
 def test_what_is_kept_tells_neither_who_reported_nor_what_nor_when(tmp_path: Path, kind: str) -> None:
     assert secrecy(tmp_path, kind, reports=2000).answers[200] > 100

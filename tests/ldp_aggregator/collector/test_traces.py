@@ -12,8 +12,8 @@ from tests.ldp_aggregator.collector.traces import Told, traces
 
 NOW = 1_795_287_123
 RNG = random.Random(1)
-IDS = [RNG.randbytes(16) for _ in range(2000)]
-MARKS = [RNG.randbytes(8) for _ in range(2000)]
+IDS = [RNG.randbytes(16) for _ in range(200)]
+MARKS = [RNG.randbytes(8) for _ in range(200)]
 KEPT = b"".join(b"$16\r\n%b\r\n$8\r\n%b\r\n" % pair for pair in zip(IDS, MARKS, strict=True))
 ADDRESS, WORD, REPORT = "127.130.201.177", "5f1c0ffee0ddba11", RNG.randbytes(70)
 TOLD = Told([ADDRESS], [WORD], [REPORT, b"7.318274519"], IDS + MARKS, NOW - 60, NOW)

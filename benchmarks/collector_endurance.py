@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.endurance import Trial, run_all
 from benchmarks.shards import ratios
 from tests.ldp_aggregator.collector import trials, trials_proxy
-from tests.ldp_aggregator.collector.secrecy import secrecy
-from tests.ldp_aggregator.collector.soak import soak
+from tests.ldp_aggregator.collector.trials_secrecy import secrecy
+from tests.ldp_aggregator.collector.trials_soak import soak
 
 SCALE = float(os.environ.get("SCALE", "1"))
 

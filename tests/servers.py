@@ -241,12 +241,14 @@ class KillableCollector:
         store: str,
         log: Path,
         workers: int = 2,
+        options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.port, self._environment = free_port(), environment
         self.base = f"http://127.0.0.1:{self.port}"
         self._command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", str(survey)]
         self._command += ["--store", store, "--bind", f"127.0.0.1:{self.port}", "--workers", str(workers)]
+        self._command += options
         self._log = log
         self.process: subprocess.Popen[bytes] | None = None
 

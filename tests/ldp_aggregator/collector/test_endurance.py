@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.ldp_aggregator.collector import trials, trials_proxy
-from tests.ldp_aggregator.collector.secrecy import secrecy
-from tests.ldp_aggregator.collector.soak import soak
+from tests.ldp_aggregator.collector.trials_secrecy import secrecy
+from tests.ldp_aggregator.collector.trials_soak import soak
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 

@@ -52,6 +52,8 @@ frequency = "OUE"
 """
 _LONG_PAYLOAD = 16
 """Bytes from which on a payload is looked for by itself: shorter ones occur by chance."""
+_COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
+"""Makes the collector look at addresses, those that its peers tell it too."""
 _LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
 """What each line of Redis's log begins with."""
 
@@ -156,7 +158,7 @@ def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
     with _store(folder, kind) as (url, server):
         environment = os.environ | {"TMPDIR": str(folder / "temporary")}
         collector = KillableCollector(
-            folder / "survey.toml", url, folder / "printed", environment=environment
+            folder / "survey.toml", url, folder / "printed", options=_COUNTED, environment=environment
         )
         try:
             collector.start()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.mechanisms import Mechanism
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
-from encoders.survey.enrolment import TOKEN, id_start
+from encoders.survey.enrolment import id_start
 
 Records = NDArray[np.uint8]
 """Accepted reports of one question, shape (n, 16 + payload_bytes): all that tells one from another."""
@@ -57,7 +57,7 @@ class Form:
         blank = pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), bytes(width)))
         full = pack(Report(plan.digest_bytes, question.index, b"\xff" * ID_BYTES, bytes(width)))
         at = next(place for place, pair in enumerate(zip(blank, full, strict=True)) if pair[0] != pair[1])
-        start = id_start(question) if plan.enrolment == TOKEN else b""
+        start = id_start(question) if plan.by_invitation else b""
         return cls(question, blank[:at], blank[at + ID_BYTES : len(blank) - width], len(blank), start)
 
     @property

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
-from encoders.survey.enrolment import INDEX_BYTES, TOKEN
+from encoders.survey.enrolment import INDEX_BYTES
 from ldp_audit.checks import HOMOGENEITY, Check
 from ldp_audit.messages import Messages
 
@@ -97,7 +97,7 @@ def _headers(plan: Plan, reports: Mapping[str, list[Report]]) -> Check:
 
 def _questions(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
     """Hold the questions asked of each person against the public weights, or the invitations."""
-    if plan.enrolment == TOKEN:
+    if plan.by_invitation:
         told = all(_is_invited(report) for sent in reports.values() for report in sent)
         name = "the question that the invitation names"
         return Check(HOMOGENEITY, name, told, "always" if told else "not always")
@@ -118,7 +118,7 @@ def _is_invited(report: Report) -> bool:
 
 def _ids(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
     """Hold each person's report ids against uniform bytes, each value of each byte by itself."""
-    p, told = 1.0, INDEX_BYTES if plan.enrolment == TOKEN else 0
+    p, told = 1.0, INDEX_BYTES if plan.by_invitation else 0
     for found in reports.values():
         ids = np.frombuffer(b"".join(report.id for report in found), np.uint8).reshape(-1, ID_BYTES)
         for column in ids.T[told:]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from encoders.errors import LdpError, Reason, ReportError
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, Report, pack, unpack
-from encoders.survey.enrolment import TOKEN, id_start, invitation
+from encoders.survey.enrolment import id_start, invitation
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 
@@ -105,7 +105,7 @@ def read_report(plan: Plan, data: bytes) -> Report:
         raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(plan.questions)} questions")
     question = plan.questions[report.question]
     question.mechanism.check(report.payload)
-    if plan.enrolment == TOKEN and not report.id.startswith(id_start(question)):
+    if plan.by_invitation and not report.id.startswith(id_start(question)):
         raise ReportError(Reason.NOT_ENROLLED, "no token for this question begins like that")
     return report
 
@@ -116,7 +116,7 @@ def _question(plan: Plan, rng: RandomSource, asked: str | None, token: str | Non
     if invited:
         return invited
     question = plan.draw(rng) if asked is None else _named(plan, asked)
-    start = id_start(question) if plan.enrolment == TOKEN else b""
+    start = id_start(question) if plan.by_invitation else b""
     return question, start + rng.take(ID_BYTES - len(start))
 
 

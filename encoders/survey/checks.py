@@ -20,6 +20,9 @@ from encoders.survey.values import MISSING_TEXT
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 MAX_WEIGHT = 10**6
+OPEN, TOKEN = "open", "token"
+ENROLMENTS = (OPEN, TOKEN)
+"""Who may answer: anybody, or who was given a token."""
 MAX_TEXT = 200
 _TEXT = f"printable and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from encoders.survey.plan import Plan
     from encoders.survey.questions import Question
 
-OPEN, TOKEN = "open", "token"
-ENROLMENTS = (OPEN, TOKEN)
-
 INDEX_BYTES = 2
 HASH_BYTES = 16
 _CHECK_BYTES = 4  # with the id 20 bytes, 32 characters without padding
@@ -53,7 +50,7 @@ def invitation(plan: Plan, token: str | None) -> tuple[Question, bytes] | None:
         If it is missing or not asked for, misspelt, or a token of another plan. Whether it was ever given
         out, the collector knows.
     """
-    if plan.enrolment == OPEN:
+    if not plan.by_invitation:
         if token is not None:
             raise TokenError("is not asked for: anybody may answer this survey")
         return None

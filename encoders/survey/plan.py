@@ -13,8 +13,7 @@ from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
-from encoders.survey.checks import check_plan, is_survey_id
-from encoders.survey.enrolment import ENROLMENTS, OPEN
+from encoders.survey.checks import ENROLMENTS, OPEN, TOKEN, check_plan, is_survey_id
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
@@ -113,6 +112,11 @@ class Plan:
         if plan.json != data:
             raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
         return plan
+
+    @property
+    def by_invitation(self) -> bool:
+        """Whether only those answer who were given a token."""
+        return self.enrolment == TOKEN
 
     @property
     def entries(self) -> tuple[Feature, ...]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from encoders.randomness import RandomSource
 from encoders.survey.answer import Answer, answer, read_report
-from encoders.survey.enrolment import OPEN, TOKEN
 from encoders.survey.layout import in_words, paragraph, table
 from encoders.survey.origins import could_have_been, decoded
 from encoders.survey.plan import Plan
@@ -90,7 +89,7 @@ def preview(
     LdpError
         If there is no such question.
     """
-    if plan.enrolment == TOKEN and asked is None and token is None:
+    if plan.by_invitation and asked is None and token is None:
         asked = plan.draw(rng).name
     return Preview(plan, answer(plan, row, label, rng, asked, token), plan.clipped(row))
 
@@ -135,7 +134,7 @@ def _paragraphs(*parts: list[str]) -> str:
 
 
 def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
-    if plan.enrolment == TOKEN:
+    if plan.by_invitation:
         how, chances = "the one that the invitation names", ["" for _ in plan.questions]
     else:
         how = f"drawn before the row {tense} looked at"
@@ -148,7 +147,7 @@ def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
 
 
 def _invited(plan: Plan) -> list[str]:
-    if plan.enrolment == OPEN:
+    if not plan.by_invitation:
         return []
     return [
         "The invitation is part of it, and names the question: who knows that it was given to you knows",

@@ -10,9 +10,8 @@ from typing import Any
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey.canonical import decimal_text
-from encoders.survey.checks import MAX_WEIGHT, is_survey_id
+from encoders.survey.checks import ENROLMENTS, MAX_WEIGHT, OPEN, is_survey_id
 from encoders.survey.decimals import MAX_DIGITS, equal_width, number
-from encoders.survey.enrolment import ENROLMENTS, OPEN
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Component, Projection

@@ -9,7 +9,7 @@ from decimal import Decimal
 from encoders.errors import SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
 from encoders.mechanisms import design as design_oracle
-from encoders.survey.enrolment import OPEN
+from encoders.survey.checks import OPEN
 from encoders.survey.features import Feature, Label, entries
 from encoders.survey.numbers import NumericFeature
 from encoders.survey.plan import Plan

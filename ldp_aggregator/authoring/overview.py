@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
-from encoders.survey.enrolment import TOKEN
 from encoders.survey.layout import table
 from encoders.survey.questions import MEAN
 from encoders.tables import realised_epsilon
@@ -26,7 +25,7 @@ def overview(plan: Plan) -> str:
     rows = [_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
     lines += table([head, *rows], "<>>>>>>")
-    if plan.enrolment == TOKEN:
+    if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     lines += ["", *(f"warning: {each}" for each in warnings(plan))]
     return "\n".join([*lines, f"digest {plan.digest}"])

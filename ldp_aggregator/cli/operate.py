@@ -17,7 +17,6 @@ import click
 from encoders.errors import LdpError
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
-from encoders.survey.enrolment import TOKEN
 from encoders.survey.layout import table
 from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.windows import Phase, Window, windows_of
@@ -163,7 +162,7 @@ def create(survey: str, url: str, count: int) -> None:
     """
     with _opened(url) as store:
         plan = _plan_of(store, survey)
-        if plan.enrolment != TOKEN:
+        if not plan.by_invitation:
             raise click.ClickException(
                 f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'
             )

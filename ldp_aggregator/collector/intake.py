@@ -12,7 +12,6 @@ import numpy as np
 
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
-from encoders.survey.enrolment import TOKEN
 from ldp_aggregator.collector.enrolment import enrolled
 from ldp_aggregator.collector.metering import Metering
 from ldp_aggregator.collector.rejections import Rejections
@@ -94,7 +93,7 @@ class Intake:
             raise
         verdicts = {place: Verdict("rejected", error) for place, error in refused.items()}
         columns = [column for column in columns if len(column.places)]
-        if self._plan.enrolment == TOKEN:
+        if self._plan.by_invitation:
             columns = self._invited(columns, verdicts)
         self._count(columns, verdicts)
         self._rejections.add(verdict.error.reason for verdict in verdicts.values() if verdict.error)

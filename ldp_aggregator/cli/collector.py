@@ -8,7 +8,6 @@ from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -95,7 +94,7 @@ def main() -> None:
 @click.option(
     "--operator-token-file",
     envvar=f"{TOKEN_VARIABLE}_FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),  # looked for later: a token in its place is not to be shown
     help=f"Holds the operator's token; used rather than {TOKEN_VARIABLE}.",
 )
 @click.option("--show-settings", is_flag=True, help="Say what would be used, and from where; serve nothing.")
@@ -170,6 +169,7 @@ for _command in COMMANDS:
 
 
 def _without_password(url: str) -> str:
-    """Return a store's URL fit for the screen."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    """Return a store's URL fit for the screen, however it is misspelt."""
+    scheme, found, rest = url.partition("://")
+    place = rest.rpartition("@")[2].partition("?")[0]
+    return f"{scheme}://{place}" if found and not place.startswith(":") else "(not the URL of a store)"

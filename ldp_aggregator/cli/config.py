@@ -58,7 +58,7 @@ def _load(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise click.BadParameter(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"{path}: not a TOML file: {error}") from error
 
 

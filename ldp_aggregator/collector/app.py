@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from flask import Flask
 
+from encoders.errors import SurveyError
 from encoders.survey import Plan
-from ldp_aggregator.collector import problems
+from ldp_aggregator.collector import logs, problems
 from ldp_aggregator.collector.deadlines import Deadlines
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.page import page
@@ -52,7 +54,7 @@ def create_app(
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # no page is for scripts of other sites
     app.url_map.merge_slashes = False  # an odd path is no such page, rather than sent elsewhere
-    plans = {survey: Plan.from_json(plan) for survey, plan in store.plans().items()}
+    plans = _readable(store.plans())
     record = GroupCommit(store).record
     app.extensions["ldp"] = Service(
         store=store,
@@ -70,3 +72,14 @@ def create_app(
     app.register_blueprint(page)
     problems.install(app)
     return app
+
+
+def _readable(plans: Mapping[str, bytes]) -> dict[str, Plan]:
+    """Read the plans; one that this version cannot read keeps no other from being served."""
+    found = {}
+    for survey, plan in plans.items():
+        try:
+            found[survey] = Plan.from_json(plan)
+        except SurveyError:
+            logs.tell("survey-unreadable", logging.ERROR, survey=survey)
+    return found

@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -104,13 +105,14 @@ class Lines(logging.Handler):
     """Writes records as lines of JSON; without a `stream`, which gunicorn would hand to the application."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, if it may be."""
+        """Write one record, if it may be and can be: a log may be lost, a service may not."""
         entry = _entry(record)
         if entry:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%HZ")
             line = json.dumps({"hour": now, "level": record.levelname.lower(), **entry})
-            sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
+            with suppress(OSError, ValueError):  # a full disk, a terminal that is gone, a closed pipe
+                sys.stderr.write(f"{line}\n")
+                sys.stderr.flush()
 
 
 def install() -> None:

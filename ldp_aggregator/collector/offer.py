@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.rates import Rates
-from ldp_aggregator.collector.settings import read_token
+from ldp_aggregator.collector.settings import SettingsError, read_token
 from ldp_aggregator.sources import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
@@ -59,6 +60,8 @@ def prepare(settings: Mapping[str, Any]) -> Offer:
     """
     token = read_token(settings["operator_token_file"], TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
     plans = [load_plan_file(path) for path in settings["surveys"]]
+    if twice := [survey for survey, count in Counter(plan.id for plan in plans).items() if count > 1]:
+        raise SettingsError(f"the survey {twice[0]} is named twice")
     signatures = _signatures(settings["surveys"], plans)
     policy = Policy(settings["durability"], settings["allow_open_redis"])
     return Offer(settings, plans, signatures, _publish(settings["store"], plans, policy), token)

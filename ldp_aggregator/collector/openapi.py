@@ -126,7 +126,7 @@ _PAGES = {
     "collector.readyz": _Page(
         _object(status={"const": "ready"}, promise={"type": "string"}), (Reason.STORE_UNAVAILABLE,)
     ),
-    "collector.metrics": _Page({"type": "string"}, (Reason.STORE_UNAVAILABLE,), _TEXT, operator=True),
+    "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, operator=True),
 }
 INTERNAL = {"page.asset", "static"}
 """Pages that are not described: the files of the page at /, whose addresses change with their contents."""

@@ -63,9 +63,9 @@ def signature(survey: str) -> Response:
 @pages.post("/v1/surveys/<survey>/reports")
 def reports(survey: str) -> Response:
     """Take one report or many; answer only when they are durable."""
-    _require_turn()
     intake = service().intakes[_plan(survey).id]
     try:
+        _require_turn()
         body = _body()
         _require_phase(survey, Phase.OPEN, Phase.GRACE)  # now, however long the body was on its way
     except (Problem, ReportError) as error:
@@ -86,7 +86,7 @@ def reports(survey: str) -> Response:
 
 
 def _require_turn() -> None:
-    """Refuse one post too many of an address; that is not counted: a flood shall not reach the store."""
+    """Refuse one post too many of an address."""
     seconds = service().rates.wait(request.remote_addr, request.headers.get("X-Forwarded-For", ""))
     if seconds:
         raise Problem(
@@ -176,8 +176,8 @@ def _require_operator() -> None:
         raise Problem(
             Reason.NOT_AUTHORISED, "the operator has set no LDP_OPERATOR_TOKEN, so this page is closed"
         )
-    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    if not hmac.compare_digest(given.encode(), token.encode()):
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), token.encode()):
         raise Problem(Reason.NOT_AUTHORISED, "send the operator's token: Authorization: Bearer ...", 401)
     after_this_request(_private)
 
@@ -196,8 +196,8 @@ def livez() -> Response:
 
 @pages.get("/readyz")
 def readyz() -> Response:
-    """Answer 200 if a report could be counted now, else 503."""
-    service().store.ready()
+    """Answer 200 if a report could be counted now, or a moment ago, else 503."""
+    service().ready.get("", service().store.ready)  # a write each: not one for everybody who asks
     return jsonify(status="ready", promise=service().promise)
 
 

@@ -57,7 +57,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Hand the settings to gunicorn; neither its files nor its environment variables are read."""
+        """Hand the settings to gunicorn; its own files are not read."""
         options = self._options | {"workers": self.work.workers, "threads": self.work.threads}
         for name, value in options.items():
             if name in self.cfg.settings:  # older versions lack the newest ones
@@ -144,6 +144,7 @@ def serve(work: Work, renew: Callable[[], Work], bind: str, announce: Callable[[
         worker_connections=CONNECTIONS,
         backlog=CONNECTIONS,
         keepalive=KEEPALIVE_SECONDS,
+        forwarded_allow_ips="",
         accesslog=None,
         errorlog=None,  # what it says goes through logs.py
         loglevel="warning",

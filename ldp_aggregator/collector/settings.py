@@ -51,6 +51,8 @@ class Service:
         How many posts each address may send.
     progress : Recent
         What the operator's page was last told, by survey.
+    ready : Recent
+        Whether the store was last found to take reports.
     """
 
     store: Store
@@ -64,6 +66,7 @@ class Service:
     promise: str
     rates: Rates
     progress: Recent[Content] = field(default_factory=Recent)
+    ready: Recent[None] = field(default_factory=Recent)
 
 
 def read_token(file: Path | None, variable: str, value: str | None) -> str | None:
@@ -85,8 +88,8 @@ def read_token(file: Path | None, variable: str, value: str | None) -> str | Non
         return _sendable(value, variable) if value else None
     try:
         return _sendable(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file))
-    except OSError as error:
-        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from error
+    except OSError as error:  # without the path: who gives the token in its place is not to see it printed
+        raise SettingsError(f"the operator's token file cannot be read: {error.strerror}") from error
 
 
 def _sendable(token: str, place: str) -> str:

@@ -73,7 +73,9 @@ class RedisStore:
                 self._redis: Any = redis.RedisCluster.from_url(address, **_patience())
             else:
                 self._redis = redis.Redis.from_url(url, **_patience())  # connects on first use
-        except ValueError as error:
+                pool = self._redis.connection_pool
+                pool.connection_class(**pool.connection_kwargs)  # odd options would be told no earlier
+        except (ValueError, TypeError) as error:
             raise StoreError("no usable Redis URL; percent-encode what is odd in its password") from error
         except _FAILURES as error:
             raise StoreError(f"the Redis cluster cannot be reached: {error}") from error

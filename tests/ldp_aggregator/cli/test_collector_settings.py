@@ -96,7 +96,7 @@ def test_secrets_are_not_shown(folder: Path) -> None:
         ("surveys = []", "surveys: must not be empty"),
         ("surveys = ['nowhere.toml']", "nowhere.toml' does not exist"),
         ("workers =", "not a TOML file"),
-        ("operator_token_file = 'nowhere'", "operator_token_file: File"),
+        (f"surveys = {'[' * 9000}", "not a TOML file"),
     ],
 )
 def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, said: str) -> None:
@@ -139,6 +139,60 @@ def test_a_token_that_cannot_be_sent_is_refused_by_place_and_not_shown(tmp_path:
     if token:
         with pytest.raises(SettingsError, match=r"^LDP_OPERATOR_TOKEN: "):
             read_token(None, "LDP_OPERATOR_TOKEN", token.decode())
+
+
+def test_a_token_in_the_place_of_its_file_s_name_is_not_shown(folder: Path) -> None:
+    command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
+    result = CliRunner().invoke(main, command, env={"LDP_OPERATOR_TOKEN_FILE": "s3cr3t"})
+    assert result.exit_code == 1
+    assert "the operator's token file cannot be read: No such file" in result.output
+    assert "s3cr3t" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://:geheim@host:6379/0", "redis://host:6379/0"),
+        ("redis://user:geheim@host/0?db=1", "redis://host/0"),
+        ("redis://:geheim#1@host/0", "redis://host/0"),
+        ("redis://:ge/heim@host/0", "redis://host/0"),
+        ("redis://:ge?heim@host/0", "redis://host/0"),
+        ("redis://:ge@heim@host/0", "redis://host/0"),
+        ("redis://host/0?password=geheim", "redis://host/0"),
+        ("redis://:geheim", "(not the URL of a store)"),
+        ("redis:geheim@host", "(not the URL of a store)"),
+        ("redis//:geheim@host/0", "(not the URL of a store)"),
+        ("redis://:geheim@[::1", "redis://[::1"),
+        ("redis://:geheim\u2100x@h/0", "redis://h/0"),
+        ("", "(not the URL of a store)"),
+        ("sqlite:///ldp.db", "sqlite:///ldp.db"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+    ],
+)
+def test_a_store_s_password_is_not_shown_however_its_url_is_misspelt(
+    folder: Path, url: str, shown: str
+) -> None:
+    command = ["serve", str(folder / "survey.toml"), "--show-settings", "--store", url]
+    result = CliRunner().invoke(main, command)
+    assert f"store = {shown}  (" in result.output
+    assert "heim" not in result.output
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://:geheim\u2100x@h/0", "redis://:p@h/0?nonsense=geheim", "redis://:g@[::1"]
+)
+def test_a_url_that_is_none_is_refused_without_being_shown(folder: Path, url: str) -> None:
+    result = CliRunner().invoke(main, ["serve", str(folder / "survey.toml"), "--store", url])
+    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+    assert "no usable Redis URL" in result.output
+    assert "geheim" not in result.output
+
+
+def test_a_survey_that_is_named_twice_is_refused(folder: Path) -> None:
+    twice = [str(folder / "survey.toml")] * 2
+    result = CliRunner().invoke(main, ["serve", *twice, "--store", f"sqlite:///{folder}/ldp.db"])
+    assert result.exit_code == 1
+    assert "named twice" in result.output
 
 
 def test_a_bad_token_stops_the_start(folder: Path) -> None:

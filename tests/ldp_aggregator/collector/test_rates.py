@@ -13,6 +13,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.rates import Rates, sender
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import rejected
 from tests.servers import wait_for
 
 PROXY = [ip_network("10.1.0.2")]
@@ -124,5 +125,6 @@ def test_one_post_too_many_is_told_when_to_come_again(store: MemoryStore, plan: 
     assert "127.0.0.1" not in str(problem)
     assert 0 < int(retry or 0) <= 60
     assert web.get("/v1/surveys/sleep").status_code == 200  # only posts are counted
-    assert store.rejections("sleep") == {}  # a flood does not reach the store
+    assert store.rejections("sleep") == {}  # a flood does not reach the store; how large it was, does
+    assert rejected(web, "sleep") == {"too-many-requests": 1}
     assert sum(total.n for total in store.totals("sleep").values()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import threading
@@ -190,3 +191,29 @@ def takes_connections(base: str) -> bool:
     where = urlsplit(base)
     with socket.socket() as line:
         return line.connect_ex((where.hostname, where.port)) == 0
+
+
+def test_a_plan_that_this_version_cannot_read_is_told_and_all_else_goes_on(folder: Path, plan: Plan) -> None:
+    with serving(folder) as (base, process):
+        kept = open_store(store(folder))
+        kept.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
+        kept.close()
+        reload(folder, process)
+        wait_for(lambda: told(folder, "survey-unreadable"))
+        assert told(folder, "survey-unreadable")[0]["survey"] == "future"
+        assert (get(base, "/v1/surveys/sleep"), get(base, "/v1/surveys/future")) == (200, 404)
+
+
+def test_a_log_that_nobody_reads_any_more_is_lost_and_nothing_else(folder: Path, plan: Plan) -> None:
+    log = folder / "log"
+    os.mkfifo(log)
+    read = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    with serving(folder) as (base, process):
+        wait_for(lambda: len(workers_of(process)) == 2)
+        os.close(read)
+        first = workers_of(process)
+        os.kill(first[0], signal.SIGKILL)
+        wait_for(lambda: len(workers_of(process)) == 2 and not set(first) <= set(workers_of(process)))
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: not set(first) & set(workers_of(process)) and len(workers_of(process)) == 2)
+        assert post(base, make_report(plan, ROW, "yes")) == 200

@@ -10,7 +10,7 @@ from encoders.survey import Plan
 from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.stores import MemoryStore, StoreError
+from ldp_aggregator.stores import MemoryStore, StoreError, Total
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 
@@ -138,6 +138,11 @@ def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
     page = web.get("/metrics", headers=OPERATOR).text
     assert 'ldp_reports_total{survey="sleep"} 1.0' in page
     assert 'ldp_rejections_total{reason="malformed",survey="sleep"} 1.0' in page
+    assert "ldp_store_up 1.0" in page
+    assert 'ldp_tokens{survey="sleep"} 0.0' in page
+    phases = [line for line in page.splitlines() if line.startswith("ldp_survey_phase")]
+    assert [line.endswith("1.0") for line in phases] == ['"open"' in line for line in phases]
+    assert len(phases) == 4
 
 
 class BrokenStore(MemoryStore):
@@ -165,6 +170,43 @@ def test_a_store_out_of_reach_means_try_again(plan: Plan, caplog: pytest.LogCapt
     unexpected = web.get("/metrics", headers=OPERATOR)
     assert (unexpected.status_code, unexpected.json["reason"]) == (500, "internal-error")
     assert "secret" not in unexpected.text + caplog.text
+
+
+def test_a_store_that_is_away_is_a_metric(plan: Plan) -> None:
+    class Away(MemoryStore):
+        def totals(self, survey: str) -> dict[str, Total]:
+            raise StoreError("gone")
+
+    store = Away()
+    store.publish(plan.id, plan.json)
+    answer = create_app(store, "the-token").test_client().get("/metrics", headers=OPERATOR)
+    assert (answer.status_code, [line for line in answer.text.splitlines() if line[0] != "#"]) == (
+        200,
+        ["ldp_store_up 0.0"],
+    )
+
+
+def test_asking_often_whether_it_is_ready_is_one_write(
+    web: FlaskClient, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(store, "ready", lambda: asked.append(1))
+    assert [web.get("/readyz").status_code for _ in range(20)] == [200] * 20
+    assert len(asked) <= 2
+
+
+def test_the_scheme_of_the_token_is_needed_in_any_case(web: FlaskClient) -> None:
+    for given, status in (("bearer the-token", 200), ("BEARER the-token", 200), ("the-token", 401)):
+        assert web.get("/metrics", headers={"Authorization": given}).status_code == status
+
+
+def test_a_plan_that_this_version_cannot_read_keeps_no_other_from_being_served(
+    store: MemoryStore, plan: Plan
+) -> None:
+    store.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
+    web = create_app(store).test_client()
+    assert web.get("/v1/surveys/sleep").status_code == 200
+    assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 
 
 def test_what_is_the_operator_s_is_kept_out_of_caches(web: FlaskClient) -> None:

@@ -18,19 +18,23 @@ _LOOK_SECONDS = 0.5
 
 
 class Deadlines:
-    """Watches connections while somebody is awaited; one thread for all, while there are any."""
+    """Watches connections while somebody is awaited; one thread for all, from the first on.
+
+    If that thread cannot be had, a connection is not taken (RuntimeError), rather than never cut.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ends: dict[int, float] = {}
         self._awaited: dict[int, socket.socket] = {}
-        self._watching = False
+        self._watcher: threading.Thread | None = None
 
     def begin(self, connection: socket.socket, seconds: float | None = None) -> None:
         """Await the other side from now on: for a whole request, or so many seconds; then cut it."""
         with self._lock:
+            self._require_watcher()
             self._ends[id(connection)] = monotonic() + (seconds or REQUEST_SECONDS)
-            self._await(connection)
+            self._awaited[id(connection)] = connection
 
     def pause(self, connection: socket.socket) -> None:
         """Let a connection be, for what was awaited is there; the deadline stays for what else may be."""
@@ -53,28 +57,27 @@ class Deadlines:
             yield
             return
         with self._lock:
+            self._require_watcher()
             begun = id(connection) in self._ends
             self._ends.setdefault(id(connection), monotonic() + REQUEST_SECONDS)
-            self._await(connection)
+            self._awaited[id(connection)] = connection
         try:
             yield
         finally:
             (self.pause if begun else self.end)(connection)
 
-    def _await(self, connection: socket.socket) -> None:
-        self._awaited[id(connection)] = connection
-        if not self._watching:
-            self._watching = True
-            threading.Thread(target=self._look, name="ldp-deadlines", daemon=True).start()
+    def _require_watcher(self) -> None:
+        """See that somebody looks: for good, so that no later start of a thread can fail."""
+        if self._watcher is None or not self._watcher.is_alive():
+            watcher = threading.Thread(target=self._look, name="ldp-deadlines", daemon=True)
+            watcher.start()
+            self._watcher = watcher
 
     def _look(self) -> None:
         idle = threading.Event()
         while True:
             idle.wait(_LOOK_SECONDS)
             with self._lock:
-                if not self._awaited:
-                    self._watching = False
-                    return
                 late = [line for key, line in self._awaited.items() if monotonic() > self._ends[key]]
                 for line in late:
                     with suppress(OSError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import selectors
 import socket
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
@@ -30,6 +32,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if not (enabled or self.alive):
             for listener in self.sockets:
                 listener.close()
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Hand a connection that has begun to send to a thread; a new one waits for that as a kept one does.
+
+        Gunicorn hands new ones over at once: as many silent ones as it has threads would hold up everybody.
+        """
+        if conn.timeout is not None:  # it was here before
+            super().enqueue_req(conn)
+            return
+        conn.set_timeout()
+        self.keepalived_conns.append(conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_client_socket_readable, conn))
 
     def handle(self, conn: Any) -> Any:
         """Await a request on a connection that has begun to send one, and answer it."""

@@ -5,22 +5,24 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
 
+from ldp_aggregator.collector import deadlines
 from tests.servers import stop
 
 SERVER = """
-import time
+import sys, time
 from types import SimpleNamespace
 from flask import Flask, request
 from ldp_aggregator.collector import deadlines, server, worker
 
-deadlines.REQUEST_SECONDS = worker.ANSWER_SECONDS = worker.PARTING_SECONDS = 1.0
+deadlines.REQUEST_SECONDS, worker.ANSWER_SECONDS, worker.PARTING_SECONDS = float(sys.argv[1]), 1.0, 1.0
 deadlines._LOOK_SECONDS = 0.1
 
 def make_app():
@@ -48,14 +50,21 @@ THREADS = 2
 CUT_WITHIN = 4.0
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[tuple[str, int]]:
-    process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+@contextmanager
+def server(request_seconds: float = 1.0) -> Iterator[tuple[str, int]]:
+    command = [sys.executable, "-c", SERVER, str(request_seconds)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         parts = urlsplit(process.stdout.readline() if process.stdout else "")
         yield str(parts.hostname), int(parts.port or 0)
     finally:
         stop(process)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[tuple[str, int]]:
+    with server() as listening:
+        yield listening
 
 
 @pytest.fixture
@@ -101,14 +110,15 @@ def test_a_request_that_drips_is_cut_wherever_it_is(address: tuple[str, int], be
         assert 0.5 < drip(line, b"x") < CUT_WITHIN
 
 
-def test_header_and_body_have_one_time_together(address: tuple[str, int]) -> None:
-    with socket.create_connection(address) as line:
+def test_header_and_body_have_one_time_together() -> None:
+    with server(request_seconds=4) as address, socket.create_connection(address) as line:
         start = time.monotonic()
         line.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Le")
-        time.sleep(0.7)
-        line.sendall(b"ngth: 1000\r\n\r\n")
+        time.sleep(3.5)
+        with suppress(OSError):
+            line.sendall(b"ngth: 1000\r\n\r\n")
         drip(line, b"x")
-        assert time.monotonic() - start < 0.7 + 0.9  # a second time would have ended after 1.7 s
+        assert time.monotonic() - start < 7  # 4 s; a second time would have ended after 7.5 s at the earliest
 
 
 def test_slow_headers_hold_up_others_for_no_longer_than_the_deadline(
@@ -141,3 +151,48 @@ def test_garbled_requests_whose_connections_stay_open_do_not_stop_the_one_thread
     start = time.monotonic()
     assert get(address, "/quick").endswith(b"done")
     assert time.monotonic() - start < 5  # two seconds each otherwise
+
+
+def test_connections_that_say_nothing_hold_no_thread_and_are_closed(address: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        start = time.monotonic()
+        silent = [stack.enter_context(socket.create_connection(address, 20)) for _ in range(40)]
+        for _ in range(3):
+            assert get(address, "/quick").endswith(b"done")
+        assert time.monotonic() - start < 4  # 40 times five seconds by two threads otherwise
+        assert [line.recv(1) for line in silent] == [b""] * 40
+        assert time.monotonic() - start < 12  # after five seconds
+
+
+def test_a_connection_may_be_silent_before_its_request(address: tuple[str, int]) -> None:
+    with socket.create_connection(address, 20) as line:
+        time.sleep(1.5)  # more than a request has, from its first byte on
+        for _ in range(2):
+            line.sendall(b"GET /quick HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"done"):
+                answer += (more := line.recv(1 << 12))
+                assert more
+
+
+def test_where_no_thread_can_be_had_a_connection_is_not_taken_and_the_next_one_is_cut_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(deadlines, "_LOOK_SECONDS", 0.01)
+    watched = deadlines.Deadlines()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with monkeypatch.context() as context:
+            context.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError):
+                watched.begin(ours, 0.1)
+            with pytest.raises(RuntimeError), watched.watch(ours):
+                pass
+        theirs.settimeout(20)
+        watched.begin(ours, 0.1)
+        assert theirs.recv(1) == b""
+        watched.end(ours)
+        assert (watched._ends, watched._awaited) == ({}, {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 import threading
 from array import array
@@ -17,6 +18,8 @@ from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from math import ceil
 from time import monotonic
+
+from ldp_aggregator.collector.later import later
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -26,6 +29,8 @@ MOST = 60_000
 """The highest rate: a cell holds 16 bits."""
 _CELLS = 1 << 17
 _ROWS = 4
+_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+"""An address as some balancers write it: 192.0.2.1:5678, [2001:db8::1]:5678 or [2001:db8::1]."""
 
 
 class Rates:
@@ -52,6 +57,7 @@ class Rates:
         self._lock = threading.Lock()
         self._ends, self._key = -1.0, b""
         self._rows: list[array[int]] = []
+        self._timer: threading.Timer
 
     def wait(self, peer: str | None, forwarded: str = "") -> int:
         """Count a post, unless it is one too many.
@@ -75,6 +81,8 @@ class Rates:
             now = self._clock()
             if now >= self._ends:
                 self._renew(now)
+            elif not self._timer.is_alive():  # no thread was to be had then
+                self._timer = later(self._ends - now, self._forget)
             if self._count(origin):
                 return 0
             return ceil(self._ends - now)
@@ -83,9 +91,7 @@ class Rates:
         self._ends = now + WINDOW_SECONDS
         self._key = os.urandom(32)
         self._rows = [array("H", bytes(2 * _CELLS)) for _ in range(_ROWS)]
-        timer = threading.Timer(WINDOW_SECONDS, self._forget)
-        timer.daemon = True
-        timer.start()
+        self._timer = later(WINDOW_SECONDS, self._forget)
 
     def _forget(self) -> None:
         """Forget a minute that is over, though nobody may have come to begin the next."""
@@ -122,6 +128,8 @@ def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | N
 
 
 def _read(text: str) -> Address | None:
+    if found := _WITH_PORT.fullmatch(text):
+        text = found[1] or found[2] or ""
     try:
         address = ip_address(text)
     except ValueError:

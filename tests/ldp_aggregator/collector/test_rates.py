@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -86,6 +87,29 @@ def test_a_minute_is_forgotten_though_nobody_posts_in_the_next(monkeypatch: pyte
     assert rates.wait("192.0.2.1") == 0
 
 
+def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    clock = Clock()
+    rates = Rates(1, clock=clock)
+    with monkeypatch.context() as context:
+        context.setattr(threading.Thread, "start", refuse)
+        assert [rates.wait("192.0.2.1") for _ in range(2)] == [0, 60]
+        key = rates._key
+        clock.now += 60
+        assert rates.wait("192.0.2.1") == 0
+        assert rates._key != key
+    clock.now += 59.75
+    assert (
+        rates.wait("192.0.2.1") == 1
+    )  # there are threads again: this one forgets what is left of the minute
+    clock.now += 0.25
+    wait_for(lambda: (rates._key, rates._rows) == (b"", []))
+
+
 @pytest.mark.parametrize(
     ("peer", "forwarded", "whose"),
     [
@@ -96,6 +120,13 @@ def test_a_minute_is_forgotten_though_nobody_posts_in_the_next(monkeypatch: pyte
         ("10.1.0.2", "203.0.113.9, nonsense", "10.1.0.2"),
         ("10.1.0.2", "", "10.1.0.2"),
         ("10.1.0.2", "10.1.0.2," * 3, "10.1.0.2"),
+        ("10.1.0.2", "203.0.113.9:5678", "203.0.113.9"),  # with a port, as some balancers write
+        ("10.1.0.2", "[2001:db8::1]:5678", "2001:db8::1"),
+        ("10.1.0.2", "[2001:db8::1]", "2001:db8::1"),
+        ("10.1.0.2", "198.51.100.1:5678, 10.1.0.2:80", "198.51.100.1"),
+        ("10.1.0.2", "2001:db8::1:5678", "2001:db8::1:5678"),  # without brackets that is no port
+        ("10.1.0.2", "203.0.113.9:http", "10.1.0.2"),
+        ("10.1.0.2", "[]:5678", "10.1.0.2"),
     ],
 )
 def test_the_sender_is_whom_the_last_trusted_proxy_served(peer: str, forwarded: str, whose: str) -> None:

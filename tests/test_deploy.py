@@ -6,9 +6,11 @@ import configparser
 import http.client
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -32,9 +34,11 @@ from cryptography.x509.oid import NameOID
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.stores import Policy, open_store
-from ldp_client import make_report
+from ldp_client import make_report, transport
+from ldp_client.delivery import judge
 from tests.servers import (
     SHIPPED_NGINX,
+    TOKEN,
     answers_ping,
     collector,
     free_port,
@@ -106,6 +110,16 @@ def test_only_the_proxy_can_be_reached_and_only_it_is_believed(services: dict[st
     proxy = every["proxy"]["networks"]["front"]["ipv4_address"]
     assert command[command.index("--trusted-proxy") + 1] == proxy
     assert every["collector"]["networks"]["front"]["ipv4_address"] != proxy
+    assert every["proxy"]["ports"] == ["0.0.0.0:443:8443"]  # else IPv6 visitors come with one address
+    assert not any("enable_ipv6" in (network or {}) for network in networks.values())
+
+
+def test_no_sender_can_fill_the_hosts_memory_and_a_stop_waits_for_requests(services: dict[str, Any]) -> None:
+    every = services["services"]
+    for name, service in every.items():
+        assert all(re.search(r"size=\d+m", place) for place in service["tmpfs"]), name  # no file elsewhere
+    assert {name for name in every if "mem_limit" in every[name]} == {"collector", "proxy"}
+    assert {every[name]["stop_grace_period"] for name in ("collector", "proxy")} == {"35s"}
 
 
 def test_the_redis_of_compose_keeps_what_the_collector_promises(
@@ -254,6 +268,40 @@ def test_nginx_takes_the_file(tmp_path: Path) -> None:
     assert "[warn]" not in run.stderr
 
 
+def test_the_changes_that_the_head_of_the_file_names_fit_it_to_a_machine_without_compose(
+    tmp_path: Path,
+) -> None:
+    head = SHIPPED_NGINX.read_text().partition("\nworker_processes")[0]
+    command = head[head.index("sed ") : head.index(" deploy/nginx.conf >")].replace("\\\n#", "")
+    changed = subprocess.run(
+        [*shlex.split(command), SHIPPED_NGINX], capture_output=True, text=True, check=True
+    )
+    directives = changed.stdout.partition("\nworker_processes")[2]
+    assert "/tmp/" not in directives
+    port, folders = free_port(), {"/run/", "/var/lib/nginx/", "/etc/nginx/tls/"}
+    assert "listen 443 ssl;" in directives
+    text = changed.stdout.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;")
+    for folder in folders:
+        assert folder in directives
+        text = text.replace(folder, f"{tmp_path}/")
+    conf = tmp_path / "nginx.conf"
+    conf.write_text(f"user root;\n{text}" if os.geteuid() == 0 else text)
+    make_certificate(tmp_path)
+    server = subprocess.Popen(nginx(tmp_path, conf, "-g", "daemon off;"))
+    try:
+        wait_for(lambda: server.poll() is not None or listens(port))
+        assert (tmp_path / "nginx.pid").read_text().strip() == str(server.pid)
+        trusted = ssl.create_default_context(cafile=tmp_path / "fullchain.pem")
+        with (
+            socket.create_connection(("127.0.0.1", port), 20) as line,
+            trusted.wrap_socket(line, server_hostname="collector.test") as secret,
+        ):
+            secret.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert secret.recv(100).startswith(b"HTTP/1.1 404")
+    finally:
+        stop(server)
+
+
 class Listener(BaseHTTPRequestHandler):
     """Takes the collector's place, and remembers what it was told."""
 
@@ -346,7 +394,7 @@ def test_the_proxy_itself_speaks_as_the_collector_does(tmp_path: Path) -> None:
         assert (status, problem["reason"], problem["retryable"]) == (503, "store-unavailable", True)
         assert headers["Retry-After"] == "5"
         assert headers["Content-Type"] == "application/problem+json"
-        status, problem, _ = ask(front, bytes((4 << 20) + 1))
+        status, problem, _ = ask(front, bytes((256 << 10) + 1))
         assert (status, problem["reason"], problem["retryable"]) == (413, "too-large", False)
         for _ in range(40):  # more than the 32 that one address may have under way: an earlier one may linger
             line = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
@@ -356,6 +404,79 @@ def test_the_proxy_itself_speaks_as_the_collector_does(tmp_path: Path) -> None:
         assert (problem["reason"], problem["retryable"]) == ("too-many-requests", True)
         assert headers["Retry-After"] == "5"
         assert ask(front, b"a body", "127.0.1.9")[0] == 503  # others are let in
+
+
+H = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+
+
+def refusal(front: str, request: bytes) -> tuple[int, dict[str, Any]]:
+    """Send bytes; return status and problem of an answer that must be one."""
+    with socket.create_connection(("127.0.0.1", urlsplit(front).port or 0), 20) as line:
+        line.sendall(request)
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        return answer.status, json.loads(answer.read())
+
+
+def test_what_is_http_and_refused_by_the_proxy_gets_a_problem_that_is_no_verdict_on_a_report(
+    tmp_path: Path,
+) -> None:
+    requests = {
+        b"GET /" + H + b"X: " + b"a" * 9000 + b"\r\n\r\n": 400,
+        b"GET /%zz" + H + b"\r\n": 400,
+        b"GET / HTTP/1.1\r\n\r\n": 400,  # without a Host
+        b"POST /v1/surveys" + H + b"Content-Length: x\r\n\r\n": 400,
+        b"POST /v1/surveys" + H + b"Transfer-Encoding: odd\r\n\r\n": 400,
+        b"TRACE /" + H + b"\r\n": 405,
+        b"GET /" + b"a" * 9000 + H + b"\r\n": 414,
+    }
+    with front_proxy(tmp_path, free_port()) as front:
+        for request, status in requests.items():
+            told, problem = refusal(front, request)
+            assert (told, problem["status"], problem["reason"]) == (status, status, "no-such-page"), request[
+                :40
+            ]
+            answer = transport.Answer(told, json.dumps(problem).encode(), None)
+            assert judge(answer) is None
+
+
+@pytest.mark.parametrize(
+    "page", ["/livez", "/readyz", "/%72eadyz", "/v1/..%2freadyz", "/v1", "/refused", "/x"]
+)
+def test_pages_that_neither_devices_nor_the_operator_need_end_at_the_proxy(tmp_path: Path, page: str) -> None:
+    with front_proxy(tmp_path, free_port()) as front:
+        status, problem = refusal(front, f"GET {page}".encode() + H + b"\r\n")
+        assert (status, problem["reason"]) == (404, "no-such-page")
+
+
+def test_the_pages_of_devices_and_operator_pass_the_proxy(survey: Path, tmp_path: Path) -> None:
+    with (
+        collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
+        front_proxy(tmp_path, urlsplit(base).port or 0) as front,
+    ):
+        port = urlsplit(front).port or 0
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        line.request("GET", "/")
+        static = re.search(r'"(static/[^"]+)"', line.getresponse().read().decode())
+        line.close()
+        assert static
+        pages = ["/v1/surveys", "/v1/surveys/sleep", "/openapi.json", f"/{static[1]}"]
+        assert [asked(port, page) for page in pages] == [200] * len(pages)
+        assert [asked(port, page, TOKEN) for page in ("/metrics", "/v1/surveys/sleep/progress")] == [200, 200]
+        assert asked(port, "/metrics") == 401
+
+
+def test_single_reports_pass_the_proxy_when_it_has_no_room_for_larger_bodies(
+    tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
+) -> None:
+    port, heard = listener
+    with front_proxy(tmp_path, port) as front:
+        shutil.rmtree(tmp_path / "nginx-body")
+        assert ask(front, bytes(4096))[0] == 200
+        status, problem, headers = ask(front, bytes(100_000))
+        assert (status, problem["retryable"], headers["Retry-After"]) == (503, True, "5")
+    assert len(heard) == 1
 
 
 def test_the_proxy_waits_for_whole_requests(

@@ -40,7 +40,7 @@ class Metering:
         if column.question.mechanism.bits is None:
             return
         with self._lock:
-            if not self._kept:
+            if not (self._kept and self._later and self._later.is_alive()):
                 self._later = later(KEEP_SECONDS, self.flush)
             self._kept.setdefault(column.question.index, []).append(column)
             self._count += len(column.places)

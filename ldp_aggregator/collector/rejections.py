@@ -30,6 +30,7 @@ class Rejections:
         self._survey, self._store = survey, store
         self._lock = threading.Lock()
         self._counts: Counter[Reason] = Counter()
+        self._later: threading.Timer | None = None
 
     def add(self, reasons: Iterable[Reason]) -> None:
         """Count some."""
@@ -47,6 +48,6 @@ class Rejections:
 
     def _add(self, counts: Counter[Reason]) -> None:
         with self._lock:
-            if counts and not self._counts:
-                later(KEEP_SECONDS, self.flush)
+            if counts and not (self._counts and self._later and self._later.is_alive()):
+                self._later = later(KEEP_SECONDS, self.flush)
             self._counts.update(counts)

@@ -12,8 +12,10 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError
+from ldp_aggregator.cli import carry, operate
 from ldp_aggregator.cli.config import ReadAgain, origins, read_again, read_config
-from ldp_aggregator.cli.operate import COMMANDS, durability_option
+from ldp_aggregator.cli.tokens import tokens
+from ldp_aggregator.cli.which_store import durability_option
 from ldp_aggregator.collector import logs
 from ldp_aggregator.collector.offer import Offer, prepare
 from ldp_aggregator.collector.rates import MOST, Network
@@ -164,7 +166,7 @@ def _show(context: click.Context) -> None:
         click.echo(f"the operator's token is {known}  (environment, {TOKEN_VARIABLE})")
 
 
-for _command in COMMANDS:
+for _command in (*operate.COMMANDS, *carry.COMMANDS, tokens):
     main.add_command(_command)
 
 

@@ -1,0 +1,93 @@
+"""What an operator takes elsewhere: a survey's totals as a file, or all of it to another store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+import click
+
+from encoders.errors import LdpError
+from ldp_aggregator.cli.which_store import durability_option, opened, store_option
+from ldp_aggregator.moving import move
+from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("survey")
+@store_option
+@click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
+def export(survey: str, url: str, output: Path) -> None:
+    """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
+    with opened(url) as store:
+        snapshot = take_snapshot(store, survey)
+        _write(output, snapshot)
+    click.echo(f"{_reports(snapshot):,} reports of {survey} in {output}")
+
+
+@click.command()
+@click.argument("snapshots", nargs=-1, required=True, type=_FILE)
+@click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
+def merge(snapshots: tuple[Path, ...], output: Path) -> None:
+    """Add SNAPSHOTS of one plan, from collectors that counted different reports, into one."""
+    try:
+        if len({path.resolve() for path in snapshots}) < len(snapshots):
+            raise click.ClickException("a snapshot is named twice: its reports would count twice")
+        if output.resolve() in [path.resolve() for path in snapshots]:
+            raise click.ClickException(
+                "the output is one of the snapshots: merged again, it would count twice"
+            )
+        total = reduce(add, map(_read, snapshots))
+        _write(output, total)
+    except (LdpError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
+
+
+@click.command("import")
+@click.argument("survey")
+@click.option("--from", "source", required=True, help="The store that it leaves; it is only read.")
+@click.option("--store", "url", required=True, help="The store that it goes to.")
+@durability_option
+def import_(survey: str, source: str, url: str, durability: str) -> None:
+    """Move SURVEY to another store: its plan, times, tokens, counters, and the ids of all its reports.
+
+    Stop the collectors that count into the old store first; that they are stopped cannot be seen from here,
+    only that the totals stood still. Until all has arrived, collectors on the new store tell devices to come
+    again. Cut off, or refused because the old store changed: run the same command again.
+    """
+    with opened(source) as old, opened(url, open_store) as new:
+        if isinstance(new, MemoryStore):
+            raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
+        new.promise(Policy(durability, allow_open=True))
+        length = sum(total.n for total in old.totals(survey).values())
+        with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
+            reports = move(old, new, survey, bar.update)
+    click.echo(f"{reports:,} reports of {survey} are in the new store; now start collectors on it")
+
+
+COMMANDS = (export, merge, import_)
+
+
+def _read(path: Path) -> Snapshot:
+    try:
+        return Snapshot.from_json(path.read_bytes())
+    except LdpError as error:
+        raise click.ClickException(f"{path}: {error}") from error
+
+
+def _write(path: Path, snapshot: Snapshot) -> None:
+    """Write a whole file or none: a full disk must not cost the old one."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(snapshot.to_json())
+    os.replace(part, path)
+
+
+def _reports(snapshot: Snapshot) -> int:
+    return sum(total.n for total in snapshot.totals.values())

@@ -1,0 +1,35 @@
+"""Whom an operator invites: the tokens of a survey."""
+
+from __future__ import annotations
+
+import click
+
+from encoders.randomness import SystemEntropy
+from ldp_aggregator.cli.which_store import opened, plan_of, store_option
+from ldp_aggregator.collector.enrolment import create_tokens
+
+
+@click.group()
+def tokens() -> None:
+    """Invite people to a survey whose file says enrolment = "token"."""
+
+
+@tokens.command()
+@click.argument("survey")
+@store_option
+@click.option("--count", type=click.IntRange(1, 10_000_000), required=True, help="How many people to invite.")
+def create(survey: str, url: str, count: int) -> None:
+    """Print new tokens for SURVEY, one a line: each lets one person answer once, a question it names.
+
+    They are shown this once: the store keeps hashes. Whoever knows a token can answer with it, and whoever
+    knows whom it was given to can tell her report; so treat the list as you would passwords. They hold at
+    the collectors that serve this very store.
+    """
+    with opened(url) as store:
+        plan = plan_of(store, survey)
+        if not plan.by_invitation:
+            raise click.ClickException(
+                f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'
+            )
+        for token in create_tokens(store, plan, count, SystemEntropy()):
+            click.echo(token)

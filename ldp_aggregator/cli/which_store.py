@@ -1,0 +1,46 @@
+"""Which store a command works on: the options that say so, and how it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from ldp_aggregator.sources import open_existing
+from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.base import no_survey
+
+store_option = click.option(
+    "--store", "url", default="sqlite:///ldp.db", show_default=True, help="Where it counts."
+)
+durability_option = click.option(
+    "--durability",
+    type=click.Choice(["always", "everysec", "unchecked"]),
+    default="always",
+    show_default=True,
+    help="What Redis must promise: on disk before it is acknowledged; within a second; not checked.",
+)
+
+
+@contextmanager
+def opened(url: str, opening: Callable[[str], Store] = open_existing) -> Iterator[Store]:
+    """Open a store, by default one that exists; errors are for people."""
+    try:
+        store = opening(url)
+        try:
+            yield store
+        finally:
+            store.close()
+    except (LdpError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def plan_of(store: Store, survey: str) -> Plan:
+    """Return the plan of a survey that the store has to have."""
+    plans = store.plans()
+    if survey not in plans:
+        raise no_survey(survey, plans)
+    return Plan.from_json(plans[survey])

@@ -109,15 +109,21 @@ def read_store(url: str, survey: str | None = None) -> Snapshot:
     StoreError
         If the store cannot be used or lacks the survey.
     """
-    store = open_existing(url)
+    store = open_existing(url, read_only=True)
     try:
         return take_snapshot(store, survey or _only_survey(store))
     finally:
         store.close()
 
 
-def open_existing(url: str) -> Store:
+def open_existing(url: str, read_only: bool = False) -> Store:
     """Open a store, but make none.
+
+    Parameters
+    ----------
+    url : str
+    read_only : bool
+        Whether nothing will be written: then a file stays as it is.
 
     Raises
     ------
@@ -128,7 +134,7 @@ def open_existing(url: str) -> Store:
     """
     if urlsplit(url).scheme == "sqlite" and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file")
-    return open_store(url)
+    return open_store(url, read_only)
 
 
 def _only_survey(store: Store) -> str:

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, read_only: bool = False) -> Store:
     """Open a store by its URL.
 
     Parameters
@@ -27,6 +27,8 @@ def open_store(url: str) -> Store:
         ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``redis://host:port/db``,
         ``rediss://...``, ``unix:///path/to.sock``, ``redis+cluster://host:port``, or ``memory://`` for
         tests.
+    read_only : bool
+        Whether SQLite's file is to stay as it is; a server is not asked for anything that writes either way.
 
     Raises
     ------
@@ -39,7 +41,7 @@ def open_store(url: str) -> Store:
     if scheme == "sqlite" and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
         from ldp_aggregator.stores.sqlite import SQLiteStore
 
-        return SQLiteStore(url.removeprefix("sqlite:///"))
+        return SQLiteStore(url.removeprefix("sqlite:///"), read_only)
     if scheme in ("redis", "rediss", "unix", "redis+cluster"):
         from ldp_aggregator.stores.redis import RedisStore  # late: only who uses Redis needs its library
 

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,13 +59,16 @@ class SQLiteStore:
     ----------
     path : str
         Created if absent. Cells are stored as little-endian 64-bit integers.
+    read_only : bool
+        Whether the file, which has to be a store already, stays as it is.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, read_only: bool = False) -> None:
+        self._path, self._read_only = path, read_only
         self._mine = threading.local()
-        with self._errors(), self._connection() as connection:
-            connection.executescript(_SCHEMA)
+        if not read_only:
+            with self._errors(), self._connection() as connection:
+                connection.executescript(_SCHEMA)
 
     def publish(self, survey: str, plan: bytes) -> None:
         """See :meth:`Store.publish`."""
@@ -176,7 +180,7 @@ class SQLiteStore:
         opened: _Opened | None = getattr(self._mine, "opened", None)
         if opened is None or opened.pid != os.getpid():
             # an inherited connection is kept aside unclosed: closing it would free the parent's locks
-            self._mine.inherited, self._mine.opened = opened, _Opened(self._path)
+            self._mine.inherited, self._mine.opened = opened, _Opened(self._path, self._read_only)
         yield self._mine.opened.connection
 
     @contextmanager
@@ -190,14 +194,16 @@ class SQLiteStore:
 class _Opened:
     """A connection and the process that opened it; closed with the thread that it belongs to."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, read_only: bool) -> None:
         self.pid = os.getpid()
+        place = f"{Path(path).absolute().as_uri()}?mode=ro" if read_only else path
         self.connection = sqlite3.connect(
-            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=read_only
         )
         weakref.finalize(self, self.connection.close).atexit = False
-        _use_wal(self.connection)
-        self.connection.execute("PRAGMA synchronous = FULL")
+        if not read_only:
+            _use_wal(self.connection)
+            self.connection.execute("PRAGMA synchronous = FULL")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

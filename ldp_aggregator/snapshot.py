@@ -13,6 +13,7 @@ import numpy as np
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_aggregator.stores.base import Store, Total, no_survey
+from ldp_aggregator.window import require_arrived
 
 __all__ = ["Snapshot", "SnapshotError", "Total", "take_snapshot"]
 
@@ -97,10 +98,13 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     ------
     StoreError
         If the store has no such survey.
+    NotArrivedError
+        If an import has not brought all of it yet.
     """
     plans = store.plans()
     if survey not in plans:
         raise no_survey(survey, plans)
+    require_arrived(store, survey)
     return Snapshot(Plan.from_json(plans[survey]), store.totals(survey), store.rejections(survey))
 
 

@@ -66,6 +66,8 @@ def read_sources(
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given.
     SnapshotError
         If a snapshot is damaged, or two sources have different plans.
+    NotArrivedError
+        If an import is still bringing the survey into its store.
     """
     twice = sorted({source for source in sources if sources.count(source) > 1})
     if twice:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 
 import click
 
 from encoders.errors import LdpError
-from ldp_aggregator.cli.which_store import durability_option, opened, store_option
+from ldp_aggregator.cli.which_store import durability_option, opened, plan_of, store_option
 from ldp_aggregator.moving import move
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
-from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
+from ldp_aggregator.sources import open_existing
+from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -62,17 +63,28 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
     only that the totals stood still. Until all has arrived, collectors on the new store tell devices to come
     again. Cut off, or refused because the old store changed: run the same command again.
     """
-    with opened(source) as old, opened(url, open_store) as new:
-        if isinstance(new, MemoryStore):
-            raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
-        new.promise(Policy(durability, allow_open=True))
-        length = sum(total.n for total in old.totals(survey).values())
-        with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
-            reports = move(old, new, survey, bar.update)
-    click.echo(f"{reports:,} reports of {survey} are in the new store; now start collectors on it")
+    if source == url:
+        raise click.ClickException("--from and --store name one store: nothing to move")
+    with opened(source, partial(open_existing, read_only=True)) as old:
+        plan_of(old, survey)  # before the new store is made
+        with opened(url, open_store) as new:
+            reports = _move(old, new, survey, durability)
+    click.echo(
+        f"{reports:,} reports of {survey} are in the new store: from now on run collectors on it, "
+        "and none on the old one"
+    )
 
 
 COMMANDS = (export, merge, import_)
+
+
+def _move(old: Store, new: Store, survey: str, durability: str) -> int:
+    if isinstance(new, MemoryStore):
+        raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
+    new.promise(Policy(durability, allow_open=True))
+    length = sum(total.n for total in old.totals(survey).values())
+    with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
+        return move(old, new, survey, bar.update)
 
 
 def _read(path: Path) -> Snapshot:

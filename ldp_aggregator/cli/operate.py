@@ -10,9 +10,8 @@ import click
 from encoders.survey.layout import table
 from ldp_aggregator.cli.which_store import opened, store_option
 from ldp_aggregator.collector.enrolment import created
-from ldp_aggregator.collector.windows import Phase, Window, windows_of
-from ldp_aggregator.moving import ARRIVING
 from ldp_aggregator.stores import Store
+from ldp_aggregator.window import Phase, Window, require_arrived, window_of, windows_of
 
 _DAY = 86_400
 _at = click.option(
@@ -35,7 +34,7 @@ def status(url: str) -> None:
             rejected = sum(store.rejections(survey).values())
             times = [_told(window.opens), _told(window.closes), f"{window.grace / _DAY:g} days"]
             tokens = f"{made:,}" if (made := created(store, survey)) else "-"
-            phase = "arriving" if window == ARRIVING else window.phase(time.time())
+            phase = "arriving" if window.arriving else window.phase(time.time())
             rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
     click.echo("\n".join(table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store holds no survey yet")
 
@@ -47,7 +46,7 @@ def status(url: str) -> None:
 def open_(survey: str, url: str, at: datetime | None) -> None:
     """Open SURVEY, now or later; until then its plan is not given. It stays open until it is closed."""
     with opened(url) as store:
-        former = windows_of(store).get(survey, Window())
+        former = window_of(store, survey)
         _set(store, survey, Window(opens=_seconds(at)))
         if former.closes is not None:
             click.echo(f"its close, {_told(former.closes)}, no longer holds: close it anew")
@@ -70,7 +69,7 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
     Devices that were offline report within the grace; what comes later is refused, and deleted there.
     """
     with opened(url) as store:
-        window, closes = windows_of(store).get(survey, Window()), _seconds(at)
+        window, closes = window_of(store, survey), _seconds(at)
         if at and window.opens is not None and closes <= window.opens:
             raise click.ClickException(f"{survey} opens {_told(window.opens)}, which is later")
         opens = None if window.phase(time.time()) is Phase.WAITING and not at else window.opens
@@ -81,8 +80,7 @@ COMMANDS = (status, open_, close)
 
 
 def _set(store: Store, survey: str, window: Window) -> None:
-    if windows_of(store).get(survey) == ARRIVING:
-        raise click.ClickException(f"{survey} has not arrived here: run its import again, to the end")
+    require_arrived(store, survey)
     store.set_window(survey, window.to_json())
     phase = window.phase(time.time())
     said = {

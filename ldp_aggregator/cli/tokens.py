@@ -7,6 +7,7 @@ import click
 from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.which_store import opened, plan_of, store_option
 from ldp_aggregator.collector.enrolment import create_tokens
+from ldp_aggregator.window import require_arrived
 
 
 @click.group()
@@ -27,6 +28,7 @@ def create(survey: str, url: str, count: int) -> None:
     """
     with opened(url) as store:
         plan = plan_of(store, survey)
+        require_arrived(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(
                 f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'

@@ -10,8 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from ldp_aggregator.collector.enrolment import created
-from ldp_aggregator.collector.windows import Phase, Window, windows_of
 from ldp_aggregator.stores import Store, StoreError
+from ldp_aggregator.window import Phase, Window, windows_of
 
 
 class _Surveys(Collector):

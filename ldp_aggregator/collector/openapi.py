@@ -20,7 +20,7 @@ from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
 from ldp_aggregator.collector.content import Content
 from ldp_aggregator.collector.problems import STATUS, is_retryable
-from ldp_aggregator.collector.windows import Phase
+from ldp_aggregator.window import Phase
 
 _ABOUT = """\
 Counts randomised reports, each exactly once, and keeps nothing about their senders.
@@ -77,6 +77,7 @@ class _Page:
 
 
 _OF_SURVEY = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
+_OF_TOTALS = (*_OF_SURVEY, Reason.SURVEY_NOT_OPEN)
 _OF_BODIES = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
 _OF_REPORTS = (
     *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
@@ -101,12 +102,12 @@ _PAGES = {
             },
             rejections=_COUNTS,
         ),
-        _OF_SURVEY,
+        _OF_TOTALS,
         operator=True,
     ),
     "collector.estimates": _Page(
         _object(True, survey={"type": "string"}, plan_digest=_DIGEST, reports=_COUNT, **_FIGURES),
-        _OF_SURVEY,
+        _OF_TOTALS,
         operator=True,
     ),
     "collector.progress": _Page(
@@ -118,7 +119,7 @@ _PAGES = {
             rejections=_COUNTS,
             **_FIGURES,
         ),
-        _OF_SURVEY,
+        _OF_TOTALS,
         operator=True,
         etag=True,
     ),

@@ -8,6 +8,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from encoders.errors import Reason, ReportError
 from ldp_aggregator.collector.logs import Outage, tell_unexpected
 from ldp_aggregator.stores import StoreError
+from ldp_aggregator.window import NotArrivedError
 
 RETRY_SECONDS = 5
 LATER_SECONDS = 3600
@@ -113,9 +114,14 @@ def install(app: Flask) -> None:
     app.after_request(seen)
     app.register_error_handler(Problem, answer)
     app.register_error_handler(ReportError, lambda error: answer(Problem(error.reason, error.why)))
+    app.register_error_handler(NotArrivedError, _not_arrived)
     app.register_error_handler(StoreError, store)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, unexpected)
+
+
+def _not_arrived(error: NotArrivedError) -> Response:
+    return answer(Problem(Reason.SURVEY_NOT_OPEN, str(error)))
 
 
 def _http(error: HTTPException) -> Response:

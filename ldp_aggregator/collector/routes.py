@@ -16,8 +16,8 @@ from ldp_aggregator.collector.metrics import render_metrics
 from ldp_aggregator.collector.openapi import description
 from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.settings import Service
-from ldp_aggregator.collector.windows import Phase
 from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.window import Phase
 
 pages = Blueprint("collector", __name__)
 

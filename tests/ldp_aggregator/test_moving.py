@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,13 +18,16 @@ from click.testing import CliRunner
 
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
+from ldp_aggregator import moving
 from ldp_aggregator.cli.collector import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.windows import Window
-from ldp_aggregator.moving import ARRIVING, MovingError, move
+from ldp_aggregator.moving import MovingError, move
+from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.sources import read_sources
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
+from ldp_aggregator.window import NotArrivedError, Window, window_of
 from ldp_client import make_report
 from tests.counting import batch, record
 from tests.ldp_aggregator.collector.trials import (
@@ -37,8 +41,14 @@ from tests.ldp_aggregator.collector.trials import (
 from tests.servers import redis_cluster, redis_server
 
 PLAN = plan_of()
+HALF = Window(arriving="an import").to_json()
 WINDOW = Window(opens=5, closes=1 << 40, grace=60)
 OTHER = {bytes(16): bytes(8)}
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_to_hear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving, "HEARD_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -146,7 +156,7 @@ def test_invitations_move_too() -> None:
 
 def move_again(source: Store, target: Store) -> None:
     """Move as if the last thing had not been done: to open the target."""
-    target.set_window(PLAN.id, ARRIVING.to_json())
+    target.set_window(PLAN.id, HALF)
     move(source, target, PLAN.id)
 
 
@@ -189,7 +199,7 @@ def test_a_move_cut_off_at_any_change_goes_on(
             break
         except CutOff:
             cuts += 1
-            arriving = target.windows().get(PLAN.id) == ARRIVING.to_json()
+            arriving = window_of(target, PLAN.id).arriving
             assert arriving or not target.totals(PLAN.id) or behind
     assert cuts > 20
     assert whole(target) == whole(source)
@@ -248,9 +258,9 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
         store.publish(PLAN.id, PLAN.json)
     record(busy, PLAN.id, "counter", OTHER, np.array([1]))
     timed.set_window(PLAN.id, Window().to_json())
-    for store in (busy, timed, source):
+    for store, why in ((busy, "itself"), (timed, "itself"), (source, "arrived already")):
         before = store.windows()
-        with pytest.raises(MovingError, match="collects trial itself"):
+        with pytest.raises(MovingError, match=why):
             move(source, store, PLAN.id)
         assert store.windows() == before
     other.publish(PLAN.id, b"{}")
@@ -265,9 +275,9 @@ def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> Non
     counter = next(iter(sent.totals))
     reached = CountsMeanwhile(target, counter, len(sent.totals[counter].cells))
     for _ in range(2):
-        with pytest.raises(MovingError, match="does not hold what the source holds"):
+        with pytest.raises(MovingError, match="lacks: import into a store without it"):
             move(source, reached, PLAN.id)  # type: ignore[arg-type]
-        assert target.windows()[PLAN.id] == ARRIVING.to_json()
+        assert window_of(target, PLAN.id).arriving
     with pytest.raises(MovingError, match="has not arrived in the source"):
         move(target, MemoryStore(), PLAN.id)
 
@@ -296,7 +306,7 @@ def test_a_source_that_goes_on_counting_is_told_and_the_next_move_completes_it(s
     for _ in range(2):
         with pytest.raises(MovingError, match="stop its collectors, and run the same command again"):
             move(counting, target, PLAN.id)  # type: ignore[arg-type]
-        assert target.windows()[PLAN.id] == ARRIVING.to_json()
+        assert window_of(target, PLAN.id).arriving
     assert move(source, target, PLAN.id) == 3004
     assert whole(target) == whole(source)
 
@@ -306,9 +316,149 @@ def test_another_report_under_a_moved_id_stops_the_move() -> None:
     for store, mark in ((source, b"a" * 8), (target, b"b" * 8)):
         store.publish(PLAN.id, PLAN.json)
         record(store, PLAN.id, "counter", {bytes(16): mark}, np.array([1]))
-    target.set_window(PLAN.id, ARRIVING.to_json())
-    with pytest.raises(MovingError, match="holds other reports"):
+    target.set_window(PLAN.id, HALF)
+    with pytest.raises(MovingError, match="that the source lacks"):
         move(source, target, PLAN.id)
+    assert target.totals(PLAN.id)["counter"].cells.tolist() == [1]
+
+
+class Amid:
+    """A store in which something happens once, just before or behind the n-th act of some kind."""
+
+    def __init__(
+        self, store: Store, name: str, number: int, happen: Callable[[], object], behind: bool
+    ) -> None:
+        self._store, self._happen, self._behind = store, happen, behind
+        self._name, self._left = name, number
+
+    def __getattr__(self, name: str) -> object:
+        act: Callable[..., object] = getattr(self._store, name)
+        return self._watched(act) if name == self._name else act
+
+    def _watched(self, act: Callable[..., object]) -> Callable[..., object]:
+        def watched(*arguments: object) -> object:
+            self._left -= 1
+            if self._left == 0 and not self._behind:
+                self._happen()
+            done = act(*arguments)
+            if self._left == 0 and self._behind:
+                self._happen()
+            return done
+
+        return watched
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+@pytest.mark.parametrize("name", ["publish", "set_window", "windows", "totals", "record", "reports"])
+def test_wherever_another_import_comes_between_nothing_counts_twice(
+    sent: Sent, name: str, behind: bool
+) -> None:
+    source, number = fill(MemoryStore(), sent), 0
+    came = True
+    while came:
+        target, number, came = MemoryStore(), number + 1, False
+
+        def other() -> None:
+            nonlocal came
+            came = True
+            move(source, target, PLAN.id)  # noqa: B023 - called within this very round
+
+        with suppress(MovingError):
+            move(source, Amid(target, name, number, other, behind), PLAN.id)  # type: ignore[arg-type]
+        if window_of(target, PLAN.id).arriving:
+            move(source, target, PLAN.id)
+        assert whole(target) == whole(source), (name, number)
+
+
+def test_of_two_imports_the_one_that_was_held_up_ends_and_leaves_an_open_survey_alone(sent: Sent) -> None:
+    source, target = fill(MemoryStore(), sent), MemoryStore()
+    new = make_reports(PLAN, 1, seed=8).reports[0]
+
+    def other() -> None:
+        move(source, target, PLAN.id)
+        Intake(PLAN, target).take(new)  # collectors run on it already
+
+    with pytest.raises(MovingError, match="another import"):
+        move(source, Amid(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
+    assert window_of(target, PLAN.id) == WINDOW
+    assert sum(total.n for total in target.totals(PLAN.id).values()) == 3001
+    with pytest.raises(MovingError, match="arrived already"):
+        move(source, target, PLAN.id)
+
+
+def test_cells_that_two_imports_added_keep_the_survey_shut_until_a_third_has_mended_them(sent: Sent) -> None:
+    source, target = fill(MemoryStore(), sent), MemoryStore()
+    held_up = Amid(target, "record", 1, lambda: move(source, target, PLAN.id), behind=False)
+    with pytest.raises(MovingError, match="another import"):
+        move(source, held_up, PLAN.id)  # type: ignore[arg-type]
+    assert window_of(target, PLAN.id).arriving
+    with pytest.raises(NotArrivedError):
+        take_snapshot(target, PLAN.id)
+    move(source, target, PLAN.id)
+    assert whole(target) == whole(source)
+
+
+def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_is_written(
+    sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.3)
+    monkeypatch.setattr(moving, "HEARD_SECONDS", 0.4)
+    source, target = fill(MemoryStore(), sent), MemoryStore()
+    target.publish(PLAN.id, PLAN.json)
+    web = create_app(target).test_client()
+    one, two = make_reports(PLAN, 2, seed=8).reports
+
+    def post(body: bytes) -> int:
+        told = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers={"Content-Type": MEDIA_TYPE})
+        return told.status_code
+
+    def until_heard(seconds: float) -> None:
+        assert post(one) == 200  # the target is held, but the worker has not heard
+        threading.Event().wait(seconds)
+        assert post(two) == 403
+
+    monkeypatch.setattr(moving.time, "sleep", until_heard)
+    assert web.get(f"/v1/surveys/{PLAN.id}").status_code == 200  # the worker reads when it is open
+    with pytest.raises(MovingError, match="that the source lacks"):
+        move(source, target, PLAN.id)
+    assert sum(total.n for total in target.totals(PLAN.id).values()) == 1
+    assert window_of(target, PLAN.id) == Window()  # it goes on by itself, as before
+
+
+def test_a_survey_that_is_published_already_is_moved_when_all_have_heard(sent: Sent) -> None:
+    source, target = fill(MemoryStore(), sent), MemoryStore()
+    target.publish(PLAN.id, PLAN.json)
+    assert move(source, target, PLAN.id) == 3000
+    assert whole(target) == whole(source)
+
+
+def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent) -> None:
+    url = f"sqlite:///{tmp_path}/half.db"
+    half = fill(open_store(url), sent)
+    half.set_window(PLAN.id, HALF)
+    half.close()
+    with pytest.raises(NotArrivedError, match="run its import again"):
+        read_sources([url])
+    for command in (
+        ["open", PLAN.id],
+        ["close", PLAN.id],
+        ["export", PLAN.id, "-o", str(tmp_path / "snapshot.json")],
+    ):
+        assert "run its import again" in refused(*command, "--store", url)
+    plan = plan_of(SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'))
+    url = f"sqlite:///{tmp_path}/invited.db"
+    invited = open_store(url)
+    invited.publish(plan.id, plan.json)
+    invited.set_window(plan.id, HALF)
+    invited.close()
+    assert "run its import again" in refused("tokens", "create", plan.id, "--count", "3", "--store", url)
+    assert created(open_store(url), plan.id) == 0
+
+
+def refused(*arguments: str) -> str:
+    told = CliRunner().invoke(main, list(arguments))
+    assert told.exit_code == 1, told.output
+    return told.output
 
 
 @pytest.fixture
@@ -329,21 +479,40 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     assert (code, "3,000 reports of trial are in the new store" in said) == (0, True)
     require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
     for source, url, expected in (
-        (source_url, target, "collects trial itself"),
+        (source_url, target, "arrived already"),
+        (target, target, "one store"),
         ("sqlite:///nowhere.db", target, "no such file"),
         (source_url, "memory://", "forgets everything"),
     ):
         code, said = run(source, url)
         assert (code, expected in said) == (1, True), said
     half = open_sqlite(tmp_path / "target.db")
-    half.set_window(PLAN.id, ARRIVING.to_json())
+    half.set_window(PLAN.id, HALF)
     half.close()
     assert "arriving" in CliRunner().invoke(main, ["status", "--store", target]).output
-    for command in ("open", "close"):
-        told = CliRunner().invoke(main, [command, PLAN.id, "--store", target])
-        assert (told.exit_code, "run its import again" in told.output) == (1, True), told.output
     assert run(source_url, target)[0] == 0
     with redis_server(tmp_path) as url:
         open_store(url)._redis.config_set("maxmemory-policy", "allkeys-lru")  # type: ignore[attr-defined]
         code, said = run(source_url, url)
         assert (code, "noeviction" in said) == (1, True), said
+
+
+def test_an_import_of_nothing_makes_no_store(tmp_path: Path, source_url: str) -> None:
+    open_sqlite(tmp_path / "empty.db").close()
+    (tmp_path / "other.db").touch()
+    target = tmp_path / "target.db"
+    for survey, name in (("diet", "source.db"), (PLAN.id, "empty.db"), (PLAN.id, "other.db")):
+        refused("import", survey, "--from", f"sqlite:///{tmp_path / name}", "--store", f"sqlite:///{target}")
+        assert not target.exists()
+
+
+def test_the_source_is_not_changed(tmp_path: Path, source_url: str) -> None:
+    source = tmp_path / "source.db"
+    before = source.read_bytes()
+    target = f"sqlite:///{tmp_path}/target.db"
+    told = CliRunner().invoke(main, ["import", PLAN.id, "--from", source_url, "--store", target])
+    assert told.exit_code == 0, told.output
+    assert source.read_bytes() == before
+    reading = open_store(source_url, read_only=True)
+    assert whole(reading) == whole(open_store(target))
+    reading.close()

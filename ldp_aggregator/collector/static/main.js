@@ -139,7 +139,7 @@ function failed(error) {
   if (!(error instanceof api.Problem)) console.error(error); // a mistake of this page's own
   if (error.status === 401) {
     refuse(WRONG);
-  } else if (error.status === 403) {
+  } else if (error.reason === "not-authorised") {
     refuse("This collector was started without LDP_OPERATOR_TOKEN, so its estimates are closed to everybody.");
   } else {
     const stale = state.shown ? " What is shown is from the last time it did; trying again." : " Trying again.";

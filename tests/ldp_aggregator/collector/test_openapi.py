@@ -15,8 +15,8 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.openapi import INTERNAL, describe
-from ldp_aggregator.collector.windows import Window
 from ldp_aggregator.stores import MemoryStore, StoreError
+from ldp_aggregator.window import Window
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
@@ -111,6 +111,15 @@ def test_what_a_survey_s_times_lead_to_is_described(
     store.set_window(PLAN.id, window.to_json())
     found = answers(schema)
     assert (found["plan"], found["reports"]) == (plan, reports)
+
+
+def test_what_the_operator_is_told_of_a_survey_that_is_still_arriving_is_described() -> None:
+    store = MemoryStore()
+    schema = described(store)
+    store.set_window(PLAN.id, Window(arriving="an import").to_json())
+    found = answers(schema)
+    for page in ("plan", "reports", "snapshot", "estimates", "progress"):
+        assert found[page] == (403, "survey-not-open")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from flask.testing import FlaskClient
 
 from encoders.survey import Plan
 from ldp_aggregator.cli.collector import main
-from ldp_aggregator.collector.windows import Phase, Window, Windows
+from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_aggregator.window import Phase, Window
 from ldp_client import Answer, Client, State, make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post
@@ -24,6 +25,7 @@ def test_a_window_has_four_phases() -> None:
     phases = [window.phase(now) for now in (9, 10, 19.9, 20, 24.9, 25)]
     assert phases == [Phase.WAITING, Phase.OPEN, Phase.OPEN, Phase.GRACE, Phase.GRACE, Phase.CLOSED]
     assert Window().phase(0) is Phase.OPEN
+    assert Window(arriving="an import").phase(0) is Phase.WAITING
     assert Window.from_json(window.to_json()) == window
 
 

@@ -216,6 +216,13 @@ def test_a_collector_out_of_reach_is_told_and_the_last_figures_stay(visit: Visit
     expect(page.locator("#problem")).to_be_hidden()
 
 
+def test_a_survey_that_an_import_is_still_bringing_says_so(visit: Visits) -> None:
+    seen = visit(fails=True).open()
+    seen.page.route("**/progress", answering(403, "survey-not-open", "clinic has not arrived in this store"))
+    seen.page.get_by_role("button", name="Refresh now").click()
+    expect(seen.page.get_by_role("alert").first).to_contain_text("clinic has not arrived in this store.")
+
+
 @pytest.mark.parametrize(
     ("survey", "scheme"), [("clinic", "light"), ("clinic", "dark"), ("empty", "light"), ("many", "dark")]
 )

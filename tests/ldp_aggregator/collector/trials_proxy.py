@@ -67,7 +67,8 @@ def slow_headers(
         over.set()
         flood.result()
         last = Client(front)
-        last.deliver(b"".join(unsent))
+        for start in range(0, len(unsent), 1000):  # a busy machine leaves more than one body may hold
+            assert last.deliver(b"".join(unsent[start : start + 1000]))[0] == 200
         last.close()
     require_equal(totals_of(url), sent.totals)
     return seen
@@ -80,7 +81,7 @@ def _post(front: str, reports: list[bytes], seen: Slow, end: float) -> list[byte
         if time.monotonic() > end:
             return reports[place:]
         start = time.monotonic()
-        client.deliver(body)
+        assert client.deliver(body)[0] == 200
         client.close()
         seen.posts.append(time.monotonic() - start)
         time.sleep(PAUSE)

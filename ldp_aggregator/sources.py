@@ -13,7 +13,6 @@ from http.client import HTTPException
 from operator import add
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from encoders.errors import LdpError
@@ -134,7 +133,7 @@ def open_existing(url: str, read_only: bool = False) -> Store:
     StoreError
         If it cannot be opened.
     """
-    if urlsplit(url).scheme == "sqlite" and not Path(url.removeprefix("sqlite:///")).is_file():
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file")
     return open_store(url, read_only)
 

@@ -188,6 +188,14 @@ def test_a_url_that_is_none_is_refused_without_being_shown(folder: Path, url: st
     assert "geheim" not in result.output
 
 
+@pytest.mark.parametrize("command", ["status", "export x -o y", "tokens create x --count 1"])
+def test_other_commands_do_not_show_it_either(command: str) -> None:
+    for url in ("redis://:geheim\u2100x@h/0", "redis://:geheim@[::1"):
+        result = CliRunner().invoke(main, [*command.split(), "--store", url])
+        assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+        assert "geheim" not in result.output
+
+
 def test_a_survey_that_is_named_twice_is_refused(folder: Path) -> None:
     twice = [str(folder / "survey.toml")] * 2
     result = CliRunner().invoke(main, ["serve", *twice, "--store", f"sqlite:///{folder}/ldp.db"])

@@ -7,10 +7,32 @@ from collections.abc import Callable
 from contextlib import suppress
 
 
-def later(seconds: float, act: Callable[[], object]) -> threading.Timer:
-    """Call `act` on a thread of its own after so many seconds, unless cancelled or the process ends."""
-    timer = threading.Timer(seconds, act)
-    timer.daemon = True
-    with suppress(RuntimeError):  # at exit there is no thread to be had: whoever ends the process flushes
-        timer.start()
-    return timer
+class Later:
+    """Acts once, when the first of many who asked wanted it, on a thread of its own.
+
+    If no thread can be had, the next who asks tries again; at exit there is none, and whoever ends the
+    process acts.
+
+    Parameters
+    ----------
+    act : callable
+    """
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def ask(self, seconds: float) -> None:
+        """See that it acts within so many seconds; whatever was prepared before this is acted upon."""
+        with self._lock:
+            if self._timer is None or not self._timer.is_alive():
+                self._timer = threading.Timer(seconds, self._run)
+                self._timer.daemon = True
+                with suppress(RuntimeError):
+                    self._timer.start()
+
+    def _run(self) -> None:
+        with self._lock:  # who asks from now on may come too late for this time
+            self._timer = None
+        self._act()

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from ldp_aggregator.collector.later import later
+from ldp_aggregator.collector.later import Later
 from ldp_aggregator.columns import Bytes, Column
 from ldp_aggregator.stores import Batch, Store, StoreError
 
@@ -33,27 +33,25 @@ class Metering:
         self._lock = threading.Lock()
         self._kept: dict[int, list[Column]] = {}
         self._count = 0
-        self._later: threading.Timer | None = None
+        self._later = Later(self.flush)
 
     def add(self, column: Column) -> None:
         """Take reports that were recorded just now."""
         if column.question.mechanism.bits is None:
             return
         with self._lock:
-            if not (self._kept and self._later and self._later.is_alive()):
-                self._later = later(KEEP_SECONDS, self.flush)
             self._kept.setdefault(column.question.index, []).append(column)
             self._count += len(column.places)
             full = self._count >= KEEP_REPORTS
         if full:
             self.flush()
+        else:
+            self._later.ask(KEEP_SECONDS)
 
     def flush(self) -> None:
         """Count what was kept; should the store fail, the meter knows of fewer reports."""
         with self._lock:
             kept, self._kept, self._count = self._kept, {}, 0
-            if self._later:
-                self._later.cancel()
         with suppress(StoreError):
             if kept:
                 self._store.record([self._batch(columns) for columns in kept.values()])

@@ -19,7 +19,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from math import ceil
 from time import monotonic
 
-from ldp_aggregator.collector.later import later
+from ldp_aggregator.collector.later import Later
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -57,7 +57,7 @@ class Rates:
         self._lock = threading.Lock()
         self._ends, self._key = -1.0, b""
         self._rows: list[array[int]] = []
-        self._timer: threading.Timer
+        self._later: Later
 
     def wait(self, peer: str | None, forwarded: str = "") -> int:
         """Count a post, unless it is one too many.
@@ -81,8 +81,7 @@ class Rates:
             now = self._clock()
             if now >= self._ends:
                 self._renew(now)
-            elif not self._timer.is_alive():  # no thread was to be had then
-                self._timer = later(self._ends - now, self._forget)
+            self._later.ask(self._ends - now)
             if self._count(origin):
                 return 0
             return ceil(self._ends - now)
@@ -91,7 +90,7 @@ class Rates:
         self._ends = now + WINDOW_SECONDS
         self._key = os.urandom(32)
         self._rows = [array("H", bytes(2 * _CELLS)) for _ in range(_ROWS)]
-        self._timer = later(WINDOW_SECONDS, self._forget)
+        self._later = Later(self._forget)
 
     def _forget(self) -> None:
         """Forget a minute that is over, though nobody may have come to begin the next."""

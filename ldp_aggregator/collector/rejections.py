@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from encoders.errors import Reason
-from ldp_aggregator.collector.later import later
+from ldp_aggregator.collector.later import Later
 from ldp_aggregator.stores import Store, StoreError
 
 KEEP_SECONDS = 1.0
@@ -30,7 +30,7 @@ class Rejections:
         self._survey, self._store = survey, store
         self._lock = threading.Lock()
         self._counts: Counter[Reason] = Counter()
-        self._later: threading.Timer | None = None
+        self._later = Later(self.flush)
 
     def add(self, reasons: Iterable[Reason]) -> None:
         """Count some."""
@@ -48,6 +48,6 @@ class Rejections:
 
     def _add(self, counts: Counter[Reason]) -> None:
         with self._lock:
-            if counts and not (self._counts and self._later and self._later.is_alive()):
-                self._later = later(KEEP_SECONDS, self.flush)
             self._counts.update(counts)
+        if counts:
+            self._later.ask(KEEP_SECONDS)

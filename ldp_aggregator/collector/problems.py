@@ -10,10 +10,6 @@ from ldp_aggregator.collector.logs import Outage, tell_unexpected
 from ldp_aggregator.stores import StoreError
 from ldp_aggregator.window import NotArrivedError
 
-RETRY_SECONDS = 5
-LATER_SECONDS = 3600
-"""For what only the operator can mend."""
-
 STATUS = {
     Reason.MALFORMED: 400,
     Reason.BAD_PAYLOAD: 400,
@@ -35,20 +31,21 @@ STATUS = {
     Reason.STORE_UNAVAILABLE: 503,
     Reason.INTERNAL: 500,
 }
-_RETRYABLE = {
-    Reason.STORE_UNAVAILABLE,
-    Reason.INTERNAL,
-    Reason.INCOMPLETE,
-    Reason.SURVEY_NOT_OPEN,
-    Reason.NOT_ENROLLED,
-    Reason.TOO_MANY_REQUESTS,
+_RETRY_SECONDS = {
+    Reason.STORE_UNAVAILABLE: 5,
+    Reason.INTERNAL: 5,
+    Reason.INCOMPLETE: 5,
+    Reason.SURVEY_NOT_OPEN: 5,
+    Reason.TOO_MANY_REQUESTS: 60,
+    Reason.NOT_ENROLLED: 3600,  # what only the operator can mend
 }
+"""What may succeed later, and when to try again."""
 _USE_THE_STORE = {"collector.reports", "collector.readyz"}
 
 
 def is_retryable(reason: Reason) -> bool:
     """Tell whether the same request may succeed later."""
-    return reason in _RETRYABLE
+    return reason in _RETRY_SECONDS
 
 
 class Problem(Exception):
@@ -61,16 +58,16 @@ class Problem(Exception):
         One sentence, without anything of the request's body or sender.
     status : int
         From the reason, unless given.
-    retry_seconds : int
-        How long to wait before the next try, if there is to be one.
+    retry_seconds : int or None
+        How long to wait before the next try; from the reason, unless given. None if there is to be none.
     """
 
     def __init__(
-        self, reason: Reason, detail: str = "", status: int | None = None, retry_seconds: int = RETRY_SECONDS
+        self, reason: Reason, detail: str = "", status: int | None = None, retry_seconds: int | None = None
     ) -> None:
         super().__init__(reason)
         self.reason, self.detail, self.status = reason, detail, status or STATUS[reason]
-        self.retry_seconds = retry_seconds
+        self.retry_seconds = retry_seconds or _RETRY_SECONDS.get(reason)
 
 
 def answer(problem: Problem) -> Response:
@@ -87,8 +84,7 @@ def answer(problem: Problem) -> Response:
     response.status_code = problem.status
     response.content_type = "application/problem+json"
     if retryable:
-        later = LATER_SECONDS if reason is Reason.NOT_ENROLLED else problem.retry_seconds
-        response.headers["Retry-After"] = str(later)
+        response.headers["Retry-After"] = str(problem.retry_seconds)
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

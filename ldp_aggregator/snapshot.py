@@ -15,7 +15,7 @@ from encoders.survey import Plan
 from ldp_aggregator.stores.base import Store, Total, no_survey
 from ldp_aggregator.window import require_arrived
 
-__all__ = ["Snapshot", "SnapshotError", "Total", "take_snapshot"]
+__all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "take_snapshot"]
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
@@ -101,11 +101,23 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     NotArrivedError
         If an import has not brought all of it yet.
     """
+    plan = plan_of(store, survey)
+    require_arrived(store, survey)
+    return Snapshot(plan, store.totals(survey), store.rejections(survey))
+
+
+def plan_of(store: Store, survey: str) -> Plan:
+    """Read one survey's plan from a store.
+
+    Raises
+    ------
+    StoreError
+        If the store has no such survey.
+    """
     plans = store.plans()
     if survey not in plans:
         raise no_survey(survey, plans)
-    require_arrived(store, survey)
-    return Snapshot(Plan.from_json(plans[survey]), store.totals(survey), store.rejections(survey))
+    return Plan.from_json(plans[survey])
 
 
 def _from_dict(document: dict[str, Any]) -> Snapshot:

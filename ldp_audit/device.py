@@ -8,7 +8,7 @@ from typing import Protocol
 import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
-from encoders.survey.enrolment import new_token, token_text
+from encoders.survey.enrolment import drawn_token
 from ldp_client import Answer, Client, Journal, TransportError
 
 _HOST = "http://audit.invalid/v1/surveys/"
@@ -57,10 +57,7 @@ class PublicClient:
 
 def _invitation(plan: Plan) -> str | None:
     """Return a token for one person, where people are invited."""
-    if not plan.by_invitation:
-        return None
-    entropy = SystemEntropy()
-    return token_text(plan, new_token(plan.draw(entropy), entropy))
+    return drawn_token(plan, SystemEntropy()) if plan.by_invitation else None
 
 
 class _Network:

@@ -21,7 +21,7 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import Report
 from encoders.survey.answer import read_report
-from encoders.survey.enrolment import new_token, token_text
+from encoders.survey.enrolment import drawn_token
 from encoders.survey.plan import Plan
 from encoders.survey.signature import signature_text
 from ldp_client.consent import SWITCHES
@@ -65,7 +65,7 @@ class Recorder:
     def token(self, survey: str) -> str:
         """Return an invitation to a survey that is served."""
         plan, _ = self._served[survey]
-        return token_text(plan, new_token(plan.draw(entropy := SystemEntropy()), entropy))
+        return drawn_token(plan, SystemEntropy())
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
         """Answer one request."""

@@ -34,6 +34,11 @@ def new_token(question: Question, rng: RandomSource) -> bytes:
     return id_start(question) + rng.take(ID_BYTES - INDEX_BYTES)
 
 
+def drawn_token(plan: Plan, rng: RandomSource) -> str:
+    """Draw a token for a question drawn by the public weights: for audits and applications' tests."""
+    return token_text(plan, new_token(plan.draw(rng), rng))
+
+
 def token_text(plan: Plan, token_id: bytes) -> str:
     """Spell a token of a plan as a person is given it: 32 letters and digits."""
     return base64.b32encode(token_id + _check(plan, token_id)).decode().lower()

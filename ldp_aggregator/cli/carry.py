@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from ldp_aggregator.cli.which_store import durability_option, opened, plan_of, store_option
+from ldp_aggregator.cli.which_store import durability_option, opened, store_option
 from ldp_aggregator.moving import move
-from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, plan_of, take_snapshot
 from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
 

@@ -24,10 +24,8 @@ _at = click.option(
 def status(url: str) -> None:
     """List the surveys of a store: phase, times (UTC), reports, rejections, tokens."""
     with opened(url) as store:
-        windows, rows = (
-            windows_of(store),
-            [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]],
-        )
+        windows = windows_of(store)
+        rows = [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]]
         for survey in sorted(store.plans()):
             window = windows.get(survey, Window())
             reports = sum(total.n for total in store.totals(survey).values())

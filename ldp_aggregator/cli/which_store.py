@@ -8,10 +8,8 @@ from contextlib import contextmanager
 import click
 
 from encoders.errors import LdpError
-from encoders.survey import Plan
 from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.base import no_survey
 
 store_option = click.option(
     "--store", "url", default="sqlite:///ldp.db", show_default=True, help="Where it counts."
@@ -36,11 +34,3 @@ def opened(url: str, opening: Callable[[str], Store] = open_existing) -> Iterato
             store.close()
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
-
-
-def plan_of(store: Store, survey: str) -> Plan:
-    """Return the plan of a survey that the store has to have."""
-    plans = store.plans()
-    if survey not in plans:
-        raise no_survey(survey, plans)
-    return Plan.from_json(plans[survey])

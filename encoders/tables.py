@@ -67,14 +67,15 @@ def require_private(ratio: Fraction, epsilon: Decimal) -> None:
         raise PrivacyError(f"these tables spend {realised_epsilon(ratio)}, more than epsilon = {epsilon}")
 
 
-def keep_threshold(domain: int, epsilon: Decimal) -> int:
-    """Return T: direct encoding keeps the truth when a 64-bit draw is below T.
+def keep_threshold(domain: int, epsilon: Decimal, size: int = 1) -> int:
+    """Return T: the truth is in a set of `size` values when a 64-bit draw is below T; direct encoding if 1.
 
-    The largest T with ``T * 2^64 <= e^epsilon (2^64 - T) * cell`` where `cell` is the smallest number
-    of 64-bit draws that multiply-shift maps to one other value; the ideal is
-    T = 2^64 e^eps / (e^eps + d - 1) (001, section 2.2.1).
+    The largest T with ``T * most <= e^epsilon (2^64 - T) * least``, where multiply-shift maps at most `most`
+    64-bit draws to a combination of size - 1 of the others, and at least `least` to one of `size`; the ideal
+    is T = 2^64 size e^eps / (size e^eps + d - size) (001, section 2.2.1; Ye and Barg 2018).
     """
-    limit = exp_bounds(epsilon)[0] * Fraction(WORD // (domain - 1), WORD)
+    most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
+    limit = exp_bounds(epsilon)[0] * Fraction(least, most)
     return math.floor(WORD * limit / (1 + limit))
 
 

@@ -2,7 +2,7 @@
 
 Where payloads are one byte they are all enumerated, with every input that others are mixtures of: the
 probabilities must add up to one, and the worst ratio must be the one claimed. Longer payloads are made of
-parts whose worst ratios multiply.
+parts whose worst ratios multiply, or one set among many, whose worst ratio is that of its cells.
 """
 
 from __future__ import annotations

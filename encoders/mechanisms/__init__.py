@@ -15,6 +15,7 @@ from encoders.mechanisms.numeric import Form, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
+from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN, SS
 from encoders.mechanisms.unary import OUE, SUE
 from encoders.tables import MAX_EPSILON, MIN_EPSILON, PRECISE
 
@@ -24,6 +25,7 @@ __all__ = [
     "NUMERIC_MECHANISMS",
     "OUE",
     "SHE",
+    "SS",
     "SUE",
     "THE",
     "Form",
@@ -45,7 +47,14 @@ __all__ = [
     "numeric_rivals",
 ]
 
-MECHANISMS: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE, "SHE": SHE, "THE": THE}
+MECHANISMS: dict[str, type[FrequencyOracle]] = {
+    "DE": DE,
+    "SUE": SUE,
+    "OUE": OUE,
+    "SHE": SHE,
+    "THE": THE,
+    "SS": SS,
+}
 """The frequency oracles."""
 
 NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
@@ -90,7 +99,8 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
     SurveyError, PrivacyError
     """
     if check_name(name) == "auto":
-        candidates = [design(each, domain, epsilon) for each in _RIVALS]
+        rivals = [each for each in _RIVALS if each != "SS" or domain <= MAX_SUBSET_DOMAIN]
+        candidates = [design(each, domain, epsilon) for each in rivals]
         return min(candidates, key=lambda mechanism: mechanism.variance(1 / domain))
     _check_epsilon(epsilon)
     base, _, option = name.rstrip(")").partition("(")
@@ -109,9 +119,10 @@ def load(name: str, domain: int, tables: Tables) -> FrequencyOracle:
     return MECHANISMS[name](domain, tables)
 
 
-_RIVALS = ("DE", "SUE", "OUE")
+_RIVALS = ("DE", "SUE", "OUE", "SS")
 """What "auto" compares: the oracles that some domain and epsilon make best. SHE never is, and THE's
-threshold on the noise loses to choosing the bits' probabilities directly."""
+threshold on the noise loses to choosing the bits' probabilities directly. Of equals the first is taken: DE
+rather than SS of one value."""
 
 
 def _check_epsilon(epsilon: Decimal) -> None:

@@ -41,7 +41,7 @@ class Mechanism(ABC):
     Attributes
     ----------
     name : str
-        As in the literature: DE, SUE, OUE, SHE, THE for frequencies; laplace, onebit, ... for numbers.
+        As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers.
     several : bool
         Whether a value is a tuple: one for each of several numbers asked at once.
     tables : Mapping[str, object]
@@ -130,7 +130,7 @@ class Mechanism(ABC):
 
     @property
     def bits(self) -> Bits | None:
-        """What is known of a payload of independent bits, whose support can be tested; None for others."""
+        """What is known of a payload of bits, whose support can be tested; None for others."""
         return None
 
     @abstractmethod

@@ -28,7 +28,10 @@ _EXACT = 32
 
 @dataclass(frozen=True)
 class Bits:
-    """A payload of bits that are independent given the value: one the owner's, all others alike.
+    """A payload of bits, given the value: one the owner's, all others alike.
+
+    They are independent, or, if their number is fixed, drawn together: so many of them are 1, and any
+    others as likely as any other so many.
 
     Attributes
     ----------
@@ -38,15 +41,30 @@ class Bits:
         Probability that a bit which is not the owner's is 1.
     own : pair of Fraction
         Between which the probability lies that the owner's is.
+    ones : int or None
+        Number of bits that are 1, where it is always the same.
     """
 
     length: int
     off: Fraction
     own: tuple[Fraction, Fraction]
+    ones: int | None = None
+
+    @property
+    def pairs(self) -> tuple[Fraction, Fraction]:
+        """How likely two bits are both 1: none of them the owner's, and one of them."""
+        if self.ones is None:
+            return self.off * self.off, self.own[1] * self.off
+        more, others, own = self.ones - 1, self.length - 1, self.own[1]
+        with_own = own * more / others
+        without = (own * more * (more - 1) + (1 - own) * self.ones * more) / (others * max(others - 1, 1))
+        return without, with_own
 
     @cached_property
     def sizes(self) -> range:
         """Numbers of ones that have a counter; the first and the last count what is beyond, too."""
+        if self.ones is not None:
+            return range(self.ones, self.ones + 1)
         others, off = self.length - 1, self.off
         reach = _REACH * (isqrt(ceil(others * off * (1 - off))) + 1)
         first, last = int(others * off) - reach, ceil(others * off) + 1 + reach

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from encoders.mechanisms import SHE, FrequencyOracle, NumericMechanism
+from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric import GRID
 from encoders.mechanisms.words import odds, percent
 from encoders.survey.layout import in_words, paragraph, table
@@ -24,7 +24,7 @@ def decoded(question: Question, payload: bytes) -> list[str]:
     if isinstance(mechanism, NumericMechanism):
         return _of_numbers(question, mechanism, cells)
     assert isinstance(mechanism, FrequencyOracle)
-    if mechanism.constant_sum:
+    if isinstance(mechanism, DE):
         return [in_words(question.meaning(cells.index(1)))]
     if isinstance(mechanism, SHE):
         return [f"a noisy number for each of the {len(cells)} possible answers"]

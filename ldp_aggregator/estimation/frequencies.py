@@ -27,7 +27,7 @@ class Noise:
 
     A report adds to each cell an amount with mean `on` at the reporter's value and `off` elsewhere.
     Given the value, two cells are independent (unary, histogram) or bound by a constant sum (direct
-    encoding), so two pair covariances describe each of our mechanisms.
+    encoding, subset selection), so two pair covariances describe each of our mechanisms.
 
     Attributes
     ----------

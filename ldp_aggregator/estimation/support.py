@@ -69,6 +69,8 @@ class Support:
 
 def size_law(bits: Bits, own: float) -> FloatArray:
     """Return how likely a report has each of `bits.sizes` ones: one coin of `own`, d - 1 of `off`."""
+    if bits.ones is not None:
+        return np.ones(1)
     others, off = bits.length - 1, float(bits.off)
     k = np.arange(1, others + 1)
     ways = np.concatenate([[0.0], np.cumsum(np.log(others - k + 1) - np.log(k))])
@@ -112,13 +114,50 @@ def _divergence(share: FloatArray, low: FloatArray, high: FloatArray) -> FloatAr
 
 
 @dataclass(frozen=True)
+class Product:
+    """The product of two bits less what is expected of it: x_i x_j - a (x_i + x_j) - b has mean zero.
+
+    Of any two positions at least one is not the owner's. So there are two laws of the two bits, one of
+    them or none the owner's; their means of x_i x_j and of x_i + x_j determine a and b, and nothing needs
+    to be estimated. Where bits are independent it is (x_i - q)(x_j - q).
+
+    Attributes
+    ----------
+    slope, level : float
+        a and b.
+    unowned, owned : float
+        Its variance, if none and if one of the positions is the owner's.
+    most : float
+        How far from zero it can be.
+    """
+
+    slope: float
+    level: float
+    unowned: float
+    owned: float
+    most: float
+
+    @classmethod
+    def of(cls, bits: Bits) -> Product:
+        """Work it out for any two positions."""
+        (none, one), q, p = bits.pairs, bits.off, bits.own[1]
+        slope = (one - none) / (p - q)
+        level = none - 2 * slope * q
+        left = (-level, -slope - level, 1 - 2 * slope - level)  # of no bit, of one, of two
+        laws = (1 - 2 * q + none, 2 * (q - none), none), (1 - p - q + one, p + q - 2 * one, one)
+        unowned, owned = (sum(a * x * x for a, x in zip(law, left, strict=True)) for law in laws)
+        there = [abs(x) for x, *chances in zip(left, *laws, strict=True) if any(chances)]
+        return cls(*map(float, (slope, level, unowned, owned, max(there))))
+
+
+@dataclass(frozen=True)
 class Pairs:
     """How often ones came together, beyond what was expected; arrays of shape (groups, groups).
 
     Attributes
     ----------
     excess : array
-        Sum over reports, and over pairs of positions i in g, j in h, of (x_i - q)(x_j - q).
+        Sum over reports, and over pairs of positions i in g, j in h, of their `Product`.
     surprise : array
         A bound on the chance of that is 2 e^-surprise.
     """
@@ -128,32 +167,32 @@ class Pairs:
 
 
 def pair_excess(support: Support) -> FloatArray:
-    """Return the sums of (x_i - q)(x_j - q) over reports and pairs i in g, j in h; on the diagonal i < j.
+    """Return the sums of products over reports and pairs i in g, j in h; on the diagonal i < j.
 
-    Of any two positions at least one is not the owner's, so an honest report's product has mean zero,
-    whatever the answer: nothing needs to be estimated. With c the sums, |g| positions in a group and N
-    the sums of products, N - q |h| c_g - q |g| c_h + n q^2 |g| |h|; within a group half of that, less
-    sum (x - q)^2 = c (1 - 2q) + n |g| q^2.
+    An honest report's has mean zero, whatever the answer. With c the sums, |g| positions in a group and N
+    the sums of x_i x_j, N - a |h| c_g - a |g| c_h - n b |g| |h|; within a group half of that, less
+    what i = j adds, c (1 - 2a) - n |g| b.
     """
-    q, n, ones = float(support.bits.off), support.n, support.sums.astype(np.float64)
+    n, ones, product = support.n, support.sums.astype(np.float64), Product.of(support.bits)
     size = _group_sizes(support.bits)
     mixed = np.outer(ones, size)
-    excess: FloatArray = support.pairs - q * (mixed + mixed.T) + n * q * q * np.outer(size, size)
+    expected = product.slope * (mixed + mixed.T) + n * product.level * np.outer(size, size)
+    excess: FloatArray = support.pairs - expected
     own = np.arange(len(ones))
-    excess[own, own] = (excess[own, own] - ones * (1 - 2 * q) - n * size * q * q) / 2
+    alike = ones * (1 - 2 * product.slope) - n * size * product.level
+    excess[own, own] = (excess[own, own] - alike) / 2
     return excess
 
 
 def pair_noise(support: Support) -> tuple[FloatArray, FloatArray]:
     """Return the variances of `pair_excess`, at most, and how much one report can add, at most.
 
-    The products of different pairs do not covary. One has variance w^2, w = q(1-q), or w v if one of the
-    two positions is the owner's, v = p(1-p) + (p-q)^2. How many own a position of a group is bounded from
-    above by the sums, wrongly with chance `_DOUBT` in all (Hoeffding 1963).
+    The products of different pairs do not covary where bits are independent; where they are not, each
+    group is one position. How many own a position of a group is bounded from above by the sums, wrongly
+    with chance `_DOUBT` in all (Hoeffding 1963).
     """
-    bits, n, size = support.bits, support.n, _group_sizes(support.bits)
-    q, p = float(bits.off), float(bits.own[1])
-    w, more = q * (1 - q), (p - q) * (1 - 2 * q)  # more = v - w
+    bits, n, size, product = support.bits, support.n, _group_sizes(support.bits), Product.of(support.bits)
+    q, p, more = float(bits.off), float(bits.own[1]), product.owned - product.unowned
     share = np.ones(len(size))
     if more > 0:
         margin = size * math.sqrt(math.log(len(size) / _DOUBT) / (2 * n))
@@ -164,7 +203,7 @@ def pair_noise(support: Support) -> tuple[FloatArray, FloatArray]:
     owned = np.minimum(owned, np.maximum.outer(size, size))
     own = np.arange(len(size))
     owned[own, own] = share * (size - 1)
-    return n * w * (pairs * w + owned * max(more, 0.0)), pairs * max(q, 1 - q) ** 2
+    return n * (pairs * product.unowned + owned * max(more, 0.0)), pairs * product.most
 
 
 def pair_surprise(support: Support) -> Pairs:

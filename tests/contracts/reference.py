@@ -36,6 +36,8 @@ def perturb(name: str, tables: Tables, domain: int, value: int, data: bytes) -> 
         return _direct(int(tables["keep"]), domain, value, data)
     if name == "SHE":
         return _histogram([int(weight) for weight in tables["weights"]], domain, value, data)
+    if name == "SS":
+        return _subset(int(tables["keep"]), int(tables["size"]), domain, value, data)
     return _unary(int(tables["bits"]), int(tables["p"]), int(tables["q"]), domain, value, data)
 
 
@@ -82,6 +84,20 @@ def _histogram(weights: list[int], domain: int, value: int, data: bytes) -> byte
         z = bisect_right(ends, int.from_bytes(data[8 * i : 8 * i + 8], "little")) - steps
         payload += min(max(z + (i == value), 1 - steps), steps).to_bytes(2, "little", signed=True)
     return payload
+
+
+def _subset(keep: int, size: int, domain: int, value: int, data: bytes) -> bytes:
+    r, s = _word(data, 0), _word(data, 1)
+    chosen = [value] if r < keep else []
+    left = size - len(chosen)
+    number = s * math.comb(domain - 1, left) // WORD
+    for i in range(domain - 2, -1, -1):
+        if left and number >= math.comb(i, left):
+            number -= math.comb(i, left)
+            left -= 1
+            chosen.append((value + 1 + i) % domain)
+    assert number == left == 0
+    return sum(1 << each for each in chosen).to_bytes(-(-domain // 8), "little")
 
 
 def contribution(name: str, domain: int, payload: bytes) -> list[int]:

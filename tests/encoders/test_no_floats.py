@@ -48,7 +48,7 @@ WAYS = [
     ("OUE", "sampled-laplace"),
     ("SHE", "sign-vector"),
     ("THE", "laplace"),
-    ("DE", "sign"),
+    ("SS", "sign"),
 ]
 ROWS = [({"kind": "b", "size": 3.7, "age": 41.5}, "no"), ({"kind": None, "size": None, "age": 1e9}, "later")]
 

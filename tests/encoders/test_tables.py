@@ -157,7 +157,7 @@ def test_noise_too_wide_for_its_tail_to_keep_epsilon_is_refused_before_it_is_tab
 @pytest.mark.parametrize("name", [*sorted(MECHANISMS), "THE(0.25)", "auto"])
 def test_every_epsilon_in_range_has_tables_that_prove_themselves(name: str) -> None:
     for hundredths in (*range(2, 100, 7), *range(100, 3201, 290), 3200):
-        for domain in (2, 3, 5, 6, 257):
+        for domain in (2, 3, 5, 6, 64 if name == "SS" else 257):
             design(name, domain, Decimal(hundredths) / 100)
 
 
@@ -168,7 +168,7 @@ def test_an_epsilon_out_of_range_is_refused(epsilon: str) -> None:
 
 
 def test_design_does_not_depend_on_the_application_s_decimal_context() -> None:
-    names = ("DE", "SUE", "OUE", "SHE", "THE", "THE(0.123456)", "auto")
+    names = ("DE", "SUE", "OUE", "SHE", "THE", "THE(0.123456)", "SS", "auto")
     expected = [design(name, 5, Decimal("1.2345")).tables for name in names]
     with decimal.localcontext() as context:
         context.prec, context.rounding = 2, decimal.ROUND_UP

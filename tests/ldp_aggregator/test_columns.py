@@ -27,7 +27,7 @@ values = ["yes", "no"]
 values = ["young", "old"]
 [features.hours]
 range = [0, 12]
-bins = 150
+bins = {bins}
 [features.cups]
 range = [0, 9]
 missing = "category"
@@ -42,11 +42,14 @@ MECHANISMS = [
     "frequency = 'SUE'\nnumeric = 'laplace'",
     "frequency = 'THE'\nnumeric = 'sign'",
     "numeric = 'sampled-laplace'",
+    "frequency = 'SS'\nnumeric = 'sign'",
 ]
 
 
 def plan_of(mechanism: str, epsilon: float = 1.0) -> Plan:
-    return read_survey(SURVEY.format(mechanism="[mechanism]\n" + mechanism, epsilon=epsilon)).compile()
+    bins = 30 if "SS" in mechanism else 150  # SS asks for 64 values at most
+    text = SURVEY.format(mechanism="[mechanism]\n" + mechanism, epsilon=epsilon, bins=bins)
+    return read_survey(text).compile()
 
 
 def reports(plan: Plan, count: int) -> list[bytes]:

@@ -25,7 +25,7 @@ frequency = "{mechanism}"
 """
 
 
-@pytest.fixture(params=["DE", "OUE", "SHE"])
+@pytest.fixture(params=["DE", "OUE", "SHE", "SS"])
 def plan(request):
     return read_survey(SURVEY.format(mechanism=request.param)).compile()
 

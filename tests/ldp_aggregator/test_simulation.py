@@ -135,7 +135,7 @@ def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
 
 
 def test_the_papers_estimator_works_with_every_mechanism(survey, people):
-    mechanisms = ["DE", "SUE", "OUE", "SHE", "THE"]
+    mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
     result = simulate(survey, people, epsilons=[6], mechanisms=mechanisms, estimator="paper", repeats=2)
     assert min(row.accuracy for row in result.rows) > result.majority + 0.1
 

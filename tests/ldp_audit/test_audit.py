@@ -24,6 +24,7 @@ WAYS = [
     ("OUE", "sampled-laplace"),
     ("SHE", "sign-vector"),
     ("THE", "laplace"),
+    ("SS", "sign"),
 ]
 
 

@@ -132,7 +132,7 @@ def test_without_a_plan_nothing_is_drawn(client: Build, answer: Answer | Transpo
 
 
 def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
-    louder = plan.json.replace(b'"keep":"6', b'"keep":"9')
+    louder = plan.json.replace(b'"keep":"8', b'"keep":"9')
     assert louder != plan.json
     receipt = client(Script(Answer(200, louder)), URL, agreed=False).grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -315,6 +316,23 @@ def tables() -> Iterator[tuple[str, str]]:
         base = text_of(frequency, numeric)
         key = json.loads(base)["questions"][index]["tables"]
         yield name, rekeyed(base, key, json.loads(base)["tables"][key] | entry)
+    yield "SS of more than 64 values", subset(66, 2)
+    yield "SS of more than 2^32 sets", subset(38, 19)
+
+
+def subset(domain: int, size: int) -> str:
+    """Ask about as many values by SS, sparing with epsilon: what it spends is worked out here."""
+    document = json.loads(text_of())
+    document["features"][0]["values"] = [str(i) for i in range(domain // 2 - 1)]
+    keep = WORD * (size + 1) // (domain + 1)
+    most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
+    new = {"keep": str(keep), "size": str(size)}
+    key = hashlib.sha256(canonical.dump(new)).hexdigest()[:16]
+    ratio = Fraction(keep * most, (WORD - keep) * least)
+    document["questions"][1] |= {"domain": domain, "mechanism": "SS", "tables": key} | spent(ratio)
+    del document["tables"][question(1)["tables"]]
+    document["tables"][key] = new
+    return canonical.dump(document).decode()
 
 
 def steps(**by: int) -> Callable[[Document], Document]:
@@ -338,6 +356,9 @@ SPENDING: dict[str, tuple[str, str, int, Change]] = {
     "OUE with too few ones": ("OUE", "sign", 1, steps(q=-2)),
     "THE with too few ones": ("THE", "sign", 2, lambda old: old | {"q": str(int(old["q"]) // 2)}),
     "SHE with a thin tail": ("SHE", "sign", 1, moved),
+    "SS holds the truth one word in 2^64 too often": ("SS", "sign", 1, steps(keep=1)),
+    "SS of one value on the label alone": ("SS", "sign", 0, steps(keep=1)),
+    "SS of fewer values": ("SS", "sign", 1, steps(size=-1)),
     "sign": ("DE", "sign", 3, steps(keep=1)),
     "onebit": ("DE", "onebit", 3, steps(q=-1)),
     "sign-vector": ("DE", "sign-vector", 3, steps(q=-1)),
@@ -359,6 +380,14 @@ BROKEN: dict[str, tuple[str, str, int, Document]] = {
     "SHE of one weight": ("SHE", "sign", 1, {"weights": [str(WORD)]}),
     "SHE of weights that add up to less": ("SHE", "sign", 1, {"weights": ["1", "1"]}),
     "SHE with a weight of 0": ("SHE", "sign", 1, {"weights": [str(WORD - 2), "1", "0"]}),
+    "SS of no value": ("SS", "sign", 1, {"size": "0"}),
+    "SS of all values": ("SS", "sign", 1, {"size": "6"}),
+    "SS of a size with a leading zero": ("SS", "sign", 1, {"size": "02"}),
+    "SS of a size that is a number": ("SS", "sign", 1, {"size": 2}),
+    "SS keeps always": ("SS", "sign", 1, {"keep": str(WORD)}),
+    "SS keeps never": ("SS", "sign", 1, {"keep": "0"}),
+    "SS that says nothing": ("SS", "sign", 1, {"keep": str(WORD // 3)}),
+    "SS with an entry more": ("SS", "sign", 1, {"more": "1"}),
     "sign without an oracle": ("DE", "sign", 3, {"oracle": "none"}),
     "onebit that tells the truth": ("DE", "onebit", 3, {"q": "0"}),
     "onebit that says the opposite": ("DE", "onebit", 3, {"q": str(WORD // 2 + 1)}),

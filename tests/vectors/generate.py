@@ -59,7 +59,16 @@ ROWS: list[tuple[dict[str, Any], str]] = [
     ({"smokes": False, "age": "middle", "hours": -3, "district": "1088"}, "sometimes"),
     ({"smokes": True, "age": "middle", "hours": 1e300, "district": 1059}, "often"),
 ]
-KINDS = {"DE": "1", "SUE": "0.5", "OUE": "1", "SHE": "2", "THE": "1", "THE(0.25)": "4", "auto": "1.25"}
+KINDS = {
+    "DE": "1",
+    "SUE": "0.5",
+    "OUE": "1",
+    "SHE": "2",
+    "THE": "1",
+    "THE(0.25)": "4",
+    "SS": "0.5",
+    "auto": "1.25",
+}
 
 NUMERIC_SURVEY = """
 [survey]
@@ -134,7 +143,9 @@ def numeric_plan_of(numeric: str, epsilon: str, projection: str = "") -> Plan:
 
 
 def plan_of(frequency: str, epsilon: str) -> Plan:
-    districts = ", ".join(str(1000 + i) for i in range(90))  # domain 270: indices of two bytes
+    few = [*range(16), 42, 59, 88, 89]  # domain 60: SS asks for 64 values at most
+    listed = few if frequency == "SS" else range(90)  # domain 270: indices of two bytes
+    districts = ", ".join(str(1000 + i) for i in listed)
     return read_survey(SURVEY.format(frequency=frequency, epsilon=epsilon, districts=districts)).compile()
 
 
@@ -257,6 +268,8 @@ def impossible_payloads(frequency: str) -> list[dict[str, Any]]:
     payloads = {
         "DE": (0, [b"\x03", b"\xff"]),
         "SHE": (0, [(-200).to_bytes(2, "little", signed=True) + bytes(4), bytes(4) + b"\xff\x7f"]),
+        # of 12 values three: none, two, four, and a thirteenth value
+        "SS": (2, [b"\x00\x00", b"\x01\x08", b"\x0f\x00", b"\x03\x10", b"\xff\xff"]),
     }
     index, impossible = payloads.get(frequency, (0, [b"\x08", b"\xff"]))
     report_id = random_bytes("id", 16)

@@ -5,6 +5,7 @@ Told from docs/wire-format.md; what follows from the bytes is the client's to sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, cycle, islice
 from typing import Any
@@ -39,6 +40,13 @@ def oracle(name: str, tables: Any, domain: int, value: int) -> Iterator[bytes]:
     elif name == "SHE":
         for start in (0, 3):
             yield words(*_cell_ends(tables["weights"], domain, start))
+    elif name == "SS":
+        keep, size = int(tables["keep"]), int(tables["size"])
+        for r, left in ((keep - 1, size - 1), (keep, size)):
+            count = math.comb(domain - 1, left)
+            for first in sorted({0, count // 2, count - 1}):
+                yield from (words(r, s) for s in _around(_first(first, count)))
+            yield words(r, WORD - 1)
     else:
         bits, p, q = (int(tables[key]) for key in ("bits", "p", "q"))
         for own in (p - 1, p):

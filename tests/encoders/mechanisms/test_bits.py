@@ -54,5 +54,8 @@ def test_only_payloads_of_bits_have_them() -> None:
     assert design("DE", 4, Decimal(1)).bits is None
     assert design("SHE", 4, Decimal(1)).bits is None
     assert all((design(name, 4, Decimal(1)).bits or Bits).length == 4 for name in ("SUE", "OUE", "THE"))
+    sets = {d: design("SS", d, Decimal(1)).bits for d in (4, 8)}  # of one value, of two
+    assert sets[4] is None
+    assert (sets[8] or Bits).ones == 2
     found = {name: design_numeric(name, Form(9), Decimal(1)).bits for name in NUMERIC_MECHANISMS}
     assert {name for name, bits in found.items() if bits} == {"sign", "sign-vector"}

@@ -154,6 +154,14 @@ def test_reports_too_long_for_the_wire_are_refused_with_a_way_out() -> None:
     assert caught.value.field == "hours"
 
 
+def test_more_values_than_subset_selection_asks_for_are_refused_with_a_way_out() -> None:
+    many = GOOD.replace("bins = 4", "bins = 33").replace('"OUE"', '"SS"')
+    read_survey(many.replace("33", "32")).compile()
+    with pytest.raises(SurveyError, match='at most 64 values, not 66: choose "auto" or OUE') as caught:
+        read_survey(many).compile()
+    assert caught.value.field == "features.hours"
+
+
 def test_a_survey_that_asks_nothing_is_refused() -> None:
     with pytest.raises(SurveyError, match="no question has a positive weight"):
         dataclasses.replace(read_survey(GOOD), weights=(0, 0, 0)).compile()

@@ -21,7 +21,7 @@ from encoders.tables import WORD
 from tests.encoders.survey.authored import GOOD
 from tests.encoders.survey.documents import leaves_of
 
-FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)")
+FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)", "SS")
 SURVEY = read_survey(GOOD)
 PLAN = SURVEY.compile()
 

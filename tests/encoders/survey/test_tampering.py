@@ -89,7 +89,7 @@ def accepted(changed: Any) -> Plan | None:
     return plan
 
 
-@pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "THE"])
+@pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "THE", "SS"])
 def test_no_entry_can_be_changed_unnoticed(frequency: str) -> None:
     # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.
     plan = compiled(frequency=frequency, epsilon=Decimal(4), weights=(1, 1, 1))
@@ -153,6 +153,7 @@ SPENDING: dict[str, Callable[[dict[str, Any]], None]] = {
     "OUE": lambda tables: tables.update(q=str(int(tables["q"]) - 2)),
     "THE": lambda tables: tables.update(q=str(int(tables["q"]) // 2)),
     "SHE": lambda tables: tables.update(weights=[str(WORD - 2), "1"]),
+    "SS": lambda tables: tables.update(keep=str(int(tables["keep"]) + 1)),
 }
 
 

@@ -158,7 +158,7 @@ def test_check_shows_what_every_question_costs(files):
     path = files("survey.toml", SURVEY)
     result = run("check", path)
     tea, hours = (line.split() for line in result.stdout.splitlines()[3:5])
-    assert (tea[0], tea[1:6], tea[6]) == ("tea", ["3", "x", "2", "=", "6"], "DE")
+    assert (tea[0], tea[1:6], tea[6]) == ("tea", ["3", "x", "2", "=", "6"], "SS")
     assert 0.9999 < float(tea[7]) <= 1
     assert (tea[9], hours[9]) == ("25.0%", "75.0%")
     assert result.stdout.rstrip().endswith(f"digest {read_survey(SURVEY).compile().digest}")
@@ -277,7 +277,7 @@ def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
     )
     truth = [line for line in said.splitlines() if "<- the truth" in line]
     shares = [
-        float(line.split("%")[0].split()[-1])
+        float(line.split("%")[-2].split()[-1])  # the last is what one would now believe
         for line in said.splitlines()
         if "tired = " in line and "%" in line
     ]
@@ -310,7 +310,7 @@ def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(fi
     assert any(line.split() == ["true", "answer", "says", "chance", "belief"] for line in discrete)
 
 
-@pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE"])
+@pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
 def test_every_mechanism_has_a_preview_of_a_made_up_row(files, mechanism):
     path = files("survey.toml", SURVEY + f'[mechanism]\nfrequency = "{mechanism}"\n')
     said = preview(path)

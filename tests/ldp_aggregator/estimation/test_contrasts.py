@@ -42,7 +42,7 @@ def estimated(mechanism, epsilon, users, seed, differ=False):
     return estimate_snapshot(collect(plan, np.column_stack([five, number]), labels, FastStream([seed])))
 
 
-@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SHE"])
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SHE", "SS"])
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 300), (2, 4000)])
 def test_where_classes_are_alike_nothing_stands_out(mechanism, epsilon, users):
     # 20 surveys of two features: one in twenty may be wrong of each, and mostly it is far fewer

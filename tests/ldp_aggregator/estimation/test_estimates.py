@@ -44,7 +44,7 @@ def customers(plan):
     return np.array([codes for codes, _ in coded]), np.array([label for _, label in coded])
 
 
-@pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE"])
+@pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
 @pytest.mark.parametrize("estimator", ["default", "paper"])
 def test_the_papers_worked_example(mechanism, estimator):
     # Tables 1 and 2 ask for a young woman with a medium income: .025 for "missed"; the other product is

@@ -46,7 +46,7 @@ def influences(estimates: Estimates, question: Question) -> dict[str, Influence]
     return {each.figure: each for each in meter.influences}
 
 
-@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE"])
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE", "SS"])
 def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(mechanism: str) -> None:
     snapshot = make_world(mechanism).snapshot(20_000, 1)
     question = next(each for each in snapshot.plan.questions if each.name == "two")
@@ -63,7 +63,7 @@ def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(me
         assert np.allclose(moved[:, :labels], bound[name].move(1)[:, :labels], rtol=slack)
 
 
-@pytest.mark.parametrize("mechanism", ["DE", "OUE"])
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
 def test_no_payload_moves_the_prior_further_and_one_as_far(mechanism: str) -> None:
     """But for its share of the pooling weights, which follow the noise."""
     snapshot = make_world(mechanism).snapshot(20_000, 1)

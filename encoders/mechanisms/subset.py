@@ -1,0 +1,235 @@
+"""Subset selection (SS): a set of so many values, the true one more often in it than not."""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import comb
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys
+from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.unary import count_bits, listed_bits
+from encoders.mechanisms.words import percent
+from encoders.randomness import RandomSource
+from encoders.tables import WORD, keep_threshold
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Words = NDArray[np.uint64]
+
+MAX_SUBSET_DOMAIN = 64
+"""Values at most: a set is one machine word."""
+MAX_COMBINATIONS = 1 << 32
+"""Combinations at most, so that the words which choose each differ by at most 2^-32 of themselves."""
+
+_DRAWS = struct.Struct("<QQ")
+_ROWS = 4096
+"""Reports randomised at a time, so that they stay in the processor's cache."""
+_FEW = 1 << 16
+"""Combinations that a population's are looked up among."""
+
+
+class SS(FrequencyOracle):
+    """Report a set of omega values: with the true one with probability p, with any other with q.
+
+    p = omega e^eps/(omega e^eps + d - omega) (Ye and Barg 2018; Wang et al. 2016), as an integer out of
+    2^64. Two 64-bit draws: the first decides whether the truth is in the set (below ``tables["keep"]``),
+    the second chooses the rest, omega - 1 or omega of the d - 1 others, as the number of a combination by
+    multiply-shift. Nothing is redrawn, and the steps are the same whatever is drawn. omega = 1 is DE.
+
+    The others of v are counted on from it, v + 1, v + 2, ... around the domain, and combinations
+    colexicographically. So omega values in a row are the first combination of the first of them, and the last
+    one of the value behind them: some set has the largest cell with one truth and the smallest with another,
+    and `ratio` is reached whatever d and omega are.
+
+    The payload is the set, value i at bit i % 8 of byte i // 8; unused bits are 0.
+    """
+
+    name: ClassVar[str] = "SS"
+    constant_sum: ClassVar[bool] = True
+    random_bytes = 16
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        super().__init__(domain, tables)
+        if domain > MAX_SUBSET_DOMAIN:
+            most = f"SS asks for at most {MAX_SUBSET_DOMAIN} values, not {domain}"
+            raise SurveyError(f'{most}: choose "auto" or OUE, or ask for fewer')
+        check_keys(tables, {"keep", "size"}, self.name)
+        self._keep = self._integer("keep", 1, WORD - 1)
+        self._size = size = self._integer("size", 1, domain - 1)
+        self._counts = comb(domain - 1, size), comb(domain - 1, size - 1)
+        if max(self._counts) > MAX_COMBINATIONS:
+            raise SurveyError(f"sets of {size} out of {domain} values are too many: at most 2^32 may be")
+        self.payload_bytes = (domain + 7) // 8
+        self._mask = (1 << domain) - 1
+        self._rows = _binomials(domain, size)
+        kept, left = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
+        outputs = [
+            chance * words
+            for chance, count in ((left, self._counts[0]), (kept, self._counts[1]))
+            for words in (WORD // count, -(-WORD // count))
+        ]
+        self.ratio = max(outputs) / min(outputs)
+        self._set_probabilities(kept, (size - kept) / (domain - 1))
+
+    @classmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Choose the size with the least variance of a frequency of 1/d, and the largest p it allows."""
+        candidates = [
+            cls(domain, {"keep": str(keep_threshold(domain, epsilon, size)), "size": str(size)})
+            for size in range(1, domain)
+            if max(comb(domain - 1, size), comb(domain - 1, size - 1)) <= MAX_COMBINATIONS
+        ]
+        return min(candidates, key=lambda each: each.variance(1 / domain))
+
+    def perturb(self, value: int, rng: RandomSource) -> bytes:
+        """Randomise one value; both draws are always used, and every position is visited."""
+        keep_draw, draw = _DRAWS.unpack(rng.take(16))
+        own: bool = keep_draw < self._keep
+        left, rank, others = self._size - own, draw * self._counts[own] >> 64, 0
+        for row in self._rows:
+            chosen = rank >= row[left]
+            rank -= row[left] * chosen
+            left -= chosen
+            others += others + chosen
+        value = int(value)
+        around = (others + others + own) << value | others >> (self.domain - 1 - value)
+        return (around & self._mask).to_bytes(self.payload_bytes, "little")
+
+    def sends(self, value: int) -> str:
+        """Tell p and q; see :meth:`Mechanism.sends`."""
+        kept = Fraction(self._keep, WORD)
+        other = percent((self._size - kept) / (self.domain - 1))
+        true = f"the true one is among them with probability {percent(kept)}"
+        return f"{self._size} of the {self.domain} possible answers: {true}, every other with {other}"
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        values = np.asarray(values, dtype=np.int64)
+        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
+        for start in range(0, len(values), _ROWS):
+            block = slice(start, start + _ROWS)
+            payloads[block] = self._perturb_block(values[block].astype(np.uint64), rng)
+        return payloads
+
+    def _perturb_block(self, values: Words, rng: RandomSource) -> NDArray[np.uint8]:
+        import numpy as np
+
+        draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
+        own = draws[:, 0] < np.uint64(self._keep)
+        without, within = (multiply_shift(draws[:, 1], count) for count in self._counts)
+        others = self._others(own, np.where(own, within, without))
+        around = (others + others + own) << values | others >> (np.uint64(self.domain - 1) - values)
+        around &= np.uint64(self._mask)
+        return around.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.payload_bytes]
+
+    def _others(self, own: NDArray[np.bool_], rank: Words) -> Words:
+        """Return the combinations that have these numbers, looked up where there are few."""
+        import numpy as np
+
+        if sum(self._counts) > _FEW:
+            return _unrank(self._rows, rank, self._size - own.astype(np.intp))
+        found: Words = self._listed[rank + own * np.uint64(self._counts[0])]
+        return found
+
+    @cached_property
+    def _listed(self) -> Words:
+        """All combinations of omega others, then all of omega - 1."""
+        import numpy as np
+
+        left = np.repeat([self._size, self._size - 1], self._counts)
+        rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._counts])
+        return _unrank(self._rows, rank, left)
+
+    def _possible(self, payload: bytes) -> bool:
+        chosen = int.from_bytes(payload, "little")
+        return chosen <= self._mask and chosen.bit_count() == self._size
+
+    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+        import numpy as np
+
+        sizes = np.unpackbits(payloads, axis=1, bitorder="little").sum(axis=1)
+        unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
+        return np.asarray((sizes == self._size) & ~unused)
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Count the sets that hold each value."""
+        return count_bits(payloads, self.domain)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """List the bits; see :meth:`Mechanism.contribution`."""
+        return listed_bits(payload, self.domain)
+
+    cell_range = (0, 1)
+
+    @property
+    def bits(self) -> Bits | None:
+        """The set, if it is one of several values, and not of all but one; see :attr:`Mechanism.bits`."""
+        if not 1 < self._size < self.domain - 1:
+            return None
+        kept = Fraction(self._keep, WORD)
+        return Bits(self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size)
+
+    def reach(
+        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the sums of the omega least and the omega greatest weights; see :meth:`Mechanism.reach`."""
+        import numpy as np
+
+        times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)
+        order = np.argsort(weights, axis=-1)
+        ends = []
+        for way in (order, order[..., ::-1]):
+            taken = np.diff(np.minimum(np.cumsum(times[way], axis=-1), self._size), prepend=0, axis=-1)
+            ends.append((np.take_along_axis(weights, way, axis=-1) * taken).sum(axis=-1))
+        return ends[0], ends[1]
+
+    def likelihood(self, payload: bytes) -> list[Fraction]:
+        """Return P[payload | v] for every v, from the exact cell sizes of multiply-shift."""
+        chosen, found = int.from_bytes(payload, "little"), []
+        for value in range(self.domain):
+            seen = (chosen << self.domain | chosen) >> value & self._mask  # from v on, around the domain
+            own = seen & 1
+            words = (self._keep if own else WORD - self._keep) * cell_size(
+                _rank(seen >> 1), self._counts[own]
+            )
+            found.append(Fraction(words, WORD * WORD))
+        return found
+
+
+@lru_cache(maxsize=64)
+def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
+    """Return C(i, 0), ..., C(i, size) for i = d-2, ..., 0: combinations of those before i."""
+    return tuple(
+        tuple(comb(other, left) for left in range(size + 1)) for other in reversed(range(domain - 1))
+    )
+
+
+def _unrank(rows: tuple[tuple[int, ...], ...], rank: Words, left: NDArray[np.intp]) -> Words:
+    """Return the combinations, of `left` others each, that have these numbers."""
+    import numpy as np
+
+    others = np.zeros_like(rank)
+    for row in np.array(rows, dtype=np.uint64):
+        least = row.take(left)
+        chosen = rank >= least
+        rank = rank - least * chosen
+        left = left - chosen
+        others = others + others + chosen
+    return others
+
+
+def _rank(others: int) -> int:
+    """Return the number of a combination: the sum of C(c_j, j) over its members c_1 < c_2 < ..."""
+    members = [place for place in range(others.bit_length()) if others >> place & 1]
+    return sum(comb(place, j) for j, place in enumerate(members, 1))

@@ -32,7 +32,7 @@ from ldp_audit.timing import Timing, compare_times, timing
 from ldp_client import Answer, Client
 from tests.ldp_audit.mutants import MUTANTS, Mutant, plan_of
 
-DISCRETE = ("DE", "SUE", "OUE", "SHE", "THE")
+DISCRETE = ("DE", "SUE", "OUE", "SHE", "THE", "SS")
 NUMERIC = ("onebit", "sign", "sign-vector", "piecewise", "sampled-laplace", "laplace")
 SURVEY = """
 [survey]

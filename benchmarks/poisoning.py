@@ -52,9 +52,9 @@ def padded_at_random(bits: Bits, fakes: int, targets: int, rng: np.random.Genera
 
 def one_target_each(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
     """Support one of the targets for certain, and randomise all else as a device does."""
-    rows = rng.random((fakes, bits.length)) < float(bits.off)
-    rows[np.arange(fakes), rng.integers(0, targets, fakes)] = True
-    return rows
+    order = rng.random((fakes, bits.length))
+    order[np.arange(fakes), rng.integers(0, targets, fakes)] = -1.0
+    return order < float(bits.off) if bits.ones is None else _first(order, np.full(fakes, bits.ones))
 
 
 ATTACKS: dict[str, Attack] = {
@@ -68,7 +68,11 @@ ATTACKS: dict[str, Attack] = {
 def _filled(bits: Bits, targets: int, sizes: NDArray[np.int64], rng: np.random.Generator) -> Matrix:
     order = rng.random((len(sizes), bits.length))
     order[:, :targets] -= 1.0  # the targets first, all others in random order
-    return order.argsort(axis=1).argsort(axis=1) < np.maximum(sizes, targets)[:, None]
+    return _first(order, np.maximum(sizes, targets))
+
+
+def _first(order: NDArray[np.float64], sizes: NDArray[np.int64]) -> Matrix:
+    return order.argsort(axis=1).argsort(axis=1) < sizes[:, None]
 
 
 def lying(oracle: FrequencyOracle, fakes: int, targets: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -170,15 +174,19 @@ def main() -> None:
     """Print the tables."""
     influence_rows()
     print()
-    print("| d | targets | eps | honest | attack | sizes | pairs | either | moved by |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for domain, epsilon, n in product(TARGETS, ("0.5", "1", "2"), (10_000, 100_000)):
-        oracle = design("OUE", domain, Decimal(epsilon))
-        honest = honest_counts(oracle, n)
-        for attack in (*ATTACKS, "lying"):
-            shares = least_share(oracle, honest, n, attack)
-            told = [str(domain), str(TARGETS[domain]), epsilon, f"{n:,}", attack, *shares]
-            print("| " + " | ".join([*told, moved(oracle, n, attack, shares[-1])]) + " |", flush=True)
+    for name, grid, attacks in (
+        ("OUE", product(TARGETS, ("0.5", "1", "2")), tuple(ATTACKS)),
+        ("SS", ((8, "0.5"), (8, "1"), (64, "2")), ("padded to the mean", "one target each")),
+    ):
+        print(f"{name}\n\n| d | targets | eps | honest | attack | sizes | pairs | either | moved by |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for (domain, epsilon), n in product(grid, (10_000, 100_000)):
+            oracle = design(name, domain, Decimal(epsilon))
+            honest = honest_counts(oracle, n)
+            for attack in (*attacks, "lying"):
+                shares = least_share(oracle, honest, n, attack)
+                told = [str(domain), str(TARGETS[domain]), epsilon, f"{n:,}", attack, *shares]
+                print("| " + " | ".join([*told, moved(oracle, n, attack, shares[-1])]) + " |", flush=True)
 
 
 if __name__ == "__main__":

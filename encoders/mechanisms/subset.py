@@ -158,7 +158,8 @@ class SS(FrequencyOracle):
         """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
         import numpy as np
 
-        sizes = np.unpackbits(payloads, axis=1, bitorder="little").sum(axis=1)
+        ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
+        sizes = sum(ones[column] for column in payloads.T)  # far quicker than to unpack the bits
         unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
         return np.asarray((sizes == self._size) & ~unused)
 

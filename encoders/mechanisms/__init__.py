@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
+from operator import itemgetter
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms.base import FrequencyOracle, Mechanism, Tables
@@ -90,7 +92,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
     ----------
     name : str
         A key of MECHANISMS, "THE(theta)", or "auto": the one whose estimate of a frequency of 1/d has
-        the least variance in closed form (METHODS: auto is never THE or SHE unless they win).
+        the least variance in closed form, and of near-equals the simpler.
     domain : int
     epsilon : Decimal
 
@@ -99,9 +101,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
     SurveyError, PrivacyError
     """
     if check_name(name) == "auto":
-        rivals = [each for each in _RIVALS if each != "SS" or domain <= MAX_SUBSET_DOMAIN]
-        candidates = [design(each, domain, epsilon) for each in rivals]
-        return min(candidates, key=lambda mechanism: mechanism.variance(1 / domain))
+        return _choose(domain, epsilon)
     _check_epsilon(epsilon)
     base, _, option = name.rstrip(")").partition("(")
     with localcontext(PRECISE):  # whatever precision the application works with
@@ -119,10 +119,24 @@ def load(name: str, domain: int, tables: Tables) -> FrequencyOracle:
     return MECHANISMS[name](domain, tables)
 
 
-_RIVALS = ("DE", "SUE", "OUE", "SS")
-"""What "auto" compares: the oracles that some domain and epsilon make best. SHE never is, and THE's
-threshold on the noise loses to choosing the bits' probabilities directly. Of equals the first is taken: DE
-rather than SS of one value."""
+_RIVALS = (("DE",), ("SUE", "OUE"), ("SS",))
+"""What "auto" compares, the simplest first: the oracles that some domain and epsilon make best. SHE never
+is, and THE's threshold on the noise loses to choosing the bits' probabilities directly."""
+_WORTH = 0.01
+"""By what share of the variance an oracle must beat every simpler one. Less is as good as one more report
+per hundred: not worth another payload to port, to explain and to watch."""
+
+
+def _choose(domain: int, epsilon: Decimal) -> FrequencyOracle:
+    """Return the oracle of least variance among those worth it; the simplest always is."""
+    worth, least = [], math.inf
+    for names in _RIVALS if domain <= MAX_SUBSET_DOMAIN else _RIVALS[:-1]:
+        rivals = [design(each, domain, epsilon) for each in names]
+        variance, best = min(((each.variance(1 / domain), each) for each in rivals), key=itemgetter(0))
+        if variance < (1 - _WORTH) * least:
+            worth.append(best)
+        least = min(least, variance)
+    return worth[-1]
 
 
 def _check_epsilon(epsilon: Decimal) -> None:

@@ -46,13 +46,33 @@ def test_the_tables_are_the_textbook_probabilities(name: str, epsilon: str, doma
     assert mechanism.variance(0.5) == pytest.approx(at_half, rel=2e-3)
 
 
+def rivals_of(domain: int, epsilon: str) -> dict[str, float]:
+    """Return the variance of every oracle that can be designed."""
+    left_out = {"SHE": float(epsilon) < 0.1, "SS": domain > 64}
+    there = [name for name in NAMES if not left_out.get(name)]
+    return {name: made(name, domain, epsilon).variance(1 / domain) for name in there}
+
+
 @pytest.mark.parametrize("epsilon", ["0.05", *EPSILONS, "16"])
-def test_auto_is_never_worse_than_any_oracle(epsilon: str) -> None:
-    for domain in (*range(2, 9), 10, 20, 40, 64, 1024):
-        best = made("auto", domain, epsilon).variance(1 / domain)
-        left_out = {"SHE": float(epsilon) < 0.1, "SS": domain > 64}
-        rivals = [name for name in NAMES if not left_out.get(name)]
-        assert all(best <= made(name, domain, epsilon).variance(1 / domain) for name in rivals)
+def test_auto_is_worse_than_no_simpler_oracle_and_by_a_hundredth_at_most_than_any(epsilon: str) -> None:
+    order = {"DE": 0, "SUE": 1, "OUE": 1, "THE": 2, "SHE": 2, "SS": 2}
+    for domain in (*range(2, 20), 24, 32, 40, 63, 64, 100, 1024):
+        oracle = made("auto", domain, epsilon)
+        best = oracle.variance(1 / domain)
+        for name, variance in rivals_of(domain, epsilon).items():
+            simpler = order[name] < order[oracle.name]
+            alike = order[name] == order[oracle.name]
+            assert best < 0.99 * variance if simpler else best <= variance * (1 if alike else 1 / 0.99)
+
+
+@pytest.mark.parametrize(
+    ("domain", "epsilon", "simpler"),
+    [(4, "1", "DE"), (8, "1.5", "DE"), (12, "2", "DE"), (30, "3", "DE"), (64, "1.5", "OUE")],
+)
+def test_auto_takes_the_simpler_of_near_equals(domain: int, epsilon: str, simpler: str) -> None:
+    variances = rivals_of(domain, epsilon)
+    assert min(variances.values()) == variances["SS"] >= 0.99 * variances[simpler]
+    assert made("auto", domain, epsilon).name == simpler
 
 
 @pytest.mark.parametrize("domain", [2, 3, 5, 8, 16, 32])

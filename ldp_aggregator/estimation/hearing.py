@@ -53,6 +53,13 @@ class Answers:
         """What was heard of the numeric features, in their order."""
         return [each for each in self.heard if isinstance(each, Number)]
 
+    @property
+    def discrete(self) -> tuple[list[Frequencies | None], list[int]]:
+        """What was heard of the discrete features, in their order, and how many values each has."""
+        pairs = zip(self.heard, self.features, strict=True)
+        found = [(each, feature.size) for each, feature in pairs if not isinstance(each, Number)]
+        return [each for each, _ in found], [size for _, size in found]
+
 
 def hear(snapshot: Snapshot) -> Answers:
     """Return the raw estimates of every question of a survey, and the prior they agree on."""

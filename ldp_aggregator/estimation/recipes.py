@@ -7,22 +7,20 @@ normal distribution per label.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from encoders.errors import LdpError
-from ldp_aggregator.estimation.consistency import FloatArray, clip_and_normalise
+from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies
 from ldp_aggregator.estimation.gaussians import Gaussian, paper_number, smooth_numbers
 from ldp_aggregator.estimation.hearing import Answers
 from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.posterior import posterior_prior, posterior_tables
 from ldp_aggregator.estimation.prior import label_prior, replace_negatives
-
-_LEAST_PRIOR = 0.1  # in standard errors; with much more, noisy features gain weight against a common class
 
 
 class EstimationError(LdpError):
@@ -55,30 +53,16 @@ class Probabilities:
 def default_recipe(answers: Answers) -> Probabilities:
     """Pool the prior from all reports, and tell classes apart no further than noise allows.
 
-    No class's prior is less than a tenth of its standard error: noise alone rules nobody out.
-    Tables are smoothed by one standard deviation: E(x, c) = max(F, 0) + sqrt(mean V); P(x | c) = E / sum
-    over x of E. Where noise drowns the answer the table is nearly uniform, so the feature cannot outvote
-    the prior (METHODS, section 5). Numbers are shrunk, see :func:`gaussians.smooth_numbers`.
+    Prior and tables are posterior means, see :mod:`posterior`: noise alone rules nobody out, and features
+    that noise drowns cannot outvote the prior. Numbers are shrunk, see :func:`gaussians.smooth_numbers`.
     """
-    prior = _positive_prior(answers.prior.figure)
+    prior = posterior_prior(answers.prior.figure)
     gaussians = iter(smooth_numbers(answers.numbers, prior))
+    tables = iter(posterior_tables(*answers.discrete, prior))
     conditionals = tuple(
-        next(gaussians) if isinstance(each, Number) else _smooth(each, feature.size, answers.k)
-        for each, feature in zip(answers.heard, answers.features, strict=True)
+        next(gaussians) if isinstance(each, Number) else next(tables) for each in answers.heard
     )
     return Probabilities(answers.prior.figure, prior, conditionals)
-
-
-def _positive_prior(figure: Figure) -> FloatArray:
-    least = _LEAST_PRIOR * np.minimum(figure.stderr, 1.0)  # infinite where nothing is known
-    return clip_and_normalise(np.maximum(np.nan_to_num(figure.value), least))
-
-
-def _smooth(estimated: Frequencies | None, size: int, k: int) -> FloatArray:
-    if estimated is None or estimated.n == 0:
-        return np.full((size, k), 1.0 / size)
-    joint = np.maximum(estimated.raw, 0.0) + math.sqrt(estimated.mean_variance)
-    return _columns_to_one(joint.reshape(size, k))
 
 
 def paper_recipe(answers: Answers) -> Probabilities:

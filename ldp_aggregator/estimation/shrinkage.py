@@ -44,7 +44,7 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     information = np.where(known, 1.0 / np.where(known, variances, 1.0), 0.0)
     fits = [_fit(values, information, (scale * unit[:, None]) ** 2) for scale in SCALES]
     likely, means, spreads = (np.stack(parts) for parts in zip(*fits, strict=True))
-    weights = _posterior(likely)[:, :, None]
+    weights = mixed_scales(likely)[:, :, None]
     mean = (weights * means).sum(axis=0)
     return mean, (weights * (spreads + (means - mean) ** 2)).sum(axis=0)
 
@@ -64,8 +64,11 @@ def _fit(
     return likely, centre + between * precision * off, between / (1 + between * information)
 
 
-def _posterior(likely: FloatArray) -> FloatArray:
-    """Return each feature's probabilities of the scales, (scales, features)."""
+def mixed_scales(likely: FloatArray) -> FloatArray:
+    """Return each feature's probabilities of the scales, (scales, features), from its log-likelihoods.
+
+    How often each scale occurs among the features is fitted by expectation-maximisation.
+    """
     odds = np.exp(likely - likely.max(axis=0))
     often: FloatArray = np.full((len(odds), 1), 1.0 / len(odds))
     for _ in range(_ROUNDS):

@@ -137,13 +137,6 @@ def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
     np.testing.assert_allclose(feature.smoothed, counts / counts.sum(axis=0))
 
 
-def test_the_default_adds_one_standard_deviation(de_world):
-    estimates = estimate_snapshot(de_world.snapshot(300, seed=4))
-    feature = estimates.features[0]
-    joint = np.maximum(feature.frequencies.value, 0) + feature.noise
-    np.testing.assert_allclose(feature.smoothed, joint / joint.sum(axis=0))
-
-
 def test_noise_alone_rules_no_class_out():
     text = PAYMENTS.format(mechanism="DE").replace('"no"]', '"no", "never"]').replace("16.0", "1.0")
     plan = read_survey(text).compile()
@@ -153,9 +146,8 @@ def test_noise_alone_rules_no_class_out():
     counts = np.rint(1000 * np.array([0.6 - share / 2, 0.4 - share / 2, share - 0.05])).astype(np.int64)
     estimates = estimate_snapshot(Snapshot(plan, {label.key: Total(1000, counts)}, {}))
     raw, errors = estimates.raw_prior.value, estimates.raw_prior.stderr
-    assert raw[k - 1] < 0
-    ratio = estimates.prior[k - 1] / estimates.prior[0]
-    assert ratio == pytest.approx(0.1 * errors[k - 1] / raw[0])
+    assert raw[k - 1] < -errors[k - 1]
+    assert 0 < estimates.prior[k - 1] < errors[k - 1]
 
 
 def test_raw_figures_do_not_depend_on_the_estimator(de_world):

@@ -1,0 +1,203 @@
+"""What noisy shares are worth: their posterior means, which a classifier may use as they are.
+
+An estimate is normal around its truth, as the central limit theorem has it; the truth is a share, so it
+has a beta distribution a priori. The posterior mean of P(value | label) is the chance that the next person
+of that label has that value, all doubt about the estimates counted: a product of such means is what
+integrating Naive Bayes over its doubtful tables comes to. Where noise drowns a table all labels end up
+alike, so that the feature cannot outvote the prior; with many reports it is the table of frequencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, expit, logit
+
+from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.figures import Figure
+from ldp_aggregator.estimation.frequencies import Frequencies
+from ldp_aggregator.estimation.shrinkage import mixed_scales
+
+CONCENTRATIONS = 2.0 ** np.arange(10)
+"""How far P(value | label) may be from P(value): as if so many people had been counted beforehand."""
+_NODES = 128
+_REACH = 7.0
+_LEAST = 1e-6
+_BLOCK = 4096
+
+
+def posterior_prior(figure: Figure) -> FloatArray:
+    """Return the posterior mean of P(label), (k,), if beforehand all distributions were equally likely.
+
+    Parameters
+    ----------
+    figure : Figure
+        (k,) raw prior; a label with an infinite standard error counts as unheard.
+    """
+    k = len(figure.value)
+    heard = np.isfinite(figure.stderr)
+    raw, noise = np.where(heard, figure.value, 0.0), np.where(heard, figure.stderr, 1e9)
+    _, mean = beta_posterior(raw, noise, np.ones(k), np.full(k, k - 1.0))
+    share: FloatArray = mean / mean.sum()
+    return share
+
+
+def posterior_tables(
+    heard: Sequence[Frequencies | None], sizes: Sequence[int], prior: FloatArray
+) -> list[FloatArray]:
+    """Return the posterior mean of P(value | label) of each feature, an (A_i, k) array.
+
+    A priori P(x | c) is beta(s P(x), s (1 - P(x))), with P(x) the feature's own share of the value. The
+    concentration s is one of CONCENTRATIONS; how often each occurs among the features is fitted to all of
+    them (empirical Bayes), and a feature's own is averaged over its posterior.
+
+    Parameters
+    ----------
+    heard : sequence of (Frequencies or None)
+        What was heard of each feature; None counts as nothing.
+    sizes : sequence of int
+        Numbers of values, A_i.
+    prior : (k,) array
+        P(label), above zero.
+    """
+    k = len(prior)
+    pairs = list(zip(heard, sizes, strict=True))
+    told = [bool(each and each.n and size > 1) for each, size in pairs]
+    contrasts = [
+        Contrast.of(each, prior) for (each, _), tells in zip(pairs, told, strict=True) if each and tells
+    ]
+    tables = iter(_believe(contrasts, prior))
+    return [
+        next(tables) if tells else np.full((size, k), 1 / size)
+        for size, tells in zip(sizes, told, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What the reports of a feature say of how its labels differ, cleared of all that they need not say.
+
+    That a label's shares add up to P(label), and a value's to P(value), is known from all reports
+    together; only what is left of the table, its interaction, is taken from the feature's own.
+
+    Attributes
+    ----------
+    shares : (A,) array
+        P(value), smoothed by one standard deviation.
+    value, noise : (A, k) arrays
+        P(value | label), possibly impossible, and its standard error.
+    """
+
+    shares: FloatArray
+    value: FloatArray
+    noise: FloatArray
+
+    @classmethod
+    def of(cls, heard: Frequencies, prior: FloatArray) -> Contrast:
+        """Centre a table twice; its noise follows in closed form, what all cells share of it cancels."""
+        k = len(prior)
+        told = heard.noise
+        shares, spread = _shares(heard, k)
+        table, likely = (_centre(each.reshape(-1, k), prior) for each in (heard.raw, told.frequencies))
+        variance = _centred_variance(told.own.reshape(-1, k), prior) - likely**2 / told.n
+        smoothed = np.maximum(shares, 0.0) + np.sqrt(spread)
+        smoothed /= smoothed.sum()
+        noise = np.sqrt(np.maximum(variance, 1e-12)) / prior
+        return cls(smoothed, smoothed[:, None] + table / prior, noise)
+
+
+def _shares(heard: Frequencies, k: int) -> tuple[FloatArray, float]:
+    """Return P(value), made to add up to one, and the average variance of one."""
+    told, table = heard.noise, heard.raw.reshape(-1, k)
+    size = len(table)
+    own, likely = told.own.reshape(-1, k).sum(axis=1), told.frequencies.reshape(-1, k).sum(axis=1)
+    shares = table.sum(axis=1) + (1 - table.sum()) / size
+    variance = (1 - 2 / size) * own + own.sum() / size**2 - (likely - 1 / size) ** 2 / told.n
+    return shares, float(np.maximum(variance, 0.0).mean())
+
+
+def _centre(table: FloatArray, prior: FloatArray) -> FloatArray:
+    """Take from each label's cells their mean, then from each value's the sum, spread by the prior."""
+    within = table - table.mean(axis=0)
+    centred: FloatArray = within - prior * within.sum(axis=1, keepdims=True)
+    return centred
+
+
+def _centred_variance(own: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the variances of a centred table whose cells are independent: squares of what `_centre` does."""
+    size = len(own)
+    within = (1 - 2 / size) * own + own.sum(axis=0) / size**2
+    centred: FloatArray = (1 - 2 * prior) * within + prior**2 * within.sum(axis=1, keepdims=True)
+    return centred
+
+
+def _believe(contrasts: Sequence[Contrast], prior: FloatArray) -> list[FloatArray]:
+    """Return each feature's table: mixed over the concentrations, each label's shares adding up to one."""
+    if not contrasts:
+        return []
+    k, sizes = len(prior), np.array([len(each.shares) for each in contrasts])
+    shares = np.concatenate([each.shares for each in contrasts])[:, None]
+    value, noise = (
+        np.concatenate([getattr(each, name) for each in contrasts]) for name in ("value", "noise")
+    )
+    starts = np.cumsum(sizes) - sizes
+    # a table's cells are bound by its margins: so much of what they say together is its own
+    free = (1 - 1 / k) * (1 - 1 / sizes)
+    likely, means = [], []
+    for concentration in CONCENTRATIONS:
+        evidence, mean = beta_posterior(value, noise, concentration * shares, concentration * (1 - shares))
+        likely.append(np.add.reduceat(evidence.sum(axis=1), starts) * free)
+        means.append(mean)
+    weights = mixed_scales(np.array(likely))
+    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), np.array(means))
+    return [part / part.sum(axis=0) for part in np.split(table, starts[1:])]
+
+
+def beta_posterior(
+    value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the log evidence and the posterior mean of shares that are beta(a, b) a priori.
+
+    The evidence is E[exp(-(share - value)^2 / (2 noise^2))], all but a constant of the value's density. By
+    quadrature in the logit of the share, where the integrand is smooth, over what the value allows; the
+    ends of (0, 1), where a beta distribution may pile up, are added in closed form.
+
+    Parameters
+    ----------
+    value, noise, a, b : float arrays of shapes that go together
+        `noise` is a standard error; all but `value` are above zero.
+
+    Returns
+    -------
+    evidence, mean : float arrays
+    """
+    parts = np.broadcast_arrays(value, noise, a, b)
+    shape, flat = parts[0].shape, [part.ravel() for part in parts]
+    cuts = range(_BLOCK, flat[0].size, _BLOCK)
+    blocks = zip(*(np.split(part, cuts) for part in flat), strict=True)
+    evidence, mean = (
+        np.concatenate(each) for each in zip(*(_quadrature(*block) for block in blocks), strict=True)
+    )
+    return evidence.reshape(shape), mean.reshape(shape)
+
+
+def _quadrature(
+    value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    low = logit(np.clip(np.minimum(value, 1.0) - _REACH * noise, _LEAST, 1 - 2 * _LEAST))
+    high = logit(np.clip(np.maximum(value, 0.0) + _REACH * noise, 2 * _LEAST, 1 - _LEAST))
+    steps = (high - low) / (_NODES - 1)
+    places = low + steps * np.arange(_NODES)[:, None]
+    share = expit(places)
+    density = a * np.log(share) + b * np.log1p(-share) + np.log(steps)
+    density[[0, -1]] -= np.log(2.0)  # the trapezoidal rule
+    below, above = a * np.log(_LEAST) - np.log(a), b * np.log(_LEAST) - np.log(b)
+    logs = np.concatenate([below[None], density, above[None]])
+    share = np.concatenate([np.zeros_like(low)[None], share, np.ones_like(low)[None]])
+    logs -= 0.5 * ((share - value) / noise) ** 2 + betaln(a, b)
+    most = logs.max(axis=0)
+    weights = np.exp(logs - most)
+    total = weights.sum(axis=0)
+    return most + np.log(total), (weights * share).sum(axis=0) / total

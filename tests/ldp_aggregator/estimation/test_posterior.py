@@ -1,0 +1,145 @@
+"""Posterior means: the quadrature, the noise of a table cleared of its margins, and what noise may do."""
+
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from encoders.mechanisms import MECHANISMS, design
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation.figures import Figure
+from ldp_aggregator.estimation.frequencies import Frequencies, Noise
+from ldp_aggregator.estimation.posterior import Contrast, beta_posterior, posterior_prior
+from ldp_aggregator.population import collect
+
+
+def integrated(value, noise, a, b):
+    """Integrate piece by piece; over the prior's quantiles, where it is uniform, if its density has poles."""
+    law = stats.beta(a, b)
+    points = np.clip(value + noise * np.array([-8, -4, -1, 0, 1, 4, 8]), 0, 1)
+
+    def likely(share):
+        return np.exp(-0.5 * ((share - value) / noise) ** 2)
+
+    def over(function):
+        if min(a, b) >= 1:
+            ends = np.unique(np.concatenate([[0.0], points, law.ppf([1e-9, 0.5, 1 - 1e-9]), [1.0]]))
+            return sum(integrate.quad(lambda x: law.pdf(x) * function(x), *p)[0] for p in pairwise(ends))
+        ends = np.unique(np.concatenate([[0.0], law.cdf(points), [1.0]]))
+        return sum(integrate.quad(lambda t: function(law.ppf(t)), *p, limit=200)[0] for p in pairwise(ends))
+
+    evidence = over(likely)
+    return np.log(evidence), over(lambda share: share * likely(share)) / evidence
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (1, 25)])
+@pytest.mark.parametrize(("value", "noise"), [(0.5, 0.1), (0.1, 0.05), (-0.3, 0.2), (1.4, 0.5), (0.3, 20.0)])
+def test_the_quadrature_agrees_with_adaptive_integration(value, noise, a, b):
+    evidence, mean = beta_posterior(*(np.array([float(each)]) for each in (value, noise, a, b)))
+    expected = integrated(value, noise, a, b)
+    assert evidence[0] == pytest.approx(expected[0], abs=2e-3)
+    assert mean[0] == pytest.approx(expected[1], rel=2e-3, abs=1e-5)
+
+
+def test_many_reports_leave_the_estimate_as_it_is():
+    value, noise = np.array([1e-4, 0.2, 0.999]), np.array([1e-6, 1e-5, 1e-6])
+    _, mean = beta_posterior(value, noise, np.full(3, 2.0), np.full(3, 5.0))
+    np.testing.assert_allclose(mean, value, rtol=1e-3)
+
+
+def test_long_tables_are_integrated_in_blocks():
+    value = np.linspace(-1, 2, 10_000)
+    whole = beta_posterior(value, np.full(10_000, 0.3), np.ones(10_000), np.ones(10_000))[1]
+    part = beta_posterior(value[5000:5010], np.full(10, 0.3), np.ones(10), np.ones(10))[1]
+    np.testing.assert_array_equal(whole[5000:5010], part)
+    assert (np.diff(whole) > 0).all()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_noise_of_a_cleared_table_is_that_of_the_whole_covariance_matrix(mechanism):
+    size, k, n = 3, 4, 500
+    rng = np.random.default_rng(1)
+    likely, prior = rng.dirichlet(np.ones(size * k)), rng.dirichlet(np.ones(k))
+    noise = Noise.of(design(mechanism, size * k, Decimal(1)), likely, n)
+    whole = np.diag(noise.own) + noise.shared - np.outer(likely, likely) / n
+    whole += noise.slope * (likely[:, None] + likely)
+    centre = np.kron(np.eye(size) - 1 / size, np.eye(k) - np.outer(prior, np.ones(k)))
+    expected = np.diag(centre @ whole @ centre.T).reshape(size, k)
+    found = Contrast.of(Frequencies(None, n, likely, noise), prior)
+    np.testing.assert_allclose((found.noise * prior) ** 2, expected)
+    np.testing.assert_allclose(
+        found.value - found.shares[:, None], (centre @ likely).reshape(size, k) / prior
+    )
+
+
+def test_nothing_heard_leaves_all_labels_alike():
+    silent = Figure.around(np.full(3, np.nan), np.full(3, np.inf))
+    np.testing.assert_allclose(posterior_prior(silent), 1 / 3)
+
+
+def test_a_well_known_prior_is_left_as_it_is():
+    share = np.array([0.7, 0.299, 0.001])
+    np.testing.assert_allclose(posterior_prior(Figure.around(share, np.full(3, 1e-4))), share, atol=2e-4)
+
+
+SURVEY = """
+[survey]
+id = "world"
+epsilon = {epsilon}
+[label]
+name = "c"
+values = ["no", "yes"]
+""" + "".join(f"[features.f{number}]\nvalues = ['a', 'b', 'c']\n" for number in range(8))
+
+
+def world(people, seed, tells):
+    """Return codes of features, the first `tells` of which depend on the label, which is 'yes' of 30%."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(people) < 0.3).astype(np.int64)
+    shares = np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]])
+    drawn = (rng.random((people, 8))[..., None] > shares[labels].cumsum(axis=1)[:, None]).sum(axis=2)
+    drawn[:, tells:] = rng.integers(0, 3, (people, 8 - tells))
+    return np.minimum(drawn, 2), labels
+
+
+def heard(epsilon, people, seed, tells, estimator="default"):
+    text = SURVEY.format(epsilon=epsilon)
+    if estimator == "paper":
+        text = text.replace("[label]", "[label]\nweight = 1")
+    plan = read_survey(text).compile()
+    return estimate_probabilities(collect(plan, *world(people, seed, tells), FastStream(seed)), estimator)
+
+
+def scores(found, codes):
+    logs = np.log(found.prior) + sum(
+        np.log(table)[codes[:, place]] for place, table in enumerate(found.conditionals)
+    )
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def test_features_that_tell_nothing_do_not_outvote_the_prior():
+    codes, _ = world(2000, 99, 0)
+    wrong = [(scores(heard(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
+    assert np.mean(wrong) < 0.08  # by the paper's estimator it is .13
+
+
+def test_probabilities_are_calibrated_where_the_papers_are_too_sure():
+    codes, labels = world(4000, 99, 3)
+
+    def error(estimator):
+        off = []
+        for seed in range(20):
+            share = scores(heard(0.5, 5000, seed, 3, estimator), codes)[:, 1]
+            bins = np.digitize(share, np.linspace(0, 1, 11)[1:-1])
+            gaps = [abs((share - labels)[bins == each].sum()) for each in range(10)]
+            off.append(sum(gaps) / len(share))
+        return np.mean(off)
+
+    ours, papers = error("default"), error("paper")
+    assert ours < 0.12
+    assert ours < 0.7 * papers

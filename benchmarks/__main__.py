@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.measure import Row
 
-TOPICS = ("mechanisms", "aggregation", "startup", "collector")
+TOPICS = ("mechanisms", "aggregation", "startup", "prediction", "collector")
 LINE = "{:<42} {:>10} {:>10} {:>9} {:>10}  {:<7}  {}"
 
 

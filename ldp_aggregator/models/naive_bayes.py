@@ -18,11 +18,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.models.inference import infer_survey
+from ldp_aggregator.models.quick import OPEN, Quick
 from ldp_aggregator.models.rows import (
     Columns,
     as_table,
@@ -30,6 +32,7 @@ from ldp_aggregator.models.rows import (
     columns_by_position,
     is_dicts,
     is_named,
+    pick,
 )
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
 from ldp_aggregator.population import collect
@@ -130,6 +133,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self.plan_ = plan
         self.classes_ = labels[order]
         self._tables = Tables.of(prior[order], [_reordered(each, order) for each in conditionals])
+        self._quick = Quick.of(plan, self._tables)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -191,12 +195,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         return columns_by_position(X, names), y
 
-    def _encode(self, X: Any) -> IntArray:
-        """Code rows with the survey code that runs on the devices."""
+    def _read(self, X: Any) -> Columns | NDArray[Any]:
+        """Return rows as they are: columns by name, or an (m, n) array."""
         check_is_fitted(self)
         names = [entry.name for entry in self.plan_.entries]
         if is_dicts(X) or (self._by_name and is_named(X)):
-            return encode_table(self.plan_, columns_by_name(X, names))
+            return columns_by_name(X, names)
         if self._by_name:
             # an array carries no names to compare, which is no reason for scikit-learn's warning
             X = check_array(as_table(X), dtype=None, ensure_all_finite="allow-nan")
@@ -204,12 +208,18 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         else:
             X = validate_data(self, as_table(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
-        return encode_table(self.plan_, columns_by_position(X, names))
+        table: NDArray[Any] = X
+        return table
+
+    def _scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+        """Code rows with the survey code that runs on the devices, and score them."""
+        if isinstance(rows, np.ndarray):
+            rows = columns_by_position(rows, [entry.name for entry in self.plan_.entries])
+        return self._tables.scores(encode_table(self.plan_, rows))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) + sum of log P(value | label), shape (m, k)."""
-        codes = self._encode(X)
-        return self._tables.scores(codes)
+        return self._scores(self._read(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label | row), shape (m, k), columns as in `classes_`."""
@@ -221,9 +231,25 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (m,)."""
-        best = np.argmax(self.predict_joint_log_proba(X), axis=1)
+        best = self._best(self._read(X))
         labels: NDArray[Any] = self.classes_[best]
         return labels
+
+    def _best(self, rows: Columns | NDArray[Any]) -> IntArray:
+        """Decide quickly what can be decided so, and the rest by its scores."""
+        best: IntArray
+        if self._quick is None or not self._quick.reads(rows):
+            best = self._scores(rows).argmax(axis=1)
+            return best
+        best = self._quick.best(rows)
+        left = np.flatnonzero(best == OPEN)
+        if len(left):
+            try:
+                best[left] = self._scores(pick(rows, left)).argmax(axis=1)
+            except RowError:
+                self._scores(rows)  # refuses too, and names the row by its place among all
+                raise
+        return best
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

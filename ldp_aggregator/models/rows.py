@@ -63,6 +63,13 @@ def columns_by_position(table: np.ndarray[Any, Any], names: Sequence[str]) -> Co
     return {name: table[:, index] for index, name in enumerate(names)}
 
 
+def pick(rows: Columns | NDArray[Any], places: NDArray[np.int64]) -> Columns | NDArray[Any]:
+    """Return some of the rows of a table, or of columns that are arrays."""
+    if isinstance(rows, np.ndarray):
+        return rows[places]
+    return {name: column[places] for name, column in rows.items()}
+
+
 def as_table(rows: Any) -> Any:
     """Keep each cell's own type when rows are lists: numpy would turn [["a", 1]] into strings."""
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows

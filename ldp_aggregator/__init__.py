@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
-    from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model
+    from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model, save_onnx, to_sklearn
     from ldp_aggregator.simulation import Simulation, simulate
     from ldp_aggregator.snapshot import Snapshot
 
@@ -23,7 +23,9 @@ __all__ = [
     "estimate_snapshot",
     "load_model",
     "save_model",
+    "save_onnx",
     "simulate",
+    "to_sklearn",
 ]
 
 _HOMES = {
@@ -35,7 +37,9 @@ _HOMES = {
     "estimate_snapshot": "estimation",
     "load_model": "models",
     "save_model": "models",
+    "save_onnx": "models",
     "simulate": "simulation",
+    "to_sklearn": "models",
 }
 
 

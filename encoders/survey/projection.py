@@ -91,7 +91,7 @@ class Projection:
             return dict.fromkeys([component.name for component in self.components])
         sums = (
             sum(weight * (code - GRID) for weight, code in zip(weights, codes, strict=True)) + offset * GRID
-            for weights, offset in self._millionths
+            for weights, offset in self.millionths
         )
         return {each.name: total / (UNIT * GRID) for each, total in zip(self.components, sums, strict=True)}
 
@@ -115,8 +115,8 @@ class Projection:
         import numpy as np
 
         codes = _stack([_codes(feature, columns) for feature in self.inputs], self.inputs)
-        weights = np.array([weights for weights, _ in self._millionths], dtype=np.int64)
-        offsets = np.array([offset for _, offset in self._millionths], dtype=np.int64)
+        weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
+        offsets = np.array([offset for _, offset in self.millionths], dtype=np.int64)
         projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
         projected[(codes > 2 * GRID).any(axis=1)] = np.nan
         return {each.name: projected[:, place] for place, each in enumerate(self.components)}
@@ -164,7 +164,8 @@ class Projection:
         return cls(inputs, tuple(components))
 
     @cached_property
-    def _millionths(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+    def millionths(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Weights and offset of each component, in millionths."""
         return tuple((tuple(map(_scaled, each.weights)), _scaled(each.offset)) for each in self.components)
 
 

@@ -19,7 +19,8 @@ from ldp_aggregator.estimation import (
     NumberEstimate,
     estimate_snapshot,
 )
-from ldp_aggregator.models.model_file import save_model
+from ldp_aggregator.models.model_file import load_model, save_model
+from ldp_aggregator.models.onnx_file import save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
@@ -30,6 +31,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", type=_PATH, required=True, help="The model file to write.")
+@click.option("--onnx", "onnx_file", type=_PATH, help="Write the model as ONNX too (extra [onnx]).")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
 @click.option("--audit", "audit_file", type=_PATH, help="The survey's audit (ldp-audit --json), to be kept.")
@@ -43,6 +45,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 def main(
     sources: tuple[str, ...],
     output: Path,
+    onnx_file: Path | None,
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
@@ -69,11 +72,13 @@ def main(
         estimates = estimate_snapshot(snapshot, estimator)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         save_model(output, snapshot, estimates, audit)
+        if onnx_file:
+            save_onnx(onnx_file, load_model(output))
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(summary(estimates, snapshot))
     click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit))]))
-    click.echo(f"\nwrote {output}")
+    click.echo(f"\nwrote {output}" + (f" and {onnx_file}" if onnx_file else ""))
 
 
 def _warn(notice: str) -> None:

@@ -32,7 +32,7 @@ _SUM_SLACK = 1e-6
 
 
 class ModelError(LdpError):
-    """A model file that cannot be used; says what is wrong with it and what to do."""
+    """A model or its file that cannot be used so; says what is wrong with it and what to do."""
 
 
 def save_model(
@@ -53,9 +53,14 @@ def save_model(
     audit : dict, optional
         Of the survey's plan, see :func:`~ldp_aggregator.models.privacy.read_audit`.
     """
+    write_whole(path, dump_model(snapshot, estimates, audit))
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace a file atomically."""
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
-    partial.write_bytes(dump_model(snapshot, estimates, audit))
+    partial.write_bytes(data)
     partial.replace(target)
 
 

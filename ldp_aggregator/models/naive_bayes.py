@@ -78,6 +78,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         Where names are known.
     plan_ : Plan
         What was asked.
+    tables_ : Tables
+        The logarithms that scores are sums of, labels as in `classes_`.
     estimates_ : dict
         All estimates with their errors, see :meth:`Estimates.as_dict`.
     """
@@ -132,8 +134,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         order = np.argsort(labels)
         self.plan_ = plan
         self.classes_ = labels[order]
-        self._tables = Tables.of(prior[order], [_reordered(each, order) for each in conditionals])
-        self._quick = Quick.of(plan, self._tables)
+        self.tables_ = Tables.of(prior[order], [_reordered(each, order) for each in conditionals])
+        self._quick = Quick.of(plan, self.tables_)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -211,11 +213,20 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         table: NDArray[Any] = X
         return table
 
-    def _scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        """Code rows with the survey code that runs on the devices, and score them."""
+    def _encode(self, rows: Columns | NDArray[Any]) -> IntArray:
         if isinstance(rows, np.ndarray):
             rows = columns_by_position(rows, [entry.name for entry in self.plan_.entries])
-        return self._tables.scores(encode_table(self.plan_, rows))
+        return encode_table(self.plan_, rows)
+
+    def _scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+        return self.tables_.scores(self._encode(rows))
+
+    def encode(self, X: Any) -> IntArray:
+        """Code rows as the devices do; shape (m, number of features of the plan).
+
+        Of a category or a bin its place, missing last; a number in steps of its grid.
+        """
+        return self._encode(self._read(X))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) + sum of log P(value | label), shape (m, k)."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from encoders.report import Report, pack
 from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
+from ldp_aggregator.models.onnx_file import to_onnx
 from ldp_aggregator.population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 
@@ -85,6 +87,21 @@ def test_the_model_says_what_was_spent_and_what_an_audit_found(run, survey, tmp_
     refused = run(reports, "--plan", survey, "--audit", tmp_path / "audit.json")
     assert refused.exit_code == 1
     assert "audit of another plan" in refused.stderr
+
+
+def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
+    plan = read_survey(survey.read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 200)
+    result = run(reports, "--plan", survey, "--onnx", tmp_path / "model.onnx")
+    assert result.stdout.endswith(f"wrote {tmp_path / 'model.json'} and {tmp_path / 'model.onnx'}\n")
+    assert (tmp_path / "model.onnx").read_bytes() == to_onnx(
+        load_model(tmp_path / "model.json")
+    ).SerializeToString()
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    refused = run(reports, "--plan", survey, "--onnx", tmp_path / "other.onnx")
+    assert refused.exit_code == 1
+    assert "pip install 'ldp-bayes[onnx]'" in refused.stderr
+    assert not (tmp_path / "other.onnx").exists()
 
 
 def test_only_many_reports_gain_from_a_shuffler(run, survey, tmp_path):

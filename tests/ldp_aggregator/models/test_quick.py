@@ -7,67 +7,10 @@ import pandas as pd
 import pytest
 
 from encoders.errors import RowError
-from encoders.survey import read_survey
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.quick import OPEN
-
-HEAD = """
-[survey]
-id = "quick"
-epsilon = 1.0
-[label]
-name = "state"
-values = {labels}
-"""
-DISCRETE = """
-[features.grade]
-values = ["3", "-2", "7", "none", "12"]
-missing = "category"
-[features.hours]
-range = [-4, 12]
-bins = 5
-[features.sort]
-values = ["1", "2"]
-"""
-NUMERIC = """
-[features.age]
-range = [0, 100]
-[features.debt]
-range = [-1000.5, 250000]
-missing = "category"
-"""
-
-
-def model_of(features, labels=3, seed=1, vetoed=-1):
-    """Return a model with probabilities of chance; one label's first values have none."""
-    rng = np.random.default_rng(seed)
-    values = [f"label {place}" for place in range(labels)]
-    plan = read_survey(HEAD.format(labels=values) + features).compile()
-    conditionals = [chance(feature, labels, rng, vetoed) for feature in plan.features]
-    prior = rng.dirichlet(np.ones(labels))
-    return NaiveBayes.from_probabilities(plan, prior, conditionals, {"estimator": "default"})
-
-
-def chance(feature, k, rng, vetoed):
-    if feature.kind == "numeric":
-        missing = rng.uniform(0.1, 0.2, k) if feature.missing == "category" else None
-        return Gaussian(rng.uniform(-0.5, 0.5, k), rng.uniform(0.01, 0.2, k), missing)
-    table = rng.dirichlet(np.ones(feature.size), k).T
-    table[0, vetoed] = 0
-    return table / table.sum(axis=0)
-
-
-def whole_rows(count=3000, seed=2):
-    rng = np.random.default_rng(seed)
-    return np.column_stack(
-        [rng.choice([3, -2, 7, 12], count), rng.integers(-9, 15, count), rng.integers(1, 3, count)]
-    )
-
-
-def numbers(count=3000, seed=2):
-    rng = np.random.default_rng(seed)
-    return np.column_stack([rng.uniform(-9, 120, count), rng.uniform(-2000, 300000, count)])
+from tests.ldp_aggregator.models.chance import DISCRETE, NUMERIC, model_of, numbers, whole_rows
 
 
 def slowly(model, X):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_WIDEST = 1 << 16
+"""Whole numbers from the least to the greatest of a column, at most, for which a table is made."""
+
 
 def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
     """Code the features of a table.
@@ -52,7 +55,27 @@ def _encode_feature(feature: Feature, values: Any) -> NDArray[np.int64]:
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if plain and not isinstance(feature, CategoricalFeature):
         return feature.codes(values.astype(np.float64, copy=False))
-    return _encode(values, feature.code, feature.name)
+    codes = _encode_whole(feature, values) if plain else None
+    return _encode(values, feature.code, feature.name) if codes is None else codes
+
+
+def _encode_whole(feature: Feature, values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Code whole numbers by a table of those that occur; None if they lie far apart or one is refused."""
+    import numpy as np
+
+    if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64) or not len(values):
+        return None
+    low, high = int(values.min()), int(values.max())
+    if high - low >= _WIDEST:
+        return None
+    places = values.astype(np.int64) - low
+    table = np.zeros(high - low + 1, dtype=np.int64)
+    try:
+        for place in np.flatnonzero(np.bincount(places)).tolist():
+            table[place] = feature.code(low + place)
+    except RowError:
+        return None  # cell by cell, its row is found
+    return table[places]
 
 
 def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:

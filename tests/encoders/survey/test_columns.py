@@ -117,3 +117,42 @@ def test_equal_values_of_different_types_are_told_apart(plan: Plan) -> None:
             encode_table(plan, {"city": column, "hours": [0, 0]})
     with pytest.raises(RowError, match="row 2: must be a number, not bool"):
         encode_table(plan, {"city": ["north"] * 2, "hours": [1, True]})
+
+
+COUNTED = """
+[survey]
+id = "counted"
+epsilon = 1
+[label]
+name = "x"
+values = ["0", "1"]
+[features.grade]
+values = ["-3", "10", "2", "70000"]
+[features.tea]
+values = ["1", "2"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype"),
+    [
+        ([-3, 10, 2], np.int8),
+        ([2, 10, 10], np.uint16),
+        ([2, 10, 2], np.uint64),
+        ([2, 70000, -3], np.int64),
+        ([], np.int64),
+    ],
+)
+def test_whole_numbers_are_coded_as_their_cells_are(numbers: list[int], dtype: type) -> None:
+    plan = read_survey(COUNTED).compile()
+    columns = {"grade": np.array(numbers, dtype=dtype), "tea": np.ones(len(numbers), dtype=dtype)}
+    cells = {name: column.tolist() for name, column in columns.items()}
+    np.testing.assert_array_equal(encode_table(plan, columns), encode_table(plan, cells))
+
+
+@pytest.mark.parametrize("wrong", [3, -4, -(2**63), 2**63 - 1])
+def test_a_whole_number_that_is_no_value_is_refused_by_its_row(wrong: int) -> None:
+    plan = read_survey(COUNTED).compile()
+    columns = {"grade": np.array([2, 10, wrong, wrong]), "tea": np.ones(4, dtype=np.int64)}
+    with pytest.raises(RowError, match=r"^grade: row 3: is not one of the survey's values"):
+        encode_table(plan, columns)

@@ -26,10 +26,13 @@ OPEN = -1
 """In the place of a label that is not decided."""
 
 _CELLS = 1 << 16
-"""In a block: with what is made of them they fit into a second-level cache."""
+"""In a block: with what is made of them they stay in a cache, and numpy's own cost per call is small."""
 
 _LONGEST = 1024
 """Whole numbers that a feature tells apart, at most: all tables together stay in the cache too."""
+
+_FAR = 1 << 53
+"""Whole numbers beyond are left to the general way: not all of them are doubles."""
 
 Reader = Callable[[NDArray[Any]], FloatArray]
 """From a block of cells (rows, features) to differences of scores (labels - 1, rows)."""
@@ -58,7 +61,7 @@ class Quick:
     def of(cls, plan: Plan, tables: Tables) -> Self | None:
         """Prepare a model; None if it projects rows, or tells too many whole numbers apart."""
         spans = [None if isinstance(each, NumericFeature) else _span(each) for each in plan.features]
-        if plan.projection or any(span is not None and len(span) > _LONGEST for span in spans):
+        if plan.projection or not all(span is None or _is_short(span) for span in spans):
             return None
         with np.errstate(all="ignore"):  # what overflows, and what a label vetoes, is left open
             groups = [
@@ -231,7 +234,7 @@ class _Parabolas:
             count = len(cells)
             here = numbers[:count]
             np.maximum(cells, low[:count], out=here)
-            np.minimum(here, high[:count], out=here)
+            np.minimum(here, high[:count], out=here)  # NaN stays, and leaves the row open
             gaps = here @ self.slope
             here *= here
             gaps += here @ self.square
@@ -247,6 +250,10 @@ def _span(feature: BinnedFeature | CategoricalFeature) -> range:
         return range(int(inner[0] // 1) - 1, int(inner[-1] // 1) + 2)
     values = [int(text) for text in feature.values if _is_whole(text)] or [0]
     return range(min(values) - 1, max(values) + 2)
+
+
+def _is_short(span: range) -> bool:
+    return span.stop - span.start <= _LONGEST and -_FAR < span.start < _FAR
 
 
 def _is_whole(text: str) -> bool:

@@ -108,6 +108,11 @@ def test_numbers_without_a_bound_that_a_double_can_tell_are_left_to_the_scores()
 
 def test_many_values_and_projections_need_the_general_way():
     assert model_of('[features.a]\nvalues = ["1", "5000"]')._quick is None
+    for far in ("range = [0, 1e18]\nbins = 3", "range = [0, 1e18]\nbins = 2", "edges = [0, 1e17, 1e18]"):
+        model = model_of(f"[features.a]\n{far}")
+        assert model._quick is None
+        X = np.array([[0], [10**17], [10**18], [2**62]])
+        np.testing.assert_array_equal(model.predict(X), slowly(model, X))
     projected = """
 [projection.inputs.hours]
 range = [0, 12]

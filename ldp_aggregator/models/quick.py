@@ -15,6 +15,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan
@@ -81,8 +82,11 @@ class Quick:
 
     def reads(self, rows: NDArray[Any] | Columns) -> bool:
         """Tell whether rows are plain numbers of the types these features take, none of them infinite."""
-        if isinstance(rows, np.ndarray):  # scikit-learn has refused infinity
-            return all(group.takes(rows.dtype) for _, group in self.groups)
+        if isinstance(rows, np.ndarray):
+            if not all(group.takes(rows.dtype) for _, group in self.groups):
+                return False
+            # scikit-learn has refused infinity, unless it was told not to look
+            return not get_config()["assume_finite"] or not np.isinf(rows).any()
         columns = [rows[name] for name in self.names]
         return (
             all(type(column) is np.ndarray and column.ndim == 1 for column in columns)
@@ -166,16 +170,15 @@ class _Numbers:
     def reader(self, rows: int) -> Reader:
         """Prepare for blocks of so many rows: bounds as large as a block spare numpy a loop per row."""
         low, high, shift = (np.tile(each, (rows, 1)) for each in (self.low, self.high, self.shift))
-        places, found, ones = np.empty_like(low), np.empty(low.shape), np.ones(len(self.low))
+        ones = np.ones(len(self.low))
 
         def read(cells: NDArray[Any]) -> FloatArray:
             count = len(cells)
-            here, there = places[:count], found[:count]
-            np.maximum(cells, low[:count], out=here)
-            np.minimum(here, high[:count], out=here)
-            here += shift[:count]
-            # every place is one: "clip" only spares numpy's own check
-            return np.stack([gap.take(here, mode="clip", out=there) @ ones for gap in self.gaps])
+            places = np.maximum(cells, low[:count])
+            places = np.minimum(places, high[:count], out=places)
+            places += shift[:count]
+            # a product with ones adds a row up in half the time of numpy's sum
+            return np.stack([gap.take(places) @ ones for gap in self.gaps])
 
         return read
 
@@ -228,17 +231,13 @@ class _Parabolas:
     def reader(self, rows: int) -> Reader:
         """Prepare for blocks of so many rows, as _Numbers does."""
         low, high = (np.tile(each, (rows, 1)) for each in (self.low, self.high))
-        numbers = np.empty_like(low)
 
         def read(cells: NDArray[Any]) -> FloatArray:
             count = len(cells)
-            here = numbers[:count]
-            np.maximum(cells, low[:count], out=here)
-            np.minimum(here, high[:count], out=here)  # NaN stays, and leaves the row open
-            gaps = here @ self.slope
-            here *= here
-            gaps += here @ self.square
-            return gaps.T + self.constant
+            numbers = np.maximum(cells, low[:count], dtype=np.float64)
+            numbers = np.minimum(numbers, high[:count], out=numbers)  # NaN stays, and leaves the row open
+            gaps: FloatArray = (numbers @ self.slope + numbers**2 @ self.square).T + self.constant
+            return gaps
 
         return read
 

@@ -20,7 +20,7 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.models.model_file import load_model, save_model
-from ldp_aggregator.models.onnx_file import save_onnx
+from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
@@ -64,6 +64,8 @@ def main(
     unpacked. With --dask, workers must see them under the same paths, and hold one archive each in memory.
     """
     try:
+        if onnx_file:
+            require_onnx()
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
         snapshot = read_sources(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
 from encoders.survey.numbers import GRID
@@ -32,6 +33,14 @@ def save_onnx(path: str | os.PathLike[str], model: NaiveBayes) -> None:
     write_whole(path, to_onnx(model).SerializeToString())
 
 
+def require_onnx() -> None:
+    """Raise ModelError unless onnx is installed; to be asked before a long training."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ModelError("ONNX needs the package onnx: pip install 'ldp-bayes[onnx]'") from error
+
+
 def to_onnx(model: NaiveBayes) -> ModelProto:
     """Return a model as ONNX.
 
@@ -45,10 +54,10 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     ModelError
         If onnx is not installed: the extra [onnx].
     """
-    try:
-        from onnx import helper
-    except ImportError as error:
-        raise ModelError("ONNX needs the package onnx: pip install 'ldp-bayes[onnx]'") from error
+    require_onnx()
+    from onnx import helper
+
+    check_is_fitted(model)
     graph = _Graph([entry.name for entry in model.plan_.entries])
     outputs = graph.classify(_scores(graph, model), model.classes_)
     made = helper.make_model(

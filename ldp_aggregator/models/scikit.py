@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
+from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.models.model_file import ModelError
@@ -19,7 +20,7 @@ def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
     If all features are categories or bins, a CategoricalNB over ``model.encode(X)``: each value's place
     in the survey, a missing one last. If all are numbers, a GaussianNB over the numbers in their own
     units; it does not clip, so it agrees within the survey's bounds, and as far as the survey's grid of
-    2^-20 lets it.
+    2^-20 lets it. A row that every label vetoes is NaN there, and uniform here.
 
     Raises
     ------
@@ -27,6 +28,7 @@ def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
         If the model mixes both kinds, or if numbers can be missing or are projected: neither classifier
         can say that. :func:`~ldp_aggregator.models.onnx_file.save_onnx` can.
     """
+    check_is_fitted(model)
     numeric = [isinstance(feature, NumericFeature) for feature in model.plan_.features]
     if not any(numeric):
         return _categorical(model)

@@ -98,10 +98,12 @@ def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
         load_model(tmp_path / "model.json")
     ).SerializeToString()
     monkeypatch.setitem(sys.modules, "onnx", None)
-    refused = run(reports, "--plan", survey, "--onnx", tmp_path / "other.onnx")
+    (tmp_path / "model.json").unlink()
+    refused = run("http://127.0.0.1:1/v1/surveys/not-asked", "--onnx", tmp_path / "other.onnx")
     assert refused.exit_code == 1
     assert "pip install 'ldp-bayes[onnx]'" in refused.stderr
     assert not (tmp_path / "other.onnx").exists()
+    assert not (tmp_path / "model.json").exists()
 
 
 def test_only_many_reports_gain_from_a_shuffler(run, survey, tmp_path):

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from ldp_aggregator import ModelError, load_model, to_sklearn
+from ldp_aggregator import ModelError, NaiveBayes, load_model, to_sklearn
+from ldp_aggregator.models.onnx_file import to_onnx
 from tests.ldp_aggregator.models.chance import DISCRETE, NUMERIC, model_of, numbers, whole_rows
 
 SURE = NUMERIC.replace('missing = "category"', "")
@@ -41,7 +43,7 @@ def test_numbers_are_a_gaussian_nb_in_their_own_units(labels):
     X = np.clip(X, [0, -1000.5], [100, 250000])
     peer = to_sklearn(model)
     assert type(peer) is GaussianNB
-    np.testing.assert_allclose(peer.predict_proba(X), model.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(peer.predict_proba(X), model.predict_proba(X), atol=1e-5)
     whole = [0, -1000.5] + model.encode(X) / 2**21 * [100, 251000.5]  # where the grid has them
     np.testing.assert_array_equal(peer.predict(whole), model.predict(X))
     np.testing.assert_allclose(peer.predict_proba(whole), model.predict_proba(X), atol=1e-9)
@@ -57,3 +59,9 @@ def test_what_neither_can_say_is_told(number_model_path):
     )
     with pytest.raises(ModelError, match="knows no projection"):
         to_sklearn(model_of(projected))
+
+
+def test_a_classifier_that_is_not_fitted_has_no_other_forms():
+    for form in (to_sklearn, to_onnx):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            form(NaiveBayes())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
+from benchmarks.__main__ import main
 from benchmarks.measure import Goal, Row, compare, each, gain
 from encoders.survey import CategoricalFeature, Feature, Label, NumericFeature, Survey
 from ldp_aggregator import NaiveBayes
@@ -53,3 +54,7 @@ def against(
     peer.fit(*training)
     peers = {type(peer).__name__: each(lambda: peer.predict(table), ROWS)}
     return compare(what, each(lambda: ours.predict(table), ROWS), peers, goal, repeats=7)
+
+
+if __name__ == "__main__":
+    main(["prediction"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -173,7 +173,8 @@ def simulate(
                 if learned_components(projection):
                     view = second_round(view, variant, rng)
                 if plan is None or view.fit:  # a projection is fitted anew in each repeat
-                    plan = asked_so(survey, variant, view.fit, estimator == "paper").compile()
+                    expecting = replace(survey, users=len(view.split.train))
+                    plan = asked_so(expecting, variant, view.fit, estimator == "paper").compile()
                 accuracies.append(view.trial(plan, estimator, rng))
                 if progress:
                     progress(1)

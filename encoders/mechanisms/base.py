@@ -244,6 +244,14 @@ class FrequencyOracle(Mechanism):
         shared, slope = self.pair_covariances
         return shared + slope * (one + other) - one * other
 
+    def label_variance(self, labels: int) -> float:
+        """Return the variance that one report has as an estimate of a label's share.
+
+        That is the sum over the domain/labels values that go with it; all values are equally likely.
+        """
+        size, even = self.domain // labels, 1 / self.domain
+        return size * self.variance(even) + size * (size - 1) * self.covariance(even, even)
+
     @cached_property
     def pair_covariances(self) -> tuple[float, float]:
         """Covariance of two cells of neither's owner, and what owning one of them adds to it.

@@ -8,6 +8,7 @@ missing. Numbers arrive as codes on a grid, see :mod:`encoders.survey.numbers`.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -136,6 +137,11 @@ class NumericMechanism(Mechanism):
         share = 1 / self.form.labels
         first, second = (0.0, 1 / 3) if self.form.low else (1 / 3, 1 / 5)
         return self.slot_variance(share, first * share, second * share)
+
+    @property
+    def label_variance(self) -> float:
+        """Variance of one report's P(class), classes equally likely; infinite if it does not tell of it."""
+        return math.inf
 
     @abstractmethod
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:

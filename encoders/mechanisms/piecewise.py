@@ -192,6 +192,12 @@ class Piecewise(NumericMechanism):
         numbers[k:] = shares[k:]  # of the missing, the line alone tells
         return by_slot(self.form, numbers, shares.reshape(-1, k).sum(axis=0))
 
+    @property
+    def label_variance(self) -> float:
+        """That of counting lines; see :attr:`NumericMechanism.label_variance`."""
+        even = 1 / self.form.labels
+        return even * (1 - even) / self._share**2
+
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Combine position and line; see :meth:`NumericMechanism.slot_variance`."""
         if not self._double:

@@ -21,12 +21,13 @@ from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 _KEYS = {
     (): {"survey", "label", "features", "mechanism", "projection"},
-    ("survey",): {"id", "epsilon", "family", "enrolment"},
+    ("survey",): {"id", "epsilon", "family", "enrolment", "users"},
     ("label",): {"name", "values", "weight"},
     ("mechanism",): {"frequency", "numeric"},
     ("projection",): {"inputs"},
 }
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
+MAX_USERS = 10**11
 _INPUT_KEYS = {"range", "missing"}
 _ONE_FORM = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
 
@@ -74,6 +75,7 @@ class _Reader:
             self.projection(tables["projection"], tables["features"]),
             self.family(tables["survey"]),
             self.enrolment(tables["survey"]),
+            self.users(tables["survey"]),
         )
 
     # -- entries ---------------------------------------------------------------------------
@@ -96,6 +98,13 @@ class _Reader:
             self.wrong(("survey", "enrolment"), '"open" (anybody answers) or "token" (by invitation)')
             return OPEN
         return str(value)
+
+    def users(self, table: Mapping[str, Any]) -> int | None:
+        value = table.get("users")
+        if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
+            return value
+        self.wrong(("survey", "users"), "needs how many people are expected to answer, a whole number from 1")
+        return None
 
     def epsilon(self, table: Mapping[str, Any]) -> Decimal:
         value = number(table.get("epsilon"))

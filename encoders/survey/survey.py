@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
 from encoders.mechanisms import design as design_oracle
-from encoders.survey.checks import OPEN
+from encoders.survey.checks import MAX_WEIGHT, OPEN
 from encoders.survey.features import Feature, Label, entries
 from encoders.survey.numbers import NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question, form_of
+from encoders.survey.weights import label_weight
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Survey:
     features : tuple of Feature
     weights : tuple of int
         Public weights of the questions: the label's first, then each feature's. The label's is None
-        where the author says nothing: then it is asked on its own, with weight 1, only if no other
-        question tells of it.
+        where the author says nothing: then it is asked on its own if no other question tells of it, or
+        if few `users` need it.
     frequency : str
         Mechanism of what is discrete, or "auto": the best of each question by closed-form variance.
     numeric : str
@@ -42,6 +44,9 @@ class Survey:
         See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id.
     enrolment : str
         Who may answer: "open" or "token", see :mod:`encoders.survey.enrolment`.
+    users : int or None
+        How many people are expected to answer, if the author says so; it decides the label's weight where
+        the author says nothing of that, see :func:`label_weight`.
     """
 
     id: str
@@ -54,6 +59,7 @@ class Survey:
     projection: Projection | None = None
     family: str = ""
     enrolment: str = OPEN
+    users: int | None = None
 
     @property
     def entries(self) -> tuple[Feature, ...]:
@@ -85,6 +91,9 @@ class Survey:
         )
 
 
+_Draft = tuple[tuple[int, ...], int, int | None, FrequencyOracle | NumericMechanism]
+"""Of a question: the features asked about, its weight, its moment and its mechanism."""
+
 _UNTOLD = "0 leaves no question that tells of the label: give it a weight, or ask numbers by auto or sign"
 
 
@@ -102,22 +111,35 @@ class _Compiler:
         self.scale = 2 if self.numbers else 1
 
     def questions(self) -> Iterator[Question]:
-        drafts = [*self.label(), *self.features(), *self.all_numbers()]
-        for index, (places, weight, moment) in enumerate(drafts):
-            asked = tuple(self.survey.features[place] for place in places)
-            mechanism = self.design(asked, moment)
+        coupled = [*self.features(), *self.all_numbers()]
+        drafts = [*self.label(coupled), *coupled]
+        for index, (places, weight, moment, mechanism) in enumerate(drafts):
             survey = self.survey
+            asked = tuple(survey.features[place] for place in places)
             yield Question(index, survey.label, places, asked, weight, mechanism, moment, survey.projection)
 
-    def label(self) -> Iterator[tuple[tuple[int, ...], int, int | None]]:
+    def label(self, coupled: Sequence[_Draft]) -> Iterator[_Draft]:
         told = self.is_told()
         weight = self.survey.weights[0]
         if weight == 0 and self.asked and not told:
             raise SurveyError(_UNTOLD, "label.weight")
+        if weight is None and told and self.survey.users:
+            weight = self.label_weight(coupled, self.survey.users)
         if weight is None:
             weight = 0 if told else 1
         if weight:
-            yield (), weight * self.scale, None
+            yield self.draft((), weight * self.scale, None)
+
+    def label_weight(self, coupled: Sequence[_Draft], users: int) -> int:
+        """Weigh the label as the average feature, as often as :func:`label_weight` has it."""
+        k = len(self.survey.label.values)
+        weights = [weight for _, _, weight in self.asked]
+        variances = {each: _label_variance(each, k) for *_, each in coupled}
+        information = math.fsum(weight / variances[each] for _, weight, _, each in coupled)
+        information /= sum(weight for _, weight, *_ in coupled)
+        alone = _label_variance(self.design((), None), k)
+        mean = sum(weights) / len(weights)
+        return min(round(mean * label_weight(users, len(weights), alone, information)), MAX_WEIGHT)
 
     def is_told(self) -> bool:
         """Tell whether the questions about features tell of the label too."""
@@ -125,20 +147,24 @@ class _Compiler:
         tells = name == "auto" or NUMERIC_MECHANISMS[name].tells_label
         return bool(self.asked) and (tells or len(self.numbers) < len(self.asked))
 
-    def features(self) -> Iterator[tuple[tuple[int, ...], int, int | None]]:
+    def features(self) -> Iterator[_Draft]:
         for place, feature, weight in self.asked:
             if not isinstance(feature, NumericFeature):
-                yield (place,), weight * self.scale, None
+                yield self.draft((place,), weight * self.scale, None)
             elif not self.several:
-                yield (place,), weight, MEAN
-                yield (place,), weight, SQUARE
+                yield self.draft((place,), weight, MEAN)
+                yield self.draft((place,), weight, SQUARE)
 
-    def all_numbers(self) -> Iterator[tuple[tuple[int, ...], int, int | None]]:
+    def all_numbers(self) -> Iterator[_Draft]:
         if self.several and self.numbers:
             places = tuple(place for place, _, _ in self.numbers)
             weight = sum(weight for _, _, weight in self.numbers)
-            yield places, weight, MEAN
-            yield places, weight, SQUARE
+            yield self.draft(places, weight, MEAN)
+            yield self.draft(places, weight, SQUARE)
+
+    def draft(self, places: tuple[int, ...], weight: int, moment: int | None) -> _Draft:
+        asked = tuple(self.survey.features[place] for place in places)
+        return places, weight, moment, self.design(asked, moment)
 
     def design(self, asked: tuple[Feature, ...], moment: int | None) -> FrequencyOracle | NumericMechanism:
         try:
@@ -157,3 +183,9 @@ class _Compiler:
         if domain not in self.oracles:
             self.oracles[domain] = design_oracle(self.survey.frequency, domain, self.survey.epsilon)
         return self.oracles[domain]
+
+
+def _label_variance(mechanism: FrequencyOracle | NumericMechanism, labels: int) -> float:
+    if isinstance(mechanism, FrequencyOracle):
+        return mechanism.label_variance(labels)
+    return mechanism.label_variance

@@ -34,14 +34,10 @@ class LabelShares:
 
     @classmethod
     def of_frequencies(cls, heard: Frequencies, k: int) -> Self:
-        """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one.
-
-        With a = d/k values the variance is about s = a mean(V) (1 - 1/k) d/(d - 1).
-        """
-        d = len(heard.raw)
-        spread = (d // k) * heard.mean_variance * (1 - 1 / k) * d / (d - 1)
+        """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one."""
         variance = np.maximum(heard.noise.against_classes(k)[1], 0.0)
-        return cls(heard.question.index, heard.raw.reshape(-1, k).sum(axis=0), variance, spread)
+        told = heard.raw.reshape(-1, k).sum(axis=0)
+        return cls(heard.question.index, told, variance, float(variance.mean()))
 
     @classmethod
     def of_moments(cls, heard: Moments) -> Self:

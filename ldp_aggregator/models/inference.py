@@ -33,6 +33,7 @@ def infer_survey(
     numeric: str = "auto",
     label_name: str = "class",
     label_weight: int | None = None,
+    users: int | None = None,
 ) -> Survey:
     """Return a survey that fits the given columns.
 
@@ -49,7 +50,9 @@ def infer_survey(
     bins : int or None
     label_weight : int, optional
         Weight of a label question beside the features, which weigh 1; by default it is asked only if no
-        other question tells of the label.
+        other question tells of the label, or if few users need it.
+    users : int, optional
+        How many people will answer.
     """
     if bins is not None and not (bins >= 1 and bins == int(bins)):
         raise ValueError(f"bins is None or a whole number above 0, not {bins!r}")
@@ -61,6 +64,7 @@ def infer_survey(
         weights=(label_weight, *(1 for _ in columns)),
         frequency=check_name(mechanism),
         numeric=check_numeric_name(numeric),
+        users=users,
     )
 
 

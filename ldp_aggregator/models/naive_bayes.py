@@ -158,7 +158,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         if self.survey is None:
             if len(labels) < 2:
                 raise ValueError("a classifier needs at least two classes, and y has only one class")
-            plan = self._infer(columns, labels).compile()
+            plan = self._infer(columns, labels, len(y)).compile()
         else:
             plan = self.survey.compile()
             labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
@@ -169,7 +169,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self.estimates_ = estimates.as_dict()
         return self
 
-    def _infer(self, columns: Columns, labels: NDArray[Any]) -> Survey:
+    def _infer(self, columns: Columns, labels: NDArray[Any], users: int) -> Survey:
         # 001's estimator needs the label question, asked as often as each of the others
         weight = 1 if self.estimator == "paper" else None
         return infer_survey(
@@ -180,6 +180,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             mechanism=self.mechanism,
             numeric=self.numeric,
             label_weight=weight,
+            users=users,
         )
 
     def _training_columns(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:

@@ -1,0 +1,107 @@
+"""How often the label is asked for alone: never more than few people need."""
+
+import math
+
+import numpy as np
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.mechanisms import MECHANISMS, design
+from encoders.mechanisms.numeric import Form
+from encoders.mechanisms.piecewise import Piecewise
+from encoders.mechanisms.sign import Sign
+from encoders.survey import read_survey
+from encoders.survey.weights import MOST_WEIGHT, PRIOR_ERROR, label_weight
+from encoders.tables import PRECISE
+
+TEXT = """
+[survey]
+id = "few"
+epsilon = {epsilon}
+{users}
+[label]
+name = "c"
+values = ["a", "b", "c"]
+{weight}
+[features.x]
+values = ["1", "2", "3", "4"]
+weight = 5
+[features.y]
+{y}
+weight = 3
+"""
+
+
+def weight_of_label(users="", weight="", epsilon="0.5", y="range = [0, 1]\nbins = 2"):
+    plan = read_survey(TEXT.format(users=users, weight=weight, epsilon=epsilon, y=y)).compile()
+    return sum(each.weight for each in plan.questions if each.kind == "label"), plan
+
+
+def test_without_a_number_of_users_the_label_is_not_asked_for_alone():
+    assert weight_of_label()[0] == 0
+
+
+def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature():
+    assert weight_of_label("users = 100")[0] == MOST_WEIGHT * (5 + 3) / 2
+
+
+def test_many_users_need_no_question_about_the_label():
+    assert weight_of_label("users = 1_000_000")[0] == 0
+
+
+def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
+    weight, plan = weight_of_label("users = 1_300")
+    assert 0 < weight < MOST_WEIGHT * 4
+    told = math.fsum(plan.chance(each) / each.mechanism.label_variance(3) for each in plan.questions)
+    assert 1 / math.sqrt(told * 1_300) == pytest.approx(PRIOR_ERROR, rel=0.05)
+
+
+def test_what_the_author_says_goes():
+    assert weight_of_label("users = 100", "weight = 0")[0] == 0
+    assert weight_of_label("users = 100", "weight = 2")[0] == 2
+
+
+def test_numbers_count_by_what_they_tell_of_the_label():
+    few, many = (weight_of_label(f"users = {users}", y="range = [0, 1]")[0] for users in (100, 10**6))
+    assert few == 2 * MOST_WEIGHT * 4  # all weights count double beside numbers
+    assert many == 0
+
+
+@pytest.mark.parametrize(
+    "users", ["users = 0", "users = -5", "users = 2.5", 'users = "many"', "users = true"]
+)
+def test_users_are_a_whole_number(users):
+    with pytest.raises(SurveyError, match=r"survey\.users: needs how many people"):
+        weight_of_label(users)
+
+
+def test_weights_never_fall_with_fewer_users():
+    found = [label_weight(users, 6, 10.0, 0.02) for users in range(100, 20_000, 100)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == MOST_WEIGHT
+    assert found[-1] == 0
+
+
+def test_a_question_that_tells_less_of_the_label_than_others_is_not_asked():
+    assert label_weight(10, 6, 50.0, 0.1) == 0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
+    size, k = 4, 3
+    oracle = design(mechanism, size * k, PRECISE.create_decimal("1.5"))
+    cells = np.full((size, size), oracle.covariance(1 / 12, 1 / 12))
+    np.fill_diagonal(cells, oracle.variance(1 / 12))
+    assert oracle.label_variance(k) == pytest.approx(cells.sum())
+
+
+@pytest.mark.parametrize("kind", [Sign, Piecewise])
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(kind, missing):
+    form = Form(3, (missing,))
+    mechanism = kind.design(form, PRECISE.create_decimal("1.5"))
+    # piecewise counts missing as places of its own; sign as values, all of them equally likely
+    absent = np.full(3, 1 / 9 if missing and kind is Sign else 0.0)
+    present = 1 / 3 - absent
+    found = mechanism.covariance(present, 0 * present, present / 3, absent)[2, 2]
+    np.testing.assert_allclose(found, mechanism.label_variance)

@@ -228,29 +228,36 @@ class FrequencyOracle(Mechanism):
         stderr: NDArray[np.float64] = np.sqrt(n * self.variance(share))
         return counts, stderr
 
-    def variance(self, frequency: Number) -> Number:
+    def variance(self, frequency: Number, size: int = 1) -> Number:
         """Return the variance that one report has as an estimate of a cell's true frequency.
 
         The reporter is drawn at random from the population, so sampling counts too; for pure
         protocols P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4). Takes a float or
-        a float array.
+        a float array; `size` cells may be taken for one, see `sums`.
         """
-        slope = self.on_mean - self.off_mean
-        within = frequency * self.on_var + (1 - frequency) * self.off_var
-        return frequency * (1 - frequency) + within / (slope * slope)
+        on, off, _, _ = self.sums(size)
+        return frequency * (1 - frequency) + frequency * on + (1 - frequency) * off
 
-    def covariance(self, one: Number, other: Number) -> Number:
+    def covariance(self, one: Number, other: Number, size: int = 1) -> Number:
         """Return the covariance that one report has as an estimate of two cells' true frequencies."""
-        shared, slope = self.pair_covariances
+        _, _, shared, slope = self.sums(size)
         return shared + slope * (one + other) - one * other
 
-    def label_variance(self, labels: int) -> float:
-        """Return the variance that one report has as an estimate of a label's share.
+    def sums(self, size: int = 1) -> tuple[float, float, float, float]:
+        """Return the noise of sums over `size` cells each, given the reporter's value, in frequencies.
 
-        That is the sum over the domain/labels values that go with it; all values are equally likely.
+        Returns
+        -------
+        on, off : float
+            Variances of the sum with the reporter's own cell, and of one without.
+        shared, slope : float
+            The covariance of two sums without it, and what it adds if one of them has it.
         """
-        size, even = self.domain // labels, 1 / self.domain
-        return size * self.variance(even) + size * (size - 1) * self.covariance(even, even)
+        unit = (self.on_mean - self.off_mean) ** 2
+        on, off, (shared, slope) = self.on_var / unit, self.off_var / unit, self.pair_covariances
+        without = size * off + size * (size - 1) * shared
+        own = on - off + 2 * (size - 1) * slope
+        return without + own, without, size * size * shared, size * slope
 
     @cached_property
     def pair_covariances(self) -> tuple[float, float]:
@@ -265,6 +272,10 @@ class FrequencyOracle(Mechanism):
         on_off = -self.on_var / others
         off_off = -(self.off_var + on_off) / (others - 1) if others > 1 else 0.0
         return off_off / unit, (on_off - off_off) / unit
+
+    def even_variance(self, parts: int) -> float:
+        """Return the variance of one report's estimate of a share of 1/parts: of domain/parts values."""
+        return self.variance(1 / parts, self.domain // parts)
 
     # -- the auditor -----------------------------------------------------------------------
 

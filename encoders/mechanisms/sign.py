@@ -138,7 +138,7 @@ class Sign(NumericMechanism):
     @property
     def label_variance(self) -> float:
         """The oracle's; see :attr:`NumericMechanism.label_variance`."""
-        return self.oracle.label_variance(self.form.labels)
+        return self.oracle.even_variance(self.form.labels)
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return the variance of F(+) + low F(-); see :meth:`NumericMechanism.slot_variance`."""

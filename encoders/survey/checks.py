@@ -138,6 +138,9 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     order = [_order(question, len(features)) for question in questions]
     if order != sorted(set(order)):
         raise SurveyError("each feature is asked at most once, in the order of the features", "questions")
+    places = [place for each in questions if each.moment is None for place in each.features]
+    if len(set(places)) < len(places):
+        raise SurveyError("each feature is asked at most once", "questions")
     means, squares = (
         [each.features for each in questions if each.moment == moment] for moment in (MEAN, SQUARE)
     )
@@ -148,7 +151,7 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
 def _order(question: Question, features: int) -> tuple[int, int]:
     if question.mechanism.several:
         return features, question.moment or 0
-    return (-1 if question.feature_index is None else question.feature_index), question.moment or 0
+    return (question.features or (-1,))[0], question.moment or 0
 
 
 def _check_kind(question: Question, field: str) -> None:
@@ -156,7 +159,7 @@ def _check_kind(question: Question, field: str) -> None:
     if question.moment not in (None, MEAN, SQUARE) or isinstance(question.moment, bool):
         raise SurveyError("a moment is 1 or 2", field)
     numeric = [isinstance(feature, NumericFeature) for feature in question.asked]
-    if question.moment is None and (any(numeric) or len(numeric) > 1):
+    if question.moment is None and any(numeric):
         raise SurveyError("a number is asked for by its moments", field)
     if question.moment is not None and not (numeric and all(numeric)):
         raise SurveyError("moments are asked of numbers", field)

@@ -4,7 +4,9 @@ Each user answers exactly one, drawn with public weights and without looking at 
 the relation of feature and label that Naive Bayes needs. A discrete feature is one question: the joint
 index a*k + c of feature code a and label code c (001, section 3.1.2). A numeric feature is two, her
 number and its square, each with the label (001, section 3.2): who answers which is drawn like
-everything else. The mechanism `laplace` asks for all numbers of the row in one question.
+everything else. The mechanism `laplace` asks for all numbers of the row in one question. At a large
+epsilon one report holds more than one discrete feature's value: several of them then are one question,
+whose answers are all their combinations with the label.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from encoders.mechanisms import Form, Mechanism
@@ -44,7 +47,8 @@ class Question:
         Its place in the plan, as reports name it.
     label : Label
     features : tuple of int
-        Places of the features asked about: none for the label question, several for `laplace`.
+        Places of the features asked about: none for the label question, several for `laplace` and for
+        discrete features that are asked about together.
     asked : tuple of Feature
         Those features.
     weight : int
@@ -87,14 +91,14 @@ class Question:
         return {None: "coupled" if self.features else "label", MEAN: "mean", SQUARE: "square"}[self.moment]
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(A_i, k): the counters of a coupled question reshape to it; (1, k) for the label."""
-        return (self.feature.size if self.feature else 1, len(self.label.values))
+    def shape(self) -> tuple[int, ...]:
+        """(A_i, k): the counters of a coupled question reshape to it; an A_i for each feature."""
+        return (*(feature.size for feature in self.asked), len(self.label.values))
 
     @property
     def domain(self) -> int:
         """Number of values that a discrete question can have, d = A_i k."""
-        return self.shape[0] * self.shape[1]
+        return prod(self.shape)
 
     @property
     def form(self) -> Form:
@@ -139,42 +143,62 @@ class Question:
     def value(self, codes: Sequence[int], label_code: int) -> Any:
         """Return the true answer of a coded row, as the mechanism takes it.
 
-        The label's code c; a k + c for a feature's code a; the same for a number, or for its square,
-        which is a code too; a tuple of those for several numbers.
+        The label's code c; a k + c for a feature's code a, (a B + b) k + c for two features, the second
+        of B values; the same for a number, or for its square, which is a code too; a tuple of those for
+        several numbers.
         """
-        if not self.features:
-            return label_code
         found = [codes[place] for place in self.features]
         if self.moment == SQUARE:
             found = [square_code(code) for code in found]
-        values = tuple(code * len(self.label.values) + label_code for code in found)
-        return values if self.mechanism.several else values[0]
+        if self.mechanism.several:
+            return tuple(code * len(self.label.values) + label_code for code in found)
+        return self._together(found, label_code)
+
+    def _together(self, found: Sequence[Any], label_code: Any) -> Any:
+        """Return the number of a combination of codes, the label's turning fastest; takes ints or arrays."""
+        number: Any = 0
+        for code, feature in zip(found, self.asked, strict=True):
+            number = number * feature.size + code
+        return number * len(self.label.values) + label_code
 
     def values(
         self, codes: NDArray[np.int64], label_codes: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
         own = label_codes[rows]
-        if not self.features:
-            return own
-        if self.mechanism.several:
-            found, own = codes[rows[:, None], list(self.features)], own[:, None]
-        else:
-            found = codes[rows, self.features[0]]
+        if not self.mechanism.several:
+            found = [codes[rows, place] for place in self.features]
+            if self.moment == SQUARE:
+                found = [square_code(each) for each in found]
+            together: NDArray[np.int64] = self._together(found, own)
+            return together
+        numbers = codes[rows[:, None], list(self.features)]
         if self.moment == SQUARE:
-            found = square_code(found)
-        return found * len(self.label.values) + own
+            numbers = square_code(numbers)
+        return numbers * len(self.label.values) + own[:, None]
 
     def meaning(self, value: Any) -> dict[str, str]:
         """Say in words what an answer stands for."""
-        parts = value if self.mechanism.several else (value,)
-        label_code = parts[0] % len(self.label.values)
-        codes = [part // len(self.label.values) for part in parts] if self.asked else []
+        codes, label_code = self._apart(value)
         words = {
             feature.name: self._in_words(feature, code)
             for feature, code in zip(self.asked, codes, strict=True)
         }
         return words | {self.label.name: self.label.values[label_code]}
+
+    def _apart(self, value: Any) -> tuple[list[int], int]:
+        """Return the codes of the features and of the label that an answer stands for."""
+        k = len(self.label.values)
+        if self.mechanism.several:
+            return [part // k for part in value], value[0] % k
+        rest, label_code = divmod(value, k)
+        if len(self.asked) < 2:
+            return [rest] * len(self.asked), label_code
+        codes = []
+        for feature in reversed(self.asked):
+            rest, code = divmod(rest, feature.size)
+            codes.append(code)
+        return codes[::-1], label_code
 
     def _in_words(self, feature: Feature, code: int) -> str:
         if not isinstance(feature, NumericFeature):
@@ -191,12 +215,16 @@ class Question:
         """Each class in words, as in ``paid = no``."""
         return [f"{self.label.name} = {value}" for value in self.label.values]
 
+    @property
+    def _lists_features(self) -> bool:
+        return self.mechanism.several or len(self.features) > 1
+
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
         """Return the plan's form."""
         ratio = self.mechanism.ratio
         entry: dict[str, Any] = {
             "epsilon": realised,
-            "feature": list(self.features) if self.mechanism.several else self.feature_index,
+            "feature": list(self.features) if self._lists_features else self.feature_index,
             "mechanism": self.mechanism.name,
             "ratio": [str(ratio.numerator), str(ratio.denominator)],
             "tables": tables,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from math import fsum, prod
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
 from encoders.mechanisms import design as design_oracle
 from encoders.survey.checks import MAX_WEIGHT, OPEN
 from encoders.survey.features import Feature, Label, entries
+from encoders.survey.grouping import grouped
 from encoders.survey.numbers import NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
@@ -111,7 +112,8 @@ class _Compiler:
         self.scale = 2 if self.numbers else 1
 
     def questions(self) -> Iterator[Question]:
-        coupled = [*self.features(), *self.all_numbers()]
+        single = sorted([*self.categories(), *self.numbers_alone()], key=lambda draft: draft[0][0])
+        coupled = [*single, *self.all_numbers()]
         drafts = [*self.label(coupled), *coupled]
         for index, (places, weight, moment, mechanism) in enumerate(drafts):
             survey = self.survey
@@ -131,15 +133,14 @@ class _Compiler:
             yield self.draft((), weight * self.scale, None)
 
     def label_weight(self, coupled: Sequence[_Draft], users: int) -> int:
-        """Weigh the label as the average feature, as often as :func:`label_weight` has it."""
+        """Weigh the label against the average feature, see :func:`weights.label_weight`."""
         k = len(self.survey.label.values)
-        weights = [weight for _, _, weight in self.asked]
-        variances = {each: _label_variance(each, k) for *_, each in coupled}
-        information = math.fsum(weight / variances[each] for _, weight, _, each in coupled)
-        information /= sum(weight for _, weight, *_ in coupled)
+        total = sum(weight for _, weight, *_ in coupled)
+        told = fsum(weight / _label_variance(mechanism, k) for _, weight, _, mechanism in coupled)
         alone = _label_variance(self.design((), None), k)
-        mean = sum(weights) / len(weights)
-        return min(round(mean * label_weight(users, len(weights), alone, information)), MAX_WEIGHT)
+        mean = sum(weight for *_, weight in self.asked) / len(self.asked)
+        weight = label_weight(users, total / (mean * self.scale), alone, told / total)
+        return min(round(mean * weight), MAX_WEIGHT)
 
     def is_told(self) -> bool:
         """Tell whether the questions about features tell of the label too."""
@@ -147,13 +148,26 @@ class _Compiler:
         tells = name == "auto" or NUMERIC_MECHANISMS[name].tells_label
         return bool(self.asked) and (tells or len(self.numbers) < len(self.asked))
 
-    def features(self) -> Iterator[_Draft]:
-        for place, feature, weight in self.asked:
-            if not isinstance(feature, NumericFeature):
-                yield self.draft((place,), weight * self.scale, None)
-            elif not self.several:
-                yield self.draft((place,), weight, MEAN)
-                yield self.draft((place,), weight, SQUARE)
+    def categories(self) -> Iterator[_Draft]:
+        """Draft the questions about what is discrete; only "auto" asks about several features at once."""
+        discrete = [each for each in self.asked if not isinstance(each[1], NumericFeature)]
+        for weight in sorted({weight for _, _, weight in discrete}):
+            alike = [(place, feature.size) for place, feature, each in discrete if each == weight]
+            for group in self.groups([size for _, size in alike]):
+                yield self.draft(tuple(alike[number][0] for number in group), weight * self.scale, None)
+
+    def groups(self, sizes: Sequence[int]) -> list[tuple[int, ...]]:
+        if self.survey.frequency == "auto":
+            return grouped(sizes, len(self.survey.label.values), self.variance)
+        return [(number,) for number in range(len(sizes))]
+
+    def variance(self, domain: int, parts: int) -> float:
+        return self.oracle(domain).even_variance(parts)
+
+    def numbers_alone(self) -> Iterator[_Draft]:
+        for place, _, weight in [] if self.several else self.numbers:
+            yield self.draft((place,), weight, MEAN)
+            yield self.draft((place,), weight, SQUARE)
 
     def all_numbers(self) -> Iterator[_Draft]:
         if self.several and self.numbers:
@@ -169,7 +183,7 @@ class _Compiler:
     def design(self, asked: tuple[Feature, ...], moment: int | None) -> FrequencyOracle | NumericMechanism:
         try:
             if moment is None:
-                return self.oracle(asked)
+                return self.oracle(prod(each.size for each in asked) * len(self.survey.label.values))
             form = form_of(self.survey.label, asked, moment)
             if form not in self.numeric:
                 self.numeric[form] = design_numeric(self.survey.numeric, form, self.survey.epsilon)
@@ -178,8 +192,7 @@ class _Compiler:
             name = f"features.{asked[0].name}" if asked else "label"
             raise type(error)(error.why, name) from error
 
-    def oracle(self, asked: tuple[Feature, ...]) -> FrequencyOracle:
-        domain = (asked[0].size if asked else 1) * len(self.survey.label.values)
+    def oracle(self, domain: int) -> FrequencyOracle:
         if domain not in self.oracles:
             self.oracles[domain] = design_oracle(self.survey.frequency, domain, self.survey.epsilon)
         return self.oracles[domain]
@@ -187,5 +200,5 @@ class _Compiler:
 
 def _label_variance(mechanism: FrequencyOracle | NumericMechanism, labels: int) -> float:
     if isinstance(mechanism, FrequencyOracle):
-        return mechanism.label_variance(labels)
+        return mechanism.even_variance(labels)
     return mechanism.label_variance

@@ -8,7 +8,7 @@ MOST_WEIGHT = 8
 """What a question about the label alone weighs at most, in features: they are what it takes reports from."""
 
 
-def label_weight(users: int, features: int, alone: float, information: float) -> float:
+def label_weight(users: int, features: float, alone: float, information: float) -> float:
     """Return how often to ask for the label alone, as a multiple of how often each feature is asked about.
 
     Zero where the questions about features by themselves tell P(label) with a standard error of at most
@@ -18,8 +18,8 @@ def label_weight(users: int, features: int, alone: float, information: float) ->
     ----------
     users : int
         How many people are expected to answer.
-    features : int
-        How many features are asked about.
+    features : float
+        How many features' weights all questions about features have together.
     alone : float
         Variance of one report's P(label) if the label is asked for alone.
     information : float

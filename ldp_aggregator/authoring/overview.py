@@ -89,7 +89,7 @@ def _row(plan: Plan, question: Question) -> list[str]:
 
 
 def _size(question: Question) -> str:
-    size, classes = question.shape
+    *sizes, classes = question.shape
     if question.moment:
         return f"{'number' if question.moment == MEAN else 'square'} x {classes}"
-    return f"{size} x {classes} = {question.domain}" if question.feature else str(classes)
+    return " x ".join(map(str, question.shape)) + f" = {question.domain}" if sizes else str(classes)

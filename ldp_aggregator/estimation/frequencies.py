@@ -27,7 +27,8 @@ class Noise:
 
     A report adds to each cell an amount with mean `on` at the reporter's value and `off` elsewhere.
     Given the value, two cells are independent (unary, histogram) or bound by a constant sum (direct
-    encoding, subset selection), so two pair covariances describe each of our mechanisms.
+    encoding, subset selection), so two pair covariances describe each of our mechanisms. The same goes
+    for sums of as many counters each, which a question about several features has for one of them.
 
     Attributes
     ----------
@@ -50,12 +51,13 @@ class Noise:
 
     @classmethod
     def of(cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int) -> Noise:
-        """Return the noise of n reports when the truth is `frequencies`."""
+        """Return the noise of n reports when the truth is `frequencies`, each a sum of as many counters'."""
         if n == 0:
             unknown = np.full(frequencies.shape, math.inf)
             return cls(frequencies, 0, unknown, unknown, 0.0, 0.0)
-        shared, slope = (each / n for each in mechanism.pair_covariances)
-        variance = np.asarray(mechanism.variance(frequencies), dtype=np.float64) / n
+        size = mechanism.domain // len(frequencies)
+        shared, slope = (each / n for each in mechanism.sums(size)[2:])
+        variance = np.asarray(mechanism.variance(frequencies, size), dtype=np.float64) / n
         own = variance - shared - 2 * slope * frequencies + frequencies**2 / n
         return cls(frequencies, n, own, variance, shared, slope)
 
@@ -81,7 +83,8 @@ class Frequencies:
     n : int
         Number of reports.
     raw : (d,) array
-        Unbiased frequencies, possibly negative; NaN without reports.
+        Unbiased frequencies, possibly negative; NaN without reports. Of one of several features that are
+        asked about together: sums over the values of the others.
     noise : Noise
         Their covariance.
     """
@@ -90,6 +93,20 @@ class Frequencies:
     n: int
     raw: FloatArray
     noise: Noise
+
+    def of_feature(self, place: int) -> Frequencies:
+        """Return the frequencies of one of the features that the question asks about, by its place in it."""
+        if len(self.question.features) < 2:
+            return self
+        shape = self.question.shape
+        others = tuple(axis for axis in range(len(shape) - 1) if axis != place)
+        raw = self.raw.reshape(shape).sum(axis=others).ravel()
+        return _frequencies(self.question, self.n, raw)
+
+    @property
+    def cells(self) -> int:
+        """How many counters of the question make up one of the frequencies."""
+        return self.question.domain // len(self.raw)
 
     @property
     def stderr(self) -> FloatArray:
@@ -113,14 +130,16 @@ def estimate_frequencies(question: Question, total: Total) -> Frequencies:
         Number of reports and the (d,) sums of what they support.
     """
     oracle, n = oracle_of(question), total.n
-    d = oracle.domain
-    uniform = np.full(d, 1.0 / d)
     if n == 0:
-        return Frequencies(question, 0, np.full(d, math.nan), Noise.of(oracle, uniform, 0))
+        return _frequencies(question, 0, np.full(oracle.domain, math.nan))
     counts, _ = oracle.estimate(total.cells, n)
-    raw = np.asarray(counts, dtype=np.float64) / n
-    likely = (1 - UNIFORM_SHARE) * project_simplex(raw) + UNIFORM_SHARE * uniform
-    return Frequencies(question, n, raw, Noise.of(oracle, likely, n))
+    return _frequencies(question, n, np.asarray(counts, dtype=np.float64) / n)
+
+
+def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
+    uniform = np.full(len(raw), 1.0 / len(raw))
+    likely = (1 - UNIFORM_SHARE) * project_simplex(raw) + UNIFORM_SHARE * uniform if n else uniform
+    return Frequencies(question, n, raw, Noise.of(oracle_of(question), likely, n))
 
 
 def oracle_of(question: Question) -> FrequencyOracle:

@@ -64,30 +64,24 @@ class Answers:
 def hear(snapshot: Snapshot) -> Answers:
     """Return the raw estimates of every question of a survey, and the prior they agree on."""
     plan, k = snapshot.plan, len(snapshot.plan.label.values)
-    label, coupled = _discrete(snapshot)
-    told = [LabelShares.of_frequencies(each, k) for each in (*coupled.values(), label) if each and each.n]
+    asked = [
+        estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
+    ]
+    told = [LabelShares.of_frequencies(each, k) for each in asked if each.n]
+    coupled = {
+        feature: each.of_feature(place)
+        for each in asked
+        for place, feature in enumerate(each.question.features)
+    }
     prior, numbers = _numeric(snapshot, told)
     return Answers(
         k=k,
         features=plan.features,
-        label=label,
+        label=next((each for each in asked if not each.question.features), None),
         heard=[numbers.get(place) or coupled.get(place) for place in range(len(plan.features))],
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
     )
-
-
-def _discrete(snapshot: Snapshot) -> tuple[Frequencies | None, dict[int, Frequencies]]:
-    """Return what the label question and the coupled ones say; the latter by place of the feature."""
-    label, coupled = None, {}
-    for question in snapshot.plan.questions:
-        if question.moment is None:
-            heard = estimate_frequencies(question, total_of(snapshot, question))
-            if question.feature_index is None:
-                label = heard
-            else:
-                coupled[question.feature_index] = heard
-    return label, coupled
 
 
 def _numeric(snapshot: Snapshot, told: Sequence[LabelShares]) -> tuple[Prior, dict[int, Number]]:

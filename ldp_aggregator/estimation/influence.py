@@ -70,17 +70,17 @@ class Influence:
         }
 
 
-def of_frequencies(heard: Frequencies, figure: Figure) -> Influence:
+def of_frequencies(heard: Frequencies, figure: Figure, of: str = "") -> Influence:
     """Return the moves of F = (t - off)/(on - off), in the shape of its figure."""
-    oracle = oracle_of(heard.question)
-    d, slope = oracle.domain, oracle.on_mean - oracle.off_mean
-    weights, times = np.array([1.0, 0.0]) / slope, np.array([1, d - 1])
-    now = heard.raw + oracle.off_mean / slope
+    oracle, size = oracle_of(heard.question), heard.cells
+    slope = oracle.on_mean - oracle.off_mean
+    weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
+    now = heard.raw + size * oracle.off_mean / slope
     step = _furthest(oracle, weights, times, now.reshape(figure.value.shape))
-    return Influence("frequencies", heard.n, step, figure.stderr)
+    return Influence(f"frequencies{of}", heard.n, step, figure.stderr)
 
 
-def of_conditionals(heard: Frequencies, figure: Figure) -> Influence:
+def of_conditionals(heard: Frequencies, figure: Figure, of: str = "") -> Influence:
     """Return the moves of R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
     oracle, (size, k) = oracle_of(heard.question), figure.value.shape
     joint = heard.raw.reshape(size, k)
@@ -88,9 +88,10 @@ def of_conditionals(heard: Frequencies, figure: Figure) -> Influence:
     scale = 1 / ((oracle.on_mean - oracle.off_mean) * mass)
     ratio = joint / mass
     weights = np.stack([(1 - ratio) * scale, -ratio * scale, np.zeros_like(ratio)], axis=-1)
-    times = np.array([1, size - 1, (k - 1) * size])
-    now = oracle.off_mean * (1 - size * ratio) * scale  # F - R G is zero at the estimates themselves
-    return Influence("conditionals", heard.n, _furthest(oracle, weights, times, now), figure.stderr)
+    times = heard.cells * np.array([1, size - 1, (k - 1) * size])
+    # F - R G is zero at the estimates themselves
+    now = heard.cells * oracle.off_mean * (1 - size * ratio) * scale
+    return Influence(f"conditionals{of}", heard.n, _furthest(oracle, weights, times, now), figure.stderr)
 
 
 def of_prior(heard: Frequencies, figure: Figure, weight: float) -> Influence:

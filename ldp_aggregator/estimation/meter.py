@@ -64,8 +64,9 @@ def _influences(
     """Yield what can be moved of each feature, with the index of the question that does."""
     for heard, estimate in zip(answers.heard, features, strict=True):
         if isinstance(heard, Frequencies) and heard.n and isinstance(estimate, FeatureEstimate):
-            yield heard.question.index, of_frequencies(heard, estimate.frequencies)
-            yield heard.question.index, of_conditionals(heard, estimate.conditionals)
+            of = f" of {estimate.name}" if len(heard.question.features) > 1 else ""
+            yield heard.question.index, of_frequencies(heard, estimate.frequencies, of)
+            yield heard.question.index, of_conditionals(heard, estimate.conditionals, of)
         elif isinstance(heard, Number) and heard.prior.known and isinstance(estimate, NumberEstimate):
             yield from _of_number(snapshot, heard, estimate)
 
@@ -94,5 +95,6 @@ def _moments(heard: Number) -> list[Moments]:
 
 def _told(answers: Answers) -> list[Frequencies | Moments]:
     """Return what every question said; one that asks for several numbers tells nothing of the label."""
-    coupled = [each for each in (answers.label, *answers.heard) if isinstance(each, Frequencies) and each.n]
-    return [*coupled, *(each for number in answers.numbers for each in _moments(number))]
+    heard = [each for each in (answers.label, *answers.heard) if isinstance(each, Frequencies) and each.n]
+    coupled = {each.question.index: each for each in heard}
+    return [*coupled.values(), *(each for number in answers.numbers for each in _moments(number))]

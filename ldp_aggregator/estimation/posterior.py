@@ -1,19 +1,19 @@
-"""What noisy shares are worth: their posterior means, which a classifier may use as they are.
+"""What noisy shares are worth to a classifier: their posterior, all doubt about the estimates counted.
 
 An estimate is normal around its truth, as the central limit theorem has it; the truth is a share, so it
-has a beta distribution a priori. The posterior mean of P(value | label) is the chance that the next person
-of that label has that value, all doubt about the estimates counted: a product of such means is what
-integrating Naive Bayes over its doubtful tables comes to. Where noise drowns a table all labels end up
-alike, so that the feature cannot outvote the prior; with many reports it is the table of frequencies.
+has a beta distribution a priori. Naive Bayes adds up logarithms of P(value | label), so what it is given is
+their posterior mean. Where noise drowns a table all labels end up alike, so that the feature cannot outvote
+the prior; with many reports it is the table of frequencies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, expit, logit
+from scipy.special import betaln, expit, log_expit, logit
 
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import Figure
@@ -39,7 +39,7 @@ def posterior_prior(figure: Figure) -> FloatArray:
     k = len(figure.value)
     heard = np.isfinite(figure.stderr)
     raw, noise = np.where(heard, figure.value, 0.0), np.where(heard, figure.stderr, 1e9)
-    _, mean = beta_posterior(raw, noise, np.ones(k), np.full(k, k - 1.0))
+    mean = beta_posterior(raw, noise, np.ones(k), np.full(k, k - 1.0)).mean
     share: FloatArray = mean / mean.sum()
     return share
 
@@ -47,11 +47,12 @@ def posterior_prior(figure: Figure) -> FloatArray:
 def posterior_tables(
     heard: Sequence[Frequencies | None], sizes: Sequence[int], prior: FloatArray
 ) -> list[FloatArray]:
-    """Return the posterior mean of P(value | label) of each feature, an (A_i, k) array.
+    """Return P(value | label) of each feature, an (A_i, k) array: the posterior's geometric mean.
 
     A priori P(x | c) is beta(s P(x), s (1 - P(x))), with P(x) the feature's own share of the value. The
     concentration s is one of CONCENTRATIONS; how often each occurs among the features is fitted to all of
-    them (empirical Bayes), and a feature's own is averaged over its posterior.
+    them (empirical Bayes). Given it, a share is the geometric mean of its posterior; that is averaged over
+    the feature's own concentrations, and made a distribution.
 
     Parameters
     ----------
@@ -145,59 +146,71 @@ def _believe(contrasts: Sequence[Contrast], prior: FloatArray) -> list[FloatArra
     starts = np.cumsum(sizes) - sizes
     # a table's cells are bound by its margins: so much of what they say together is its own
     free = (1 - 1 / k) * (1 - 1 / sizes)
-    likely, means = [], []
+    likely, tables = [], []
     for concentration in CONCENTRATIONS:
-        evidence, mean = beta_posterior(value, noise, concentration * shares, concentration * (1 - shares))
-        likely.append(np.add.reduceat(evidence.sum(axis=1), starts) * free)
-        means.append(mean)
+        found = beta_posterior(value, noise, concentration * shares, concentration * (1 - shares))
+        likely.append(np.add.reduceat(found.evidence.sum(axis=1), starts) * free)
+        tables.append(np.exp(found.log))
     weights = mixed_scales(np.array(likely))
-    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), np.array(means))
+    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), np.array(tables))
     return [part / part.sum(axis=0) for part in np.split(table, starts[1:])]
 
 
-def beta_posterior(
-    value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the log evidence and the posterior mean of shares that are beta(a, b) a priori.
+class BetaPosterior(NamedTuple):
+    """What is known of shares after an estimate; arrays of one shape.
 
-    The evidence is E[exp(-(share - value)^2 / (2 noise^2))], all but a constant of the value's density. By
-    quadrature in the logit of the share, where the integrand is smooth, over what the value allows; the
+    Attributes
+    ----------
+    evidence : array
+        log E[exp(-(share - value)^2 / (2 noise^2))], the estimate's log density but for a constant.
+    mean, log : arrays
+        Posterior means of the share and of its logarithm, where a share below a millionth counts as that.
+    """
+
+    evidence: FloatArray
+    mean: FloatArray
+    log: FloatArray
+
+
+def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> BetaPosterior:
+    """Return the posterior of shares that are beta(a, b) a priori, after normal estimates of them.
+
+    By quadrature in the logit of the share, where the integrand is smooth, over what the value allows; the
     ends of (0, 1), where a beta distribution may pile up, are added in closed form.
 
     Parameters
     ----------
     value, noise, a, b : float arrays of shapes that go together
         `noise` is a standard error; all but `value` are above zero.
-
-    Returns
-    -------
-    evidence, mean : float arrays
     """
     parts = np.broadcast_arrays(value, noise, a, b)
-    shape, flat = parts[0].shape, [part.ravel() for part in parts]
+    flat = [part.ravel() for part in parts]
     cuts = range(_BLOCK, flat[0].size, _BLOCK)
     blocks = zip(*(np.split(part, cuts) for part in flat), strict=True)
-    evidence, mean = (
-        np.concatenate(each) for each in zip(*(_quadrature(*block) for block in blocks), strict=True)
-    )
-    return evidence.reshape(shape), mean.reshape(shape)
+    found = np.concatenate([_quadrature(*block) for block in blocks], axis=1)
+    return BetaPosterior(*found.reshape(3, *parts[0].shape))
 
 
-def _quadrature(
-    value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _quadrature(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
     low = logit(np.clip(np.minimum(value, 1.0) - _REACH * noise, _LEAST, 1 - 2 * _LEAST))
     high = logit(np.clip(np.maximum(value, 0.0) + _REACH * noise, 2 * _LEAST, 1 - _LEAST))
     steps = (high - low) / (_NODES - 1)
-    places = low + steps * np.arange(_NODES)[:, None]
-    share = expit(places)
-    density = a * np.log(share) + b * np.log1p(-share) + np.log(steps)
+    nodes = low + steps * np.arange(_NODES)[:, None]
+    density = a * log_expit(nodes) + b * log_expit(-nodes) + np.log(steps)
     density[[0, -1]] -= np.log(2.0)  # the trapezoidal rule
     below, above = a * np.log(_LEAST) - np.log(a), b * np.log(_LEAST) - np.log(b)
-    logs = np.concatenate([below[None], density, above[None]])
-    share = np.concatenate([np.zeros_like(low)[None], share, np.ones_like(low)[None]])
-    logs -= 0.5 * ((share - value) / noise) ** 2 + betaln(a, b)
-    most = logs.max(axis=0)
-    weights = np.exp(logs - most)
-    total = weights.sum(axis=0)
-    return most + np.log(total), (weights * share).sum(axis=0) / total
+    share = _with_ends(0.0, expit(nodes), 1.0)
+    log = _with_ends(np.log(_LEAST), log_expit(nodes), 0.0)
+    weight = _with_ends(below, density, above)
+    weight -= 0.5 * ((share - value) / noise) ** 2 + betaln(a, b)
+    most = weight.max(axis=0)
+    weight = np.exp(weight - most)
+    total = weight.sum(axis=0)
+    return np.stack(
+        [most + np.log(total), (weight * share).sum(axis=0) / total, (weight * log).sum(axis=0) / total]
+    )
+
+
+def _with_ends(first: FloatArray | float, middle: FloatArray, last: FloatArray | float) -> FloatArray:
+    ends = (np.broadcast_to(end, middle[:1].shape) for end in (first, last))
+    return np.concatenate([next(ends), middle, next(ends)])

@@ -53,8 +53,9 @@ class Probabilities:
 def default_recipe(answers: Answers) -> Probabilities:
     """Pool the prior from all reports, and tell classes apart no further than noise allows.
 
-    Prior and tables are posterior means, see :mod:`posterior`: noise alone rules nobody out, and features
-    that noise drowns cannot outvote the prior. Numbers are shrunk, see :func:`gaussians.smooth_numbers`.
+    Prior and tables are those of the posterior, see :mod:`posterior`: noise alone rules nobody out, and
+    features that noise drowns cannot outvote the prior. Numbers are shrunk, see
+    :func:`gaussians.smooth_numbers`.
     """
     prior = posterior_prior(answers.prior.figure)
     gaussians = iter(smooth_numbers(answers.numbers, prior))

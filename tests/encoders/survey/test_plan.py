@@ -146,7 +146,7 @@ def test_the_questions_are_those_of_a_positive_weight() -> None:
         (0, "label", "rested", None, 5),
         (1, "coupled", "hours", 1, 2),
     ]
-    assert [question.shape for question in plan.questions] == [(1, 2), (4, 2)]
+    assert [question.shape for question in plan.questions] == [(2,), (4, 2)]
     assert [question.domain for question in plan.questions] == [2, 8]
 
 

@@ -52,7 +52,7 @@ def test_many_users_need_no_question_about_the_label():
 def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     weight, plan = weight_of_label("users = 1_300")
     assert 0 < weight < MOST_WEIGHT * 4
-    told = math.fsum(plan.chance(each) / each.mechanism.label_variance(3) for each in plan.questions)
+    told = math.fsum(plan.chance(each) / each.mechanism.even_variance(3) for each in plan.questions)
     assert 1 / math.sqrt(told * 1_300) == pytest.approx(PRIOR_ERROR, rel=0.05)
 
 
@@ -92,7 +92,7 @@ def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
     oracle = design(mechanism, size * k, PRECISE.create_decimal("1.5"))
     cells = np.full((size, size), oracle.covariance(1 / 12, 1 / 12))
     np.fill_diagonal(cells, oracle.variance(1 / 12))
-    assert oracle.label_variance(k) == pytest.approx(cells.sum())
+    assert oracle.even_variance(k) == pytest.approx(cells.sum())
 
 
 @pytest.mark.parametrize("kind", [Sign, Piecewise])

@@ -33,28 +33,31 @@ def integrated(value, noise, a, b):
         return sum(integrate.quad(lambda t: function(law.ppf(t)), *p, limit=200)[0] for p in pairwise(ends))
 
     evidence = over(likely)
-    return np.log(evidence), over(lambda share: share * likely(share)) / evidence
+    logs = over(lambda share: np.log(max(share, 1e-6)) * likely(share)) / evidence
+    return np.log(evidence), over(lambda share: share * likely(share)) / evidence, logs
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (1, 25)])
 @pytest.mark.parametrize(("value", "noise"), [(0.5, 0.1), (0.1, 0.05), (-0.3, 0.2), (1.4, 0.5), (0.3, 20.0)])
 def test_the_quadrature_agrees_with_adaptive_integration(value, noise, a, b):
-    evidence, mean = beta_posterior(*(np.array([float(each)]) for each in (value, noise, a, b)))
-    expected = integrated(value, noise, a, b)
-    assert evidence[0] == pytest.approx(expected[0], abs=2e-3)
-    assert mean[0] == pytest.approx(expected[1], rel=2e-3, abs=1e-5)
+    found = beta_posterior(*(np.array([float(each)]) for each in (value, noise, a, b)))
+    evidence, mean, log = integrated(value, noise, a, b)
+    assert found.evidence[0] == pytest.approx(evidence, abs=2e-3)
+    assert found.mean[0] == pytest.approx(mean, rel=2e-3, abs=1e-5)
+    assert found.log[0] == pytest.approx(log, rel=5e-3, abs=5e-3)
 
 
 def test_many_reports_leave_the_estimate_as_it_is():
     value, noise = np.array([1e-4, 0.2, 0.999]), np.array([1e-6, 1e-5, 1e-6])
-    _, mean = beta_posterior(value, noise, np.full(3, 2.0), np.full(3, 5.0))
-    np.testing.assert_allclose(mean, value, rtol=1e-3)
+    found = beta_posterior(value, noise, np.full(3, 2.0), np.full(3, 5.0))
+    np.testing.assert_allclose(found.mean, value, rtol=1e-3)
+    np.testing.assert_allclose(np.exp(found.log), value, rtol=1e-3)
 
 
 def test_long_tables_are_integrated_in_blocks():
     value = np.linspace(-1, 2, 10_000)
-    whole = beta_posterior(value, np.full(10_000, 0.3), np.ones(10_000), np.ones(10_000))[1]
-    part = beta_posterior(value[5000:5010], np.full(10, 0.3), np.ones(10), np.ones(10))[1]
+    whole = beta_posterior(value, np.full(10_000, 0.3), np.ones(10_000), np.ones(10_000)).mean
+    part = beta_posterior(value[5000:5010], np.full(10, 0.3), np.ones(10), np.ones(10)).mean
     np.testing.assert_array_equal(whole[5000:5010], part)
     assert (np.diff(whole) > 0).all()
 

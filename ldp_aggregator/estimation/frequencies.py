@@ -18,7 +18,8 @@ from ldp_aggregator.estimation.consistency import FloatArray, project_simplex
 from ldp_aggregator.snapshot import Total
 
 UNIFORM_SHARE = 0.1
-"""Noise is evaluated at .9 simplex(F) + .1/d: never at a frequency of exactly zero."""
+"""Noise is evaluated at .9 simplex(F) + .1/d: never at a frequency of exactly zero. Where F stands out of its
+noise the tenth is less: it would add more to a rare cell than F can be off."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,12 @@ def estimate_frequencies(question: Question, total: Total) -> Frequencies:
 
 
 def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
-    uniform = np.full(len(raw), 1.0 / len(raw))
-    likely = (1 - UNIFORM_SHARE) * project_simplex(raw) + UNIFORM_SHARE * uniform if n else uniform
-    return Frequencies(question, n, raw, Noise.of(oracle_of(question), likely, n))
+    oracle, d = oracle_of(question), len(raw)
+    likely = uniform = np.full(d, 1.0 / d)
+    if n:
+        share = UNIFORM_SHARE * min(1.0, d * math.sqrt(oracle.even_variance(d) / n))
+        likely = (1 - share) * project_simplex(raw) + share * uniform
+    return Frequencies(question, n, raw, Noise.of(oracle, likely, n))
 
 
 def oracle_of(question: Question) -> FrequencyOracle:

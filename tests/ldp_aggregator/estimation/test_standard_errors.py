@@ -1,0 +1,78 @@
+"""Standard errors are right to a few percent: what is raw strays from the truth by just as much.
+
+Of each survey the squared errors in units of their claimed variances are averaged over all figures; over
+surveys that has a mean of 1. Standard errors 15% too small or too large would make it 1.32 or .76. Seeds are
+fixed; over seeds, a mean that is 1 is within `BOUND` more often than 1 - 1e-6, which is tested too.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from ldp_aggregator.estimation.hearing import hear
+from tests.ldp_aggregator.estimation.conftest import (
+    DEGREE,
+    DEGREES,
+    INCOME,
+    INCOMES,
+    PRIOR,
+    make_world,
+    number_world,
+)
+
+SURVEYS, ALARM, BOUND = 250, 1e-6, 0.15
+
+
+def assert_right(squares):
+    error = np.std(squares, ddof=1) / math.sqrt(len(squares))
+    assert stats.t.isf(ALARM / 2, len(squares) - 1) * error < BOUND
+    assert abs(np.mean(squares) - 1) < BOUND
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_of_frequencies_and_priors(mechanism):
+    world = make_world(mechanism)
+    truths = world.joint.ravel(), world.two.ravel(), world.prior
+    squares = []
+    for seed in range(SURVEYS):
+        heard = hear(world.snapshot(1500, seed))
+        parts = [(each.raw, each.stderr) for each in heard.heard]
+        parts.append((heard.prior.figure.value, heard.prior.figure.stderr))
+        squares.append(mean_square(parts, truths))
+    assert_right(squares)
+
+
+@pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
+def test_of_numbers_and_their_squares(mechanism):
+    world = number_world(mechanism)
+    income, degrees = (INCOMES[:-1] - 100) / 100, (DEGREES - 10) / 40
+    truths = [
+        PRIOR * (x**power @ shares)
+        for x, shares in ((income, INCOME[:-1]), (degrees, DEGREE))
+        for power in (1, 2)
+    ]
+    squares = []
+    for seed in range(SURVEYS):
+        moments = [
+            each
+            for number in hear(world.snapshot(3000, seed)).numbers
+            for each in (number.mean_question, number.square_question)
+        ]
+        squares.append(mean_square([(each.raw[0], each.covariance[0, 0] ** 0.5) for each in moments], truths))
+    assert_right(squares)
+
+
+def mean_square(parts, truths):
+    pairs = zip(parts, truths, strict=True)
+    return np.mean(np.concatenate([((value - truth) / error) ** 2 for (value, error), truth in pairs]))
+
+
+def test_fifteen_percent_would_be_seen():
+    squares = np.random.default_rng(1).chisquare(20, SURVEYS) / 20  # about as many independent figures
+    assert_right(squares)
+    for factor in (0.85, 1.15):
+        with pytest.raises(AssertionError):
+            assert_right(squares / factor**2)

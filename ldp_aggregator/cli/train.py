@@ -94,7 +94,11 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     if estimates.label_n is not None:
         lines.append(f"  {estimates.label:<{width}}  {estimates.label_n:>8} reports")
     lines += [_asked(feature, width) for feature in estimates.features]
-    lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
+    lines += [
+        "",
+        f"P({estimates.label}), with 95% intervals: of each, and of all together",
+        *_prior(estimates),
+    ]
     if snapshot.rejections:
         counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
         lines += ["", f"rejected: {counted}"]
@@ -134,5 +138,6 @@ def _prior(estimates: Estimates) -> list[str]:
     shown = [f"{value:.4f}" if math.isfinite(value) else "unknown" for value in figure.value]
     return [
         f"  {name:<{width}}  {shown[c]:>7}  [{figure.low[c]:.4f}, {figure.high[c]:.4f}]"
+        f"  [{figure.all_low[c]:.4f}, {figure.all_high[c]:.4f}]"
         for c, name in enumerate(estimates.classes)
     ]

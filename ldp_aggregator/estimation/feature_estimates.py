@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.estimation.consistency import FloatArray
-from ldp_aggregator.estimation.contrasts import BoolArray, values_apart
+from ldp_aggregator.estimation.contrasts import BoolArray, classes_apart
 from ldp_aggregator.estimation.figures import Figure, conditional_figure, frequency_figure, jsonable, unknown
 from ldp_aggregator.estimation.frequencies import Frequencies
 
@@ -33,8 +33,6 @@ class FeatureEstimate:
         P(value, label), raw.
     conditionals : Figure
         P(value | label), raw, for people.
-    apart : (values,) array of bool
-        Where some two classes' P(value | label) are distinguishable, see :mod:`contrasts`.
     smoothed : array
         P(value | label), consistent, for the classifier.
     """
@@ -46,7 +44,6 @@ class FeatureEstimate:
     n: int
     frequencies: Figure
     conditionals: Figure
-    apart: BoolArray
     smoothed: FloatArray
 
     @classmethod
@@ -64,9 +61,13 @@ class FeatureEstimate:
             n=heard.n if heard else 0,
             frequencies=frequency_figure(heard, k) if heard else nothing,
             conditionals=conditional_figure(heard, k) if heard else nothing,
-            apart=values_apart(heard, k) if heard else np.zeros(len(smoothed), dtype=np.bool_),
             smoothed=smoothed,
         )
+
+    @property
+    def apart(self) -> BoolArray:
+        """Of which values some two classes' P(value | label) are distinguishable, see :mod:`contrasts`."""
+        return classes_apart(self.conditionals)
 
     @property
     def distinguishable(self) -> bool:

@@ -1,9 +1,15 @@
-"""Figures for people: an estimate with its standard error and a 95% interval."""
+"""Figures for people: an estimate with its standard error and 95% intervals, of each and of all at once.
+
+Of many intervals that hold 19 times in 20 each, some miss. So everything has two: its own, and a wider one.
+The wider ones of all that is shown together - a prior, a feature's table, a number's means, variances and
+missing shares - hold all at once, 19 times in 20, however they depend on each other (Bonferroni).
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,9 +19,12 @@ from ldp_aggregator.estimation.frequencies import Frequencies
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
+ERROR = 0.05
+"""How often, at most, some of the intervals that are to hold together miss."""
 
 
 Bounds = tuple[float, float]
+Ends = tuple[FloatArray, FloatArray]
 PROBABILITY: Bounds = (0.0, 1.0)
 
 
@@ -30,26 +39,41 @@ class Figure:
     stderr : array
         Infinite where nothing is known.
     low, high : array
-        The 95% interval, cut to what is possible: [0, 1] for probabilities.
+        The 95% interval, cut to what is possible: [0, 1] for probabilities. Where nothing is known it is
+        all of that.
+    all_low, all_high : array
+        Intervals that hold for all that is shown together at once, in 95% of surveys.
     """
 
     value: FloatArray
     stderr: FloatArray
     low: FloatArray
     high: FloatArray
+    all_low: FloatArray
+    all_high: FloatArray
 
     @classmethod
     def around(cls, value: FloatArray, stderr: FloatArray, bounds: Bounds = PROBABILITY) -> Figure:
-        """Return the figure whose interval is value +- 1.96 standard errors, cut to `bounds`."""
+        """Return the figure whose intervals are value +- as many standard errors, cut to `bounds`."""
         known = np.isfinite(value) & np.isfinite(stderr)
-        reach = np.where(known, Z95 * stderr, bounds[1] - bounds[0])
         middle = np.where(known, value, (bounds[0] + bounds[1]) / 2)
-        return cls(value, stderr, np.clip(middle - reach, *bounds), np.clip(middle + reach, *bounds))
+
+        def within(far: float) -> Ends:
+            half = np.where(known, far * stderr, bounds[1] - bounds[0])
+            return np.clip(middle - half, *bounds), np.clip(middle + half, *bounds)
+
+        return cls(value, stderr, *within(Z95), *within(reach(value.size)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return nested lists for JSON; what is unknown or infinite becomes None."""
         fields = {"value": self.value, "stderr": self.stderr, "low": self.low, "high": self.high}
-        return {name: jsonable(array) for name, array in fields.items()}
+        together = {"low": jsonable(self.all_low), "high": jsonable(self.all_high)}
+        return {name: jsonable(array) for name, array in fields.items()} | {"together": together}
+
+
+def reach(intervals: int) -> float:
+    """Return how many standard errors intervals need on either side to hold all at once, 19 times in 20."""
+    return NormalDist().inv_cdf(1 - ERROR / (2 * max(intervals, 1)))
 
 
 def jsonable(array: FloatArray) -> list[Any]:
@@ -70,12 +94,12 @@ def frequency_figure(estimated: Frequencies, k: int) -> Figure:
     return Figure.around(estimated.raw.reshape(-1, k), estimated.stderr.reshape(-1, k))
 
 
-def conditional_figure(estimated: Frequencies, k: int, reach: float = Z95) -> Figure:
+def conditional_figure(estimated: Frequencies, k: int) -> Figure:
     """Return P(value | label) as an (A, k) figure.
 
     The value is the ratio R = F[a, c] / G[c] of 001, section 3.1.2, before any repair of negatives;
     its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's: all
-    r for which F - r G is within `reach` (1.96) of its own standard errors of 0. It holds where the class
+    r for which F - r G is within 1.96 of its own standard errors of 0. It holds where the class
     is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees with the delta method
     elsewhere.
     """
@@ -90,8 +114,7 @@ def conditional_figure(estimated: Frequencies, k: int, reach: float = Z95) -> Fi
     spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
     stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
     of_class = np.broadcast_to(of_class, joint.shape)
-    low, high = fieller(joint, mass, variance, with_class, of_class, reach=reach)
-    return Figure(ratio, stderr, low, high)
+    return Figure(ratio, stderr, *fieller(joint, mass, variance, with_class, of_class, joint.size))
 
 
 def fieller(
@@ -100,19 +123,24 @@ def fieller(
     top_var: FloatArray,
     covariance: FloatArray,
     bottom_var: FloatArray,
+    together: int,
     bounds: Bounds = PROBABILITY,
-    reach: float = Z95,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= reach^2 Var(top - r bottom)}.
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= far^2 Var(top - r bottom)}.
 
-    Where the bottom is not distinguishable from zero the set is unbounded, and the ends are the bounds.
+    First those of single intervals, then of so many that hold together. Where the bottom is not
+    distinguishable from zero the set is unbounded, and the ends are the bounds.
     """
-    square = bottom**2 - reach**2 * bottom_var
-    middle = top * bottom - reach**2 * covariance
-    constant = top**2 - reach**2 * top_var
-    bounded = (square > 0) & (bottom > 0)
-    root = np.sqrt(np.maximum(middle**2 - square * constant, 0.0))
-    divisor = np.where(bounded, square, 1.0)
-    low = np.where(bounded, (middle - root) / divisor, bounds[0])
-    high = np.where(bounded, (middle + root) / divisor, bounds[1])
-    return np.clip(low, *bounds), np.clip(high, *bounds)
+
+    def within(far: float) -> Ends:
+        square = bottom**2 - far**2 * bottom_var
+        middle = top * bottom - far**2 * covariance
+        constant = top**2 - far**2 * top_var
+        bounded = (square > 0) & (bottom > 0)
+        root = np.sqrt(np.maximum(middle**2 - square * constant, 0.0))
+        divisor = np.where(bounded, square, 1.0)
+        low = np.where(bounded, (middle - root) / divisor, bounds[0])
+        high = np.where(bounded, (middle + root) / divisor, bounds[1])
+        return np.clip(low, *bounds), np.clip(high, *bounds)
+
+    return *within(Z95), *within(reach(together))

@@ -105,8 +105,7 @@ class NumberEstimate:
     def apart(self) -> dict[str, bool]:
         """Of which figures some two classes are distinguishable, see :mod:`contrasts`."""
         told = {"means": self.means, "variances": self.variances, "missing": self.missing}
-        known = {name: figure for name, figure in told.items() if figure}
-        return {name: classes_apart(figure, len(known)) for name, figure in known.items()}
+        return {name: bool(classes_apart(figure)) for name, figure in told.items() if figure}
 
     @property
     def distinguishable(self) -> bool:
@@ -192,4 +191,5 @@ def _root(variances: Figure) -> Figure:
     known = variances.value > 0
     value = np.sqrt(np.where(known, variances.value, np.nan))
     stderr = np.where(known, variances.stderr / (2 * value), np.inf)
-    return Figure(value, stderr, np.sqrt(variances.low), np.sqrt(variances.high))
+    ends = (variances.low, variances.high, variances.all_low, variances.all_high)
+    return Figure(value, stderr, *map(np.sqrt, ends))

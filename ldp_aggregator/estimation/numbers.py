@@ -58,6 +58,11 @@ class Number:
         """Number of labels, k."""
         return len(self.prior.figure.value)
 
+    @property
+    def together(self) -> int:
+        """How many figures are shown together: a mean, a variance and perhaps a missing share per label."""
+        return self.labels * (3 if self.can_be_missing else 2)
+
     def _weight(self, heard: Moments) -> float:
         return self.prior.weights.get(heard.question.index, 0.0)
 
@@ -190,7 +195,8 @@ class Number:
         noise = self.noise
         top_noise = top.variance(noise) + extra * bottom.value**2
         shared = top.covariance(bottom, noise)
-        ends = fieller(top.value, bottom.value, top_noise, shared, bottom.variance(noise), bounds)
+        bottom_noise = bottom.variance(noise)
+        ends = fieller(top.value, bottom.value, top_noise, shared, bottom_noise, self.together, bounds)
         return Figure(value, np.sqrt(variance), *ends)
 
     def population(self) -> Population:

@@ -67,7 +67,14 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     result = run(reports, "--plan", survey)
     assert result.exit_code == 0, result.stderr
     assert "tea: 2000 reports, epsilon 1" in result.stdout
-    assert "P(tired), with 95% intervals" in result.stdout
+    assert "P(tired), with 95% intervals: of each, and of all together" in result.stdout
+    prior = load_model(tmp_path / "model.json").estimates_["label"]["prior"]
+    ends = [
+        *(prior[end][0] for end in ("low", "high")),
+        *(prior["together"][end][0] for end in ("low", "high")),
+    ]
+    assert "[{:.4f}, {:.4f}]  [{:.4f}, {:.4f}]".format(*ends) in result.stdout
+    assert ends[2] < ends[0] < ends[1] < ends[3]
     assert "warning: hours: the survey does not ask about it" in result.stdout
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
 

@@ -34,5 +34,10 @@ def assert_covered(figures, truth, slack=0.015):
     assert (held >= low - slack).all()
 
 
+def assert_covered_together(figures, truth, slack=0.01):
+    held = np.mean([((each.all_low <= truth) & (truth <= each.all_high)).all() for each in figures])
+    assert held >= stats.binom.ppf(ALARM, len(figures), 0.95) / len(figures) - slack
+
+
 def tails(figures):
     return ALARM / 2 / figures, 1 - ALARM / 2 / figures

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from ldp_aggregator.estimation import estimate_snapshot
-from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
+from tests.ldp_aggregator.estimation.honesty import (
+    assert_covered,
+    assert_covered_together,
+    assert_honest_errors,
+    assert_unbiased,
+)
 
 COLLECTIONS = 500
 USERS = 3000
@@ -29,6 +34,9 @@ def test_frequencies_conditionals_and_the_prior(many):
     assert_covered(priors, world.prior)
     # the interval of a ratio holds even for the rare label, whose ratio itself is meaningless here
     assert_covered(conditionals, world.joint / world.prior)
+    assert_covered_together(frequencies, world.joint)
+    assert_covered_together(priors, world.prior)
+    assert_covered_together(conditionals, world.joint / world.prior)
 
 
 def test_the_paper_takes_the_prior_from_the_label_question(de_world):

@@ -8,8 +8,8 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Figure, estimate_snapshot
-from ldp_aggregator.estimation.contrasts import classes_apart, reach, uneven_classes
-from ldp_aggregator.estimation.figures import Z95
+from ldp_aggregator.estimation.contrasts import classes_apart, uneven_classes
+from ldp_aggregator.estimation.figures import Z95, reach
 from ldp_aggregator.estimation.outlook import margins
 from ldp_aggregator.population import collect
 from ldp_aggregator.snapshot import Snapshot
@@ -83,14 +83,23 @@ def test_classes_are_apart_where_no_widened_intervals_overlap():
     assert not classes_apart(touching)
     clear = Figure.around(np.array([0.2, 0.2 + 2.1 * far * 0.01]), np.full(2, 0.01))
     assert classes_apart(clear)
-    assert not classes_apart(clear, figures=3)
     unknown = Figure.around(np.array([0.2, math.nan]), np.array([0.01, math.inf]))
     assert not classes_apart(unknown)
 
 
-def test_of_two_classes_an_uneven_split_is_one_question():
+def test_what_is_clear_alone_may_not_be_among_many():
+    alone = np.array([[0.2, 0.2 + 2.1 * reach(2) * 0.01]])
+    among = np.concatenate([alone, np.full((4, 2), 0.5)])
+    assert classes_apart(Figure.around(alone, np.full((1, 2), 0.01))).tolist() == [True]
+    assert classes_apart(Figure.around(among, np.full((5, 2), 0.01))).tolist() == [False] * 5
+
+
+def test_the_shares_of_two_classes_are_two_estimates():
+    # of unary reports they need not add up to one, so each has its own chance to be flagged
     barely = Figure.around(np.array([0.52, 0.48]), np.full(2, 0.02 / 2))
-    assert uneven_classes(barely).tolist() == [True, True]
+    assert uneven_classes(barely).tolist() == [False, False]
+    clear = Figure.around(np.array([0.525, 0.475]), np.full(2, 0.02 / 2))
+    assert uneven_classes(clear).tolist() == [True, True]
 
 
 def test_margins_shrink_with_the_root_of_the_reports():

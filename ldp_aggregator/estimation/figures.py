@@ -25,6 +25,7 @@ ERROR = 0.05
 
 Bounds = tuple[float, float]
 Ends = tuple[FloatArray, FloatArray]
+FourEnds = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 PROBABILITY: Bounds = (0.0, 1.0)
 
 
@@ -90,8 +91,17 @@ def unknown(shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> Figure:
 
 
 def frequency_figure(estimated: Frequencies, k: int) -> Figure:
-    """Return the frequencies of a coupled question as an (A, k) figure: P(value, label)."""
-    return Figure.around(estimated.raw.reshape(-1, k), estimated.stderr.reshape(-1, k))
+    """Return the frequencies of a coupled question as an (A, k) figure: P(value, label).
+
+    The interval is Wilson's, with a mechanism in between: all f for which F is within 1.96 of the standard
+    errors that it would have if f were the truth. It holds for rare values too, whose counters are skewed.
+    """
+    value = estimated.raw.reshape(-1, k)
+    if estimated.n == 0:
+        return unknown(value.shape)
+    constant, linear, quadratic = (np.full_like(value, each) for each in estimated.noise.if_cell_is())
+    ends = ratios(value, np.ones_like(value), constant, linear, quadratic, value.size)
+    return Figure(value, estimated.stderr.reshape(-1, k), *ends)
 
 
 def conditional_figure(estimated: Frequencies, k: int) -> Figure:
@@ -99,9 +109,9 @@ def conditional_figure(estimated: Frequencies, k: int) -> Figure:
 
     The value is the ratio R = F[a, c] / G[c] of 001, section 3.1.2, before any repair of negatives;
     its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's: all
-    r for which F - r G is within 1.96 of its own standard errors of 0. It holds where the class
-    is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees with the delta method
-    elsewhere.
+    r for which F - r G is within 1.96 of the standard errors of 0 that it would have if r were the truth. It
+    holds where the class is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees with
+    the delta method elsewhere.
     """
     joint = estimated.raw.reshape(-1, k)
     if estimated.n == 0:
@@ -113,8 +123,8 @@ def conditional_figure(estimated: Frequencies, k: int) -> Figure:
     ratio = np.divide(joint, mass, out=np.full(joint.shape, math.nan), where=known)
     spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
     stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
-    of_class = np.broadcast_to(of_class, joint.shape)
-    return Figure(ratio, stderr, *fieller(joint, mass, variance, with_class, of_class, joint.size))
+    laws = estimated.noise.if_ratio_is(np.clip(mass, 0.0, 1.0), len(joint))
+    return Figure(ratio, stderr, *ratios(joint, mass, *laws, joint.size))
 
 
 def fieller(
@@ -125,19 +135,33 @@ def fieller(
     bottom_var: FloatArray,
     together: int,
     bounds: Bounds = PROBABILITY,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+) -> FourEnds:
+    """Return the ends of :func:`ratios` where the covariances do not depend on the ratio."""
+    return ratios(top, bottom, top_var, -2 * covariance, bottom_var, together, bounds)
+
+
+def ratios(
+    top: FloatArray,
+    bottom: FloatArray,
+    constant: FloatArray,
+    linear: FloatArray,
+    quadratic: FloatArray,
+    together: int,
+    bounds: Bounds = PROBABILITY,
+) -> FourEnds:
     """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= far^2 Var(top - r bottom)}.
 
-    First those of single intervals, then of so many that hold together. Where the bottom is not
-    distinguishable from zero the set is unbounded, and the ends are the bounds.
+    The variance is constant + linear r + quadratic r^2. First the ends of single intervals, then of so many
+    that hold together. Where the bottom is not distinguishable from zero the set is unbounded, and the ends
+    are the bounds.
     """
 
     def within(far: float) -> Ends:
-        square = bottom**2 - far**2 * bottom_var
-        middle = top * bottom - far**2 * covariance
-        constant = top**2 - far**2 * top_var
+        square = bottom**2 - far**2 * quadratic
+        middle = top * bottom + far**2 * linear / 2
+        rest = top**2 - far**2 * constant
         bounded = (square > 0) & (bottom > 0)
-        root = np.sqrt(np.maximum(middle**2 - square * constant, 0.0))
+        root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
         divisor = np.where(bounded, square, 1.0)
         low = np.where(bounded, (middle - root) / divisor, bounds[0])
         high = np.where(bounded, (middle + root) / divisor, bounds[1])

@@ -37,16 +37,19 @@ class Noise:
         Distribution at which the noise is evaluated.
     n : int
         Number of reports.
-    own, variance : (d,) arrays
-        See above; `variance` is the whole diagonal.
+    variance : (d,) array
+        The whole diagonal.
+    floor, growth : float
+        A cell's own noise is floor + growth f, whatever its frequency f.
     shared, slope : float
         See above.
     """
 
     frequencies: FloatArray
     n: int
-    own: FloatArray
     variance: FloatArray
+    floor: float
+    growth: float
     shared: float
     slope: float
 
@@ -55,12 +58,30 @@ class Noise:
         """Return the noise of n reports when the truth is `frequencies`, each a sum of as many counters'."""
         if n == 0:
             unknown = np.full(frequencies.shape, math.inf)
-            return cls(frequencies, 0, unknown, unknown, 0.0, 0.0)
+            return cls(frequencies, 0, unknown, math.inf, 0.0, 0.0, 0.0)
         size = mechanism.domain // len(frequencies)
-        shared, slope = (each / n for each in mechanism.sums(size)[2:])
+        on, off, shared, slope = (each / n for each in mechanism.sums(size))
         variance = np.asarray(mechanism.variance(frequencies, size), dtype=np.float64) / n
-        own = variance - shared - 2 * slope * frequencies + frequencies**2 / n
-        return cls(frequencies, n, own, variance, shared, slope)
+        floor, growth = off - shared, 1 / n + on - off - 2 * slope
+        return cls(frequencies, n, variance, floor, growth, shared, slope)
+
+    @property
+    def own(self) -> FloatArray:
+        """The cells' own noise (d,)."""
+        return self.floor + self.growth * self.frequencies
+
+    def if_cell_is(self) -> tuple[float, float, float]:
+        """Return c of Var(F[a]) = c0 + c1 f + c2 f^2, were f the truth of the cell."""
+        return self.floor + self.shared, self.growth + 2 * self.slope, -1 / self.n
+
+    def if_ratio_is(self, mass: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return c of Var(F[a, c] - r G[c]) = c0 + c1 r + c2 r^2, were r the truth of F[a, c] / G[c].
+
+        `mass` is P(c), shape (k,), and `size` the number A of values. Put f = r P(c) in the covariances.
+        """
+        own = self.growth * mass
+        mean = self.floor + self.shared * size
+        return np.full_like(mass, self.floor + self.shared), own - 2 * mean, size * mean - own
 
     def against_classes(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Return Cov(F[a, c], G[c]) as (A, k) and Var(G[c]) as (k,), with G[c] = sum over a of F[a, c]."""

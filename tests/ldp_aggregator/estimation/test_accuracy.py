@@ -1,9 +1,14 @@
 """Frequencies are unbiased, their standard errors are what they claim, and 95% intervals hold the truth."""
 
+from dataclasses import replace
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
+from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
+from tests.ldp_aggregator.estimation.conftest import SURVEY, make_world
 from tests.ldp_aggregator.estimation.honesty import (
     assert_covered,
     assert_covered_together,
@@ -54,3 +59,13 @@ def test_a_ratio_has_the_delta_methods_error(de_world):
     frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in figures]
     assert_unbiased(frequent, (de_world.two / de_world.prior)[:, :2], slack=0.002)
     assert_honest_errors(frequent, slack=0.05)
+
+
+def test_tables_of_few_reports_and_rare_values_hold_together():
+    world = make_world("DE")
+    world = replace(
+        world, plan=replace(read_survey(SURVEY.format(mechanism="DE")), epsilon=Decimal(4)).compile()
+    )
+    features = [estimate_snapshot(world.snapshot(400, seed)).features[0] for seed in range(COLLECTIONS)]
+    assert_covered_together([each.frequencies for each in features], world.joint)
+    assert_covered_together([each.conditionals for each in features], world.joint / world.prior)

@@ -1,0 +1,300 @@
+"""How often 95% intervals hold the truth: ``python -m benchmarks.coverage [--surveys 1000] [MECHANISM...]``.
+
+Every mechanism, at three budgets, through the whole protocol. Each survey draws its people afresh from one
+law (three classes, the last of them rare; every second feature may be missing), so intervals are judged by
+the law, not by the very people who were drawn. The first table tells of each kind of figure how often its
+intervals hold, one by one; of those that say something, which are not all that is possible; and of the
+worst single figure. The second, how often all that are shown together hold at once, and how much wider they
+are for it. The third, how often classes that are alike, and an even prior, are called distinguishable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.randomness import FastStream
+from encoders.survey import NumericFeature, Plan, read_survey
+from ldp_aggregator.estimation import Estimates, Figure, NumberEstimate, estimate_snapshot
+from ldp_aggregator.estimation.contrasts import uneven_classes
+from ldp_aggregator.population import collect
+
+Floats = NDArray[np.float64]
+Kind = tuple[str, str]
+"""What is estimated, and of which feature."""
+
+SETTINGS = (("0.5", 20_000), ("1", 10_000), ("4", 4_000))
+"""Budgets, and how many people report."""
+CHUNK = 50
+"""Surveys of one piece of work."""
+SHARES = np.array([0.6, 0.33, 0.07])
+TWO = np.array([[0.3, 0.5, 0.8], [0.7, 0.5, 0.2]])
+FIVE = np.array([[0.5, 0.1, 0.2], [0.25, 0.3, 0.2], [0.15, 0.3, 0.1], [0.04, 0.1, 0.4], [0.06, 0.2, 0.1]])
+VALUES = {"two": TWO, "five": FIVE}
+"""P(value | label); the last of the five is a missing one."""
+JOINT, GIVEN, MISSING = "P(value, label)", r"P(value \| label)", r"P(missing \| label)"
+
+SURVEY = """
+[survey]
+id = "coverage"
+epsilon = {epsilon}
+[label]
+name = "class"
+values = ["a", "b", "rare"]
+[mechanism]
+{what} = "{mechanism}"
+[features.two]
+values = ["x", "y"]
+"""
+CATEGORY = """
+[features.five]
+values = ["p", "q", "r", "s"]
+missing = "category"
+"""
+NUMBERS = """
+[features.age]
+range = [18, 90]
+[features.income]
+range = [0, 200]
+missing = "category"
+"""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A number: least (of each class) + span u^power, with u even on [0, 1]; how often it is missing."""
+
+    least: tuple[float, float, float]
+    span: float
+    power: int
+    missing: float
+
+    def draw(self, labels: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        x = np.array(self.least)[labels] + self.span * rng.random(len(labels)) ** self.power
+        return np.where(rng.random(len(labels)) < self.missing, np.nan, x)
+
+    def truths(self) -> Iterator[tuple[str, Floats]]:
+        mean, square = 1 / (1 + self.power), 1 / (1 + 2 * self.power)
+        yield "mean", np.array(self.least) + self.span * mean
+        yield "variance", np.full(3, self.span**2 * (square - mean**2))
+        if self.missing:
+            yield MISSING, np.full(3, self.missing)
+
+
+LAWS = {"age": Law((20, 40, 30), 40, 1, 0.0), "income": Law((0, 50, 20), 150, 3, 0.15)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One mechanism at one budget; `alike` if the classes differ in nothing and are equally likely."""
+
+    mechanism: str
+    epsilon: str
+    users: int
+    alike: bool
+
+    @property
+    def prior(self) -> Floats:
+        return np.full(3, 1 / 3) if self.alike else SHARES
+
+    def plan(self) -> Plan:
+        numeric = self.mechanism in NUMERIC_MECHANISMS
+        what = "numeric" if numeric else "frequency"
+        head = SURVEY.format(epsilon=self.epsilon, what=what, mechanism=self.mechanism)
+        return read_survey(head + (NUMBERS if numeric else CATEGORY)).compile()
+
+    def shares(self, name: str) -> Floats:
+        """P(value | label)."""
+        return np.repeat(VALUES[name][:, :1], 3, axis=1) if self.alike else VALUES[name]
+
+    def truths(self) -> dict[Kind, Floats]:
+        found = {("prior", "class"): self.prior}
+        for feature in self.plan().features:
+            if isinstance(feature, NumericFeature):
+                found |= {(what, feature.name): truth for what, truth in LAWS[feature.name].truths()}
+            else:
+                given = self.shares(feature.name)
+                found |= {(JOINT, feature.name): given * self.prior, (GIVEN, feature.name): given}
+        return found
+
+    def survey(self, plan: Plan, seed: int) -> Estimates:
+        """Draw people, let each send one report, and estimate."""
+        rng, columns = np.random.default_rng([seed, 1]), []
+        labels = rng.choice(3, self.users, p=self.prior)
+        for feature in plan.features:
+            if isinstance(feature, NumericFeature):
+                like = np.zeros_like(labels) if self.alike else labels
+                columns.append(feature.codes(LAWS[feature.name].draw(like, rng)))
+            else:
+                reached = np.cumsum(self.shares(feature.name), axis=0)[:-1, labels]
+                columns.append((rng.random(self.users) >= reached).sum(axis=0))
+        reports = FastStream(np.random.SeedSequence([seed, 2]))
+        return estimate_snapshot(collect(plan, np.column_stack(columns), labels, reports))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Of many surveys and one figure: whether intervals hold, arrays of shape (surveys, cells)."""
+
+    held: NDArray[np.bool_]
+    told: NDArray[np.bool_]
+    together: NDArray[np.bool_]
+    wider: Floats
+
+    @classmethod
+    def of(cls, figure: Figure, truth: Floats, bounds: tuple[float, float]) -> Seen:
+        held = (figure.low <= truth) & (truth <= figure.high)
+        told = (figure.low > bounds[0]) | (figure.high < bounds[1])
+        together = (figure.all_low <= truth) & (truth <= figure.all_high)
+        wider = (figure.all_high - figure.all_low) / np.maximum(figure.high - figure.low, 1e-12)
+        return cls(held.reshape(1, -1), told.reshape(1, -1), together.reshape(1, -1), wider.reshape(1, -1))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Seen], axis: int) -> Seen:
+        def join(name: str) -> NDArray[Any]:
+            return np.concatenate([getattr(part, name) for part in parts], axis)
+
+        return cls(join("held"), join("told"), join("together"), join("wider"))
+
+
+Found = tuple[dict[Kind, Seen], dict[str, float]]
+"""What was seen of each figure; how often each feature's classes, and the prior, were distinguishable."""
+
+
+def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, Figure, tuple[float, float]]]:
+    """Yield every figure with what is possible."""
+    yield ("prior", "class"), estimates.raw_prior, (0, 1)
+    for feature, each in zip(plan.features, estimates.features, strict=True):
+        if isinstance(each, NumberEstimate):
+            assert isinstance(feature, NumericFeature)
+            yield ("mean", each.name), each.means, feature.bounds
+            yield ("variance", each.name), each.variances, (0, feature.width**2)
+            if each.missing:
+                yield (MISSING, each.name), each.missing, (0, 1)
+        else:
+            yield (JOINT, each.name), each.frequencies, (0, 1)
+            yield (GIVEN, each.name), each.conditionals, (0, 1)
+
+
+def work(job: tuple[Cell, int]) -> Found:
+    """Run a chunk of surveys."""
+    cell, start = job
+    plan, truths = cell.plan(), cell.truths()
+    seen: dict[Kind, list[Seen]] = defaultdict(list)
+    alarms: dict[str, int] = defaultdict(int)
+    for seed in range(start, start + CHUNK):
+        estimates = cell.survey(plan, seed)
+        alarms["class"] += bool(uneven_classes(estimates.raw_prior).any())
+        for feature in estimates.features:
+            alarms[feature.name] += feature.distinguishable
+        for kind, figure, bounds in figures(plan, estimates):
+            seen[kind].append(Seen.of(figure, truths[kind], bounds))
+    joined = {kind: Seen.joined(parts, 0) for kind, parts in seen.items()}
+    return joined, {name: count / CHUNK for name, count in alarms.items()}
+
+
+def run(cells: list[Cell], surveys: int) -> dict[Cell, Found]:
+    """Run all surveys of all cells."""
+    jobs = [(cell, start) for cell in cells for start in range(0, surveys, CHUNK)]
+    parts: dict[Cell, list[Found]] = defaultdict(list)
+    with (
+        ProcessPoolExecutor() as pool,
+        click.progressbar(length=len(jobs), label="surveys", file=sys.stderr) as bar,
+    ):
+        for (cell, _), found in zip(jobs, pool.map(work, jobs), strict=True):
+            parts[cell].append(found)
+            bar.update(1)
+    return {cell: merged(found) for cell, found in parts.items()}
+
+
+def merged(parts: list[Found]) -> Found:
+    kinds, names = parts[0]
+    seen = {kind: Seen.joined([each[kind] for each, _ in parts], 0) for kind in kinds}
+    return seen, {name: float(np.mean([alarms[name] for _, alarms in parts])) for name in names}
+
+
+def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
+    """Yield a line per kind of figure, pooled over budgets and features."""
+    for what in dict.fromkeys(what for seen, _ in found.values() for what, _ in seen):
+        parts = {
+            (cell.epsilon, name): part
+            for cell, (seen, _) in found.items()
+            for (kind, name), part in seen.items()
+            if kind == what
+        }
+        pooled = Seen.joined(list(parts.values()), 1)
+        told = pooled.held[pooled.told].mean()
+        where, worst = min(
+            ((f"{name}, {epsilon}", part.held.mean(axis=0).min()) for (epsilon, name), part in parts.items()),
+            key=lambda each: each[1],
+        )
+        yield (
+            f"| {mechanism} | {what} | {pooled.held.mean():.1%} | {told:.1%} | {1 - pooled.told.mean():.0%} "
+            f"| {worst:.1%} ({where}) |"
+        )
+
+
+def together(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
+    """Yield a line per kind of table: a number's figures are shown together."""
+    tables: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for seen, _ in found.values():
+        groups: dict[Kind, list[Seen]] = defaultdict(list)
+        for (what, name), part in seen.items():
+            groups["number" if name in LAWS else what, name].append(part)
+        for (what, _), parts in groups.items():
+            joined = Seen.joined(parts, 1)
+            wider = np.median(joined.wider[joined.told])
+            tables[what].append((float(joined.together.all(axis=1).mean()), float(wider)))
+    for what, figures_of in tables.items():
+        held, wider = np.array(figures_of).T
+        yield f"| {mechanism} | {what} | {held.mean():.1%} | {held.min():.1%} | {wider.max():.2f} |"
+
+
+def flags(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
+    """Yield one line: the false alarms, pooled over budgets."""
+    alarms = [each for _, each in found.values()]
+    shown = ", ".join(f"{name} {np.mean([each[name] for each in alarms]):.1%}" for name in alarms[0])
+    yield f"| {mechanism} | {shown} |"
+
+
+TABLES = (
+    (
+        coverage,
+        False,
+        "mechanism | figure | hold | of those told | not told | worst single (feature, epsilon)",
+    ),
+    (together, False, "mechanism | table | all hold at once | worst | times as wide, at most"),
+    (flags, True, "mechanism | called distinguishable although alike"),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    names = (*MECHANISMS, *NUMERIC_MECHANISMS)
+    parser.add_argument("mechanisms", nargs="*", choices=[*names, []], help=", ".join(names))
+    parser.add_argument("--surveys", type=int, default=1000, help=f"a multiple of {CHUNK}")
+    chosen = parser.parse_args()
+    mechanisms = chosen.mechanisms or names
+    cells = [
+        Cell(name, *setting, alike) for name in mechanisms for setting in SETTINGS for alike in (False, True)
+    ]
+    found = run(cells, chosen.surveys)
+    for table, alike, head in TABLES:
+        print(f"\n| {head} |\n{'|---' * (head.count('|') + 1)}|")
+        for name in mechanisms:
+            mine = {c: each for c, each in found.items() if c.mechanism == name and c.alike == alike}
+            print("\n".join(table(name, mine)))
+
+
+if __name__ == "__main__":
+    main()

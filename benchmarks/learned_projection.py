@@ -88,7 +88,7 @@ class Draw:
         if name in LEARNED:
             view = second_round(view, variant, rng)
         plan = asked_so(self.table.survey, variant, view.fit, paper=False).compile()
-        return view.trial(plan, "default", rng)
+        return view.trial(plan, "default", rng).accuracy
 
 
 def draw(name: str, data: str, seed: int) -> Draw:

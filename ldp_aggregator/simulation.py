@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.population import read_epsilon
-from ldp_aggregator.trials import SimulationError, Split, Table, read_table, second_round, split_rows, views
+from ldp_aggregator.trials import SimulationError, Split, Table, read_table, run_trials, split_rows, views
 from ldp_aggregator.variants import (
     AS_WRITTEN,
     NO_PROJECTION,
     Variant,
-    asked_so,
     check_numeric,
     check_projection,
     learned_components,
@@ -167,15 +165,10 @@ def simulate(
         non_private = math.fsum(view.non_private for view in seen) / repeats
         for epsilon, mechanism in product(budgets, mechanisms):
             variant = Variant(epsilon, mechanism, how, projection)
-            accuracies, plan = [], None
-            for repeat, view in enumerate(seen):
-                rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, cell)))
-                if learned_components(projection):
-                    view = second_round(view, variant, rng)
-                if plan is None or view.fit:  # a projection is fitted anew in each repeat
-                    expecting = replace(survey, users=len(view.split.train))
-                    plan = asked_so(expecting, variant, view.fit, estimator == "paper").compile()
-                accuracies.append(view.trial(plan, estimator, rng))
+            seeds = (np.random.SeedSequence(seed, spawn_key=(repeat, cell)) for repeat in range(repeats))
+            accuracies = []
+            for trial in run_trials(seen, variant, estimator, seeds):
+                accuracies.append(trial.accuracy)
                 if progress:
                     progress(1)
             cell += 1

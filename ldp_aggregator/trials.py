@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dic
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
 from ldp_aggregator.population import collect
 from ldp_aggregator.rounds import PILOT_BINS, PILOT_SHARE, learn_projection
+from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.variants import (
     NO_PROJECTION,
     Variant,
@@ -99,20 +100,55 @@ class View:
     plan: Plan
     codes: IntArray
 
-    def trial(self, plan: Plan, estimator: str, rng: FastStream) -> float:
-        """Return the accuracy of a model trained on everybody's one report."""
+    def trial(self, plan: Plan, estimator: str, rng: FastStream) -> Trial:
+        """Let everybody send one report, and train on them."""
         snapshot = collect(plan, self.codes, self.table.labels, rng, users=self.split.train)
         estimated = estimate_probabilities(snapshot, estimator)
-        return self._accuracy(Tables.of(estimated.prior, estimated.conditionals))
+        return Trial(self, snapshot, Tables.of(estimated.prior, estimated.conditionals))
+
+    @cached_property
+    def counted(self) -> Tables:
+        """Naive Bayes trained on the rows themselves."""
+        return count_model(self.plan, self.codes, self.table.labels, self.split.train)
 
     @cached_property
     def non_private(self) -> float:
-        """Accuracy of Naive Bayes trained on the rows themselves."""
-        return self._accuracy(count_model(self.plan, self.codes, self.table.labels, self.split.train))
+        """Its accuracy."""
+        return self.accuracy(self.counted)
 
-    def _accuracy(self, model: Tables) -> float:
+    def accuracy(self, model: Tables) -> float:
+        """Return a model's share of right predictions on the rows that test."""
         found = model.scores(self.codes, self.split.test).argmax(axis=1)
         return float(np.mean(found == self.table.labels[self.split.test]))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One repeat's reports, and the model trained on them."""
+
+    view: View
+    snapshot: Snapshot
+    model: Tables
+
+    @property
+    def accuracy(self) -> float:
+        """Of the model, on the rows that test."""
+        return self.view.accuracy(self.model)
+
+
+def run_trials(
+    seen: Sequence[View], variant: Variant, estimator: str, seeds: Iterable[np.random.SeedSequence]
+) -> Iterator[Trial]:
+    """Ask in one way in every view, each with the randomness of its seed, and yield what comes of it."""
+    plan = None
+    for view, seed in zip(seen, seeds, strict=True):
+        rng = FastStream(seed)
+        if learned_components(variant.projection):
+            view = second_round(view, variant, rng)
+        if plan is None or view.fit:  # a projection is fitted anew in each repeat
+            expecting = replace(view.table.survey, users=len(view.split.train))
+            plan = asked_so(expecting, variant, view.fit, estimator == "paper").compile()
+        yield view.trial(plan, estimator, rng)
 
 
 def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> list[View]:

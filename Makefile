@@ -1,6 +1,7 @@
 # make demo    the whole protocol over a real collector, on real answers
 # make test    every test            make lint    ruff and mypy
 # make bench   speed against PyPI's LDP libraries
+# make accuracy  the whole comparison of accuracy, written into docs/accuracy.md; LDP_DATA as below. Once stopped, it goes on
 # make audit   what messages give away at most, measured at length; which bugs the audit flags
 # make endurance  the promises at length. The client's: a failing network, kill -9, exits, a crowd on one journal.
 #              The collector's: kill -9, a crashed disk, repeats, spoilt bodies, two collectors, a lost shard, slow
@@ -16,7 +17,7 @@ VENV := .venv
 BENCH := .venv-bench
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint bench audit endurance clean redis nginx chromium
+.PHONY: demo test lint bench accuracy audit endurance clean redis nginx chromium
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
@@ -38,6 +39,9 @@ endurance: $(VENV)/.dev redis nginx
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks
+
+accuracy: $(BENCH)/.bench
+	$(BENCH)/bin/python -m benchmarks.accuracy
 
 # A stamp per environment: installing again is due only when pyproject.toml has changed.
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python

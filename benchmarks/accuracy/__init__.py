@@ -1,0 +1,1 @@
+"""How accurate this is beside the paper, PyPI's estimators and plain bounds: `make accuracy`."""

@@ -1,0 +1,56 @@
+"""What is measured: the cells of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+DATA_SETS = ("car", "chess", "mushroom", "connect-4")
+EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "5")
+PAPER = ("DE", "SUE", "OUE", "SHE", "THE")
+OURS = "ours"
+LABEL = "label only"
+"""Every user is asked for nothing but the label."""
+NON_PRIVATE = "non-private"
+
+POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 5}
+"""Numbers of users drawn from the training rows, and how often at most that is repeated."""
+POPULATION_EPSILONS = ("0.5", "1")
+POPULATION_WAYS = ("DE", "OUE", OURS)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to learn from one data set.
+
+    Attributes
+    ----------
+    data : str
+        Name of the data set.
+    way : str
+        A mechanism of PAPER, OURS, LABEL, or NON_PRIVATE, which has no epsilon.
+    epsilon : str
+    users : int
+        So many, drawn with replacement from the training rows; at 0 these rows themselves.
+    """
+
+    data: str
+    way: str
+    epsilon: str = ""
+    users: int = 0
+
+    def repeats(self, wanted: int) -> int:
+        """Return how often it is repeated if `wanted` times are asked for."""
+        return min(wanted, POPULATIONS[self.users]) if self.users else wanted
+
+
+def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
+    """Yield all cells, data set by data set."""
+    for data in data_sets:
+        yield Cell(data, NON_PRIVATE)
+        for epsilon in EPSILONS:
+            yield from (Cell(data, way, epsilon) for way in (*PAPER, OURS, LABEL))
+        for users in POPULATIONS:
+            yield Cell(data, NON_PRIVATE, users=users)
+            for epsilon in POPULATION_EPSILONS:
+                yield from (Cell(data, way, epsilon, users) for way in POPULATION_WAYS)

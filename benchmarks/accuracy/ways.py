@@ -1,0 +1,124 @@
+"""One repeat of each way: rows split, users drawn, reports sent, a model trained, and how good it is."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.accuracy.grid import LABEL, NON_PRIVATE, OURS, Cell
+from benchmarks.accuracy.plain import estimators_of, plug_in
+from encoders.mechanisms import design
+from encoders.randomness import FastStream
+from ldp_aggregator.csv_rows import TableError
+from ldp_aggregator.csv_rows import read_table as read_csv
+from ldp_aggregator.estimation import clip_and_normalise
+from ldp_aggregator.models.inference import infer_survey
+from ldp_aggregator.models.scoring import Tables, normalise_logs
+from ldp_aggregator.trials import Trial, View, read_table, run_trials, split_rows, views
+from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, Variant
+
+CLASS = "class"
+BINS = 10
+Found = dict[str, float]
+"""What one repeat found, by name: "accuracy" and "error" of calibration, and those of other estimators."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some repeats of a cell, out of so many of each data set."""
+
+    directory: Path
+    cell: Cell
+    repeats: int
+    seed: int
+    first: int
+    last: int
+
+
+def measure(task: Task) -> list[Found]:
+    """Return what each repeat found; equal for equal seeds, however repeats are cut into tasks."""
+    cell, numbers = task.cell, range(task.first, task.last)
+    seen = coded(task.directory / f"{cell.data}.csv", task.repeats, task.seed)[task.first : task.last]
+    if cell.users:
+        pairs = zip(seen, numbers, strict=True)
+        seen = [drawn(view, cell.users, task.seed, number) for view, number in pairs]
+    own = zlib.crc32(repr(cell).encode())
+    seeds = [np.random.SeedSequence(task.seed, spawn_key=(number, own)) for number in numbers]
+    if cell.way == NON_PRIVATE:
+        return [without_privacy(view) for view in seen]
+    if cell.way == LABEL:
+        return [label_only(view, cell.epsilon, seed) for view, seed in zip(seen, seeds, strict=True)]
+    mechanism, estimator = ("auto", "default") if cell.way == OURS else (cell.way, "paper")
+    trials = run_trials(seen, Variant(Decimal(cell.epsilon), mechanism), estimator, seeds)
+    return [dict(judged(trial, cell)) for trial in trials]
+
+
+@lru_cache(maxsize=1)  # cells come data set by data set
+def coded(path: Path, repeats: int, seed: int) -> list[View]:
+    """Read and code a data set once, and split it for every repeat."""
+    rows = read_csv(path)
+    if CLASS not in rows:
+        raise TableError(f"{path}: there is no column {CLASS!r} to take the label from")
+    features = {name: column for name, column in rows.items() if name != CLASS and len(set(column)) > 1}
+    table = read_table(infer_survey(features, sorted(set(rows[CLASS]))), rows)
+    return views(table, split_rows(len(table.labels), repeats, seed, 0), AS_WRITTEN, NO_PROJECTION)
+
+
+def drawn(view: View, users: int, seed: int, repeat: int) -> View:
+    """Draw a population from the rows that report, with replacement; the same for every way and epsilon."""
+    rows = np.random.default_rng([seed, repeat, users]).choice(view.split.train, users)
+    return replace(view, split=replace(view.split, train=rows))
+
+
+def without_privacy(view: View) -> Found:
+    """Judge Naive Bayes on the rows themselves, and always guessing the most frequent label."""
+    labels = view.table.labels
+    majority = np.bincount(labels[view.split.train]).argmax()
+    return {**judge(view, view.counted), "majority": float(np.mean(labels[view.split.test] == majority))}
+
+
+def label_only(view: View, epsilon: str, seed: np.random.SeedSequence) -> Found:
+    """Ask everybody for the label alone, and guess what seems the most frequent."""
+    labels, k = view.table.labels[view.split.train], len(view.table.survey.label.values)
+    oracle = design("auto", k, Decimal(epsilon))
+    counts, _ = oracle.estimate(oracle.tally(oracle.perturb_many(labels, FastStream(seed))), len(labels))
+    guess, tested = counts.argmax(), view.table.labels[view.split.test]
+    told = abs(float(np.mean(tested == guess)) - float(clip_and_normalise(counts).max()))
+    # the gap of the two largest classes, in closed form standard errors of its estimate
+    small, large = np.sort(np.bincount(labels, minlength=k) / len(labels))[-2:].tolist()
+    variance = oracle.variance(small) + oracle.variance(large) - 2 * oracle.covariance(small, large)
+    z = (large - small) / math.sqrt(variance / len(labels))
+    return {"accuracy": float(np.mean(tested == guess)), "error": told, "z": z}
+
+
+def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
+    """Judge a trial's model, and what other estimators make of the very same reports."""
+    yield from judge(trial.view, trial.model).items()
+    others: dict[str, Callable[[], Tables]] = {}
+    if cell.way == OURS:
+        others = {"plug-in": lambda: plug_in(trial.snapshot)}
+    elif not cell.users:
+        others = estimators_of(trial.snapshot, cell.way)
+    for name, train in others.items():
+        yield from ((f"{name} {what}", value) for what, value in judge(trial.view, train()).items())
+
+
+def judge(view: View, model: Tables) -> Found:
+    """Return a model's accuracy, and the expected calibration error of its first choices."""
+    likely = np.exp(normalise_logs(model.scores(view.codes, view.split.test)))
+    right = likely.argmax(axis=1) == view.table.labels[view.split.test]
+    return {"accuracy": float(np.mean(right)), "error": calibration_error(likely.max(axis=1), right)}
+
+
+def calibration_error(sure: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """Return by how much the share of right choices is off what was said, averaged over the bins' choices."""
+    bins = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
+    return float(np.abs(np.bincount(bins, right - sure, BINS)).sum() / len(sure))

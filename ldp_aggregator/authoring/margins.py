@@ -1,0 +1,205 @@
+"""How exact a survey's figures will be: the margins that estimation would report of what is expected.
+
+A margin is half of a 95% interval. A figure is useful if its margin is at most what it is about: of a
+share of people with one value, the average share, 1 / values, or a quarter where values are fewer than four;
+of a number's mean, the number's standard deviation among people of one label. A feature whose typical figure
+is not useful is noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import LdpError
+from ldp_aggregator.estimation import (
+    Estimates,
+    FeatureEstimate,
+    Figure,
+    Gaussian,
+    NumberEstimate,
+    estimate_snapshot,
+)
+from ldp_aggregator.estimation.outlook import typical_margin
+from ldp_aggregator.expected import Expectation
+from ldp_aggregator.imagined import People
+from ldp_aggregator.models.scoring import FloatArray
+
+MOST_USERS = 10**12
+_WIDEST = 0.25
+"""With it a share of one half may be anything from a quarter to three."""
+_DIGITS = 3
+_GUESS, _FAR = 1_000, 100.0
+
+
+class SizeError(LdpError):
+    """A wish that no number of people fulfils."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Typical margins of one feature that is asked about, or of the label.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "label", "categorical", "binned" or "numeric".
+    reports : tuple of int
+        To expect of its question; of a number's two questions.
+    chance : float
+        How often a person is asked about it; for the label how often for it alone.
+    margin : float
+        Of P(label), of P(value | label), or of a number's mean in its own unit: the root mean square, as
+        far as people of each label occur. Infinite where nothing is known.
+    labels : tuple of float
+        The same label by label.
+    useful : float
+        The largest margin that is useful, see :mod:`margins`.
+    values : int or None
+        How many it has; None for a number.
+    unit : float
+        What a margin is a share of: 1, or a number's range.
+    variance, deviation, missing : float or None
+        Margins of a number's variance and of its standard deviation, and of P(missing | label).
+    """
+
+    name: str
+    kind: str
+    reports: tuple[int, ...]
+    chance: float
+    margin: float
+    labels: tuple[float, ...]
+    useful: float
+    values: int | None = None
+    unit: float = 1.0
+    variance: float | None = None
+    deviation: float | None = None
+    missing: float | None = None
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether a typical figure of it is not useful."""
+        return self.margin > self.useful
+
+    @property
+    def share(self) -> float:
+        """The margin as a share of what is possible; of a number that can be missing the larger of both."""
+        return max(self.margin / self.unit, self.missing or 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON; what is unknown becomes None."""
+        found = {name: _finite(value) for name, value in asdict(self).items()}
+        return found | {"labels": [_finite(each) for each in self.labels], "noise": self.is_noise}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def expected_margins(expected: Expectation, people: People, users: int) -> tuple[Margin, ...]:
+    """Return the margins to expect of so many people: the label's first, then each asked feature's."""
+    estimates, plan = estimate_snapshot(expected.snapshot(users)), expected.plan
+    chances = {feature.name: 0.0 for feature in plan.features}
+    for question in plan.questions:
+        for feature in question.asked:
+            chances[feature.name] += plan.chance(question)
+    features = zip(estimates.features, people.conditionals, strict=True)
+    found = [
+        _number(each, chances[each.name], said, people.prior)
+        if isinstance(each, NumberEstimate) and isinstance(said, Gaussian)
+        else _shares(each, chances[each.name], people.prior)
+        for each, said in features
+        if chances[each.name]
+    ]
+    return (_label(estimates, expected, people.prior), *found)
+
+
+def _label(estimates: Estimates, expected: Expectation, prior: FloatArray) -> Margin:
+    alone = sum(expected.plan.chance(each) for each in expected.plan.questions if each.kind == "label")
+    typical, labels = _typical(estimates.raw_prior, prior)
+    k = len(prior)
+    return Margin(estimates.label, "label", (estimates.label_n or 0,), alone, typical, labels, _useful(k), k)
+
+
+def _shares(each: FeatureEstimate | NumberEstimate, chance: float, prior: FloatArray) -> Margin:
+    assert isinstance(each, FeatureEstimate)
+    typical, labels = _typical(each.conditionals, prior)
+    values = len(each.values)
+    return Margin(each.name, each.kind, (each.n,), chance, typical, labels, _useful(values), values)
+
+
+def _number(each: NumberEstimate, chance: float, said: Gaussian, prior: FloatArray) -> Margin:
+    typical, labels = _typical(each.means, prior)
+    return Margin(
+        each.name,
+        each.kind,
+        (each.mean_question.n, each.square_question.n),
+        chance,
+        typical,
+        labels,
+        useful=float(np.sqrt(said.variance @ prior)) * each.width,
+        unit=2 * each.width,
+        variance=_typical(each.variances, prior)[0],
+        deviation=_typical(each.deviations, prior)[0],
+        missing=_typical(each.missing, prior)[0] if each.missing else None,
+    )
+
+
+def _useful(values: int) -> float:
+    return min(1 / values, _WIDEST)
+
+
+def _typical(figure: Figure, prior: FloatArray) -> tuple[float, tuple[float, ...]]:
+    labels = typical_margin(figure)
+    return float(np.sqrt(labels**2 @ prior)), tuple(labels.tolist())
+
+
+def users_for_margin(expected: Expectation, people: People, wanted: float) -> int:
+    """Return how few people make every typical margin at most `wanted`, to three digits.
+
+    Of P(label), P(value | label) and P(missing | label), and of a number's mean as a share of its range.
+    """
+
+    def excess(users: int) -> float:
+        return max(each.share for each in expected_margins(expected, people, users)) / wanted
+
+    return least_users(excess)
+
+
+def least_users(excess: Callable[[int], float]) -> int:
+    """Return how few people are enough, rounded up to three digits.
+
+    Parameters
+    ----------
+    excess : callable
+        By what factor margins are too large for so many people; at most 1 where these are enough. As
+        margins do, it falls about with the root of that number, which is where the next guess comes from.
+
+    Raises
+    ------
+    SizeError
+        If not even a million millions are.
+    """
+    low, high, users = 0, 0, _GUESS
+    while not high or high - low > 1 + high // 10**_DIGITS:
+        ratio = excess(users)
+        low, high = (low, users) if ratio <= 1 else (users, high)
+        if low >= MOST_USERS:
+            raise SizeError(f"not even {MOST_USERS:,} people are enough")
+        # a hair beyond the guess: so the next ones close in from both sides
+        guess = users * min(ratio, _FAR) ** 2 * (1 + math.copysign(0.3 / 10**_DIGITS, ratio - 1))
+        users = min(math.ceil(guess), MOST_USERS)
+        if high and not low < users < high:
+            users = min(max(math.isqrt(low * high), low + 1), high - 1)
+    return rounded_up(high, _DIGITS)
+
+
+def rounded_up(users: int, digits: int) -> int:
+    """Round a number of people up to so many digits."""
+    step: int = 10 ** max(len(str(users)) - digits, 0)
+    return -(-users // step) * step

@@ -6,7 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from pathlib import Path
 
+from encoders.errors import SurveyError
 from encoders.survey.canonical import decimal_text
 from encoders.survey.values import text_of
 
@@ -71,3 +73,20 @@ def array(name: str, items: Iterable[str]) -> str:
         else:
             lines.append(f"    {item},")
     return "\n".join([*lines, "]"])
+
+
+def read_toml(path: Path) -> str:
+    """Read an authored survey as text.
+
+    Raises
+    ------
+    SurveyError
+        If the file cannot be read, is no text, or is the plan that a survey compiles to.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
+    if text.lstrip().startswith("{"):
+        raise SurveyError(f"{path.name}: is a compiled plan; give the TOML survey that it was made from")
+    return text

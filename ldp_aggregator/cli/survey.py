@@ -22,6 +22,8 @@ from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.preview import made_up_row, rivals
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.signing import sign_file, write_key
+from ldp_aggregator.authoring.toml_text import read_toml
+from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_rows, read_table
 from ldp_aggregator.models.model_file import read_model
 from reduction.dca import DEFAULT_RIDGE
@@ -148,7 +150,7 @@ def project_(
         raise click.UsageError("--ridge goes with --method dca")
     with _clear_errors():
         text = project(
-            _read_toml(survey),
+            read_toml(survey),
             read_table(sample),
             sample.name,
             method,
@@ -179,7 +181,7 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     written says whether two rounds are recommended, or why not.
     """
     with _clear_errors():
-        text = learn(_read_toml(survey), read_model(pilot), pilot.name, components, bins, people)
+        text = learn(read_toml(survey), read_model(pilot), pilot.name, components, bins, people)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
@@ -214,14 +216,7 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
-def _read_toml(path: Path) -> str:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
-    if text.lstrip().startswith("{"):
-        raise SurveyError(f"{path.name}: is a compiled plan; give the TOML survey that it was made from")
-    return text
+main.add_command(size)
 
 
 def _shown(cell: object) -> str:

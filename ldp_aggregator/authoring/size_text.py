@@ -1,0 +1,183 @@
+"""A survey's size as a screen of plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from encoders.survey.layout import paragraph, table
+from ldp_aggregator.authoring.forecast import MOST_SIMULATED, Forecast
+from ldp_aggregator.authoring.margins import Margin
+from ldp_aggregator.authoring.overview import CLIENT_EPSILON
+from ldp_aggregator.authoring.size import PILOT, TELLING, Size, label_alone
+
+_NOTHING = 0.5
+"""From this margin on a share of people may be anything."""
+_NAMES = 60
+"""Longer lists of features are left out."""
+_READ = (
+    "How to read +-: 19 times in 20 the truth is at most that far from the figure. Of a feature it is the "
+    "share of one value among the people of one label."
+)
+_EVEN = (
+    "Assumed: labels and values are all as frequent, and a number's standard deviation is a sixth of its "
+    "range. --pilot model.json assumes what a first round has told instead."
+)
+_HEAD = ["", "asked", "reports", "", "a typical figure"]
+_HARDLY = "would beat guessing in fewer than nine of ten surveys"
+_TOLD = (
+    "Where features tell {name}, each value is {times:g} times as frequent among the people of one label as "
+    "among others, and a number's mean differs by {apart:.0%} of its standard deviation from label to label."
+)
+
+
+def screen(size: Size) -> str:
+    """Return the whole screen, at most 100 columns wide where names allow it."""
+    parts = [
+        [f"{size.survey.id}: what {size.users:,} people would tell at epsilon {_epsilon(size)}", ""],
+        table([_HEAD, *(row for each in size.margins for row in _rows(each))], "<>><<"),
+        ["", *paragraph(_READ), *paragraph(_assumed(size))],
+        *([*paragraph(note)] for note in label_alone(size.survey, size.users)),
+        list(_accuracy(size)),
+        ["", *_verdict(size)],
+    ]
+    return "\n".join(line for part in parts for line in part)
+
+
+def overview_of(sizes: Sequence[Size]) -> str:
+    """Return a small table of several numbers of people."""
+    first = sizes[0]
+    head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
+    lines = [f"{first.survey.id}: how exact figures would be at epsilon {_epsilon(first)}", ""]
+    lines += table([head, *map(_brief, sizes)], ">>><")
+    lines += ["", *paragraph(_assumed(first))]
+    lines += paragraph(
+        "Give --users, or users in [survey], for every feature's margins, the accuracy to expect and what to "
+        "change; --margin 0.05 for how many people make every margin 5%."
+    )
+    return "\n".join(lines)
+
+
+def _brief(size: Size) -> list[str]:
+    asked = size.margins[1:]
+    widest = _percent(max(each.share for each in asked)) if asked else "-"
+    named, count = ", ".join(size.noise), f"{len(size.noise)} of {len(asked)}"
+    noise = f"{count}: {named}" if 0 < len(named) < _NAMES else count
+    return [f"{size.users:,}", _percent(size.margins[0].margin), widest, noise]
+
+
+def _epsilon(size: Size) -> str:
+    return f"{size.survey.epsilon.normalize():f}"
+
+
+def _assumed(size: Size) -> str:
+    if not size.pilot:
+        return _EVEN
+    return f"Assumed: people are as {size.pilot.name} says, from {size.pilot.reports:,} reports."
+
+
+def _rows(margin: Margin) -> Iterator[list[str]]:
+    asked, reports = f"{margin.chance:.1%}", " + ".join(f"{n:,}" for n in margin.reports)
+    if margin.kind == "label":
+        asked, reports = (asked, reports) if margin.chance else ("with all", "-")
+    yield [margin.name, asked, reports, "noise" if margin.is_noise else "", _figure(margin)]
+    if margin.missing is not None:
+        yield ["", "", "", "", f"share of missing +- {_percent(margin.missing)}"]
+
+
+def _figure(margin: Margin) -> str:
+    if margin.values:
+        return f"{1 / margin.values:6.1%} +- {_percent(margin.margin)}"
+    return f"mean +- {_three_digits(margin.margin)}, standard deviation +- {_three_digits(margin.deviation)}"
+
+
+def _three_digits(margin: float | None) -> str:
+    if margin is None or not math.isfinite(margin):
+        return "unknown"
+    return f"{float(f'{margin:.3g}'):,.0f}" if margin >= 100 else f"{margin:.3g}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share < _NOTHING else "50% or more"
+
+
+def _accuracy(size: Size) -> Iterator[str]:
+    if not size.forecasts:
+        return
+    one = next(iter(size.forecasts.values()))
+    head = ["a model's right answers", "average", "8 of 10 surveys", "at most, if nothing were hidden"]
+    rows = [_forecast(name, each) for name, each in size.forecasts.items()]
+    rows.append(["always the most frequent label", f"{one.majority:.1%}", "", ""])
+    yield ""
+    yield from table([head, *rows], "<>>>")
+    yield ""
+    for name, (times, apart) in ({} if size.pilot else TELLING).items():
+        yield from paragraph(_TOLD.format(name=name, times=times, apart=apart))
+    yield from paragraph(
+        f"Measured on {one.repeats} simulated surveys of {one.users:,} people, by the real code."
+    )
+    if one.users < size.users:
+        yield from paragraph(f"More than {MOST_SIMULATED:,} people are not simulated; they do no worse.")
+
+
+def _forecast(name: str, found: Forecast) -> list[str]:
+    told = "people as in the pilot" if name == PILOT else f"features tell {name} of the label"
+    return [told, f"{found.mean:.1%}", f"{found.low:.1%} to {found.high:.1%}", f"{found.most:.1%}"]
+
+
+def _verdict(size: Size) -> Iterator[str]:
+    asked, noise = size.margins[1:], size.noise
+    if not asked:
+        yield "The survey asks about no feature: a model learns nothing but how frequent the labels are."
+    elif not noise:
+        yield from paragraph("Every feature has a margin below what it is about: the figures are useful.")
+    elif size.white_noise:
+        yield from paragraph(f"WHITE NOISE: {_so_few(size)} tell nothing of any feature{_nor(size)}.")
+    elif len(noise) == len(asked):
+        yield from paragraph(
+            "Every feature is noise: its margin is larger than what it is about, and no single figure can be "
+            "read. A model of all of them together may still beat guessing, as far as they tell of the label."
+        )
+    else:
+        yield from paragraph(f"Noise, their margins larger than what they are about: {', '.join(noise)}.")
+    if asked and size.forecasts and not size.gains and not size.white_noise:
+        yield from paragraph(f"A model {_HARDLY}.")
+    if size.remedies:
+        yield "Any one of these makes every feature useful:"
+        yield from table(list(_remedies(size)), "<<")
+
+
+def _so_few(size: Size) -> str:
+    return f"{size.users:,} people at epsilon {_epsilon(size)}"
+
+
+def _nor(size: Size) -> str:
+    if not size.forecasts:
+        return ""
+    if PILOT in size.forecasts:
+        return f", and a model {_HARDLY}"
+    return f", and even if they told much of the label, a model {_HARDLY}"
+
+
+def _remedies(size: Size) -> Iterator[list[str]]:
+    found = size.remedies
+    assert found is not None
+    asked = len(size.margins) - 1
+    if found.users:
+        yield ["  more people", f"{found.users:,} instead of {size.users:,}"]
+    else:
+        yield ["  more people", "no number of them is enough"]
+    if found.epsilon is not None:
+        yield ["  a larger epsilon", f"{found.epsilon:f} instead of {_epsilon(size)}"]
+    elif size.survey.epsilon < CLIENT_EPSILON:
+        yield ["  a larger epsilon", f"none up to {CLIENT_EPSILON}, the most that clients grant by default"]
+    if found.features is not None:
+        named = ", ".join(found.features)
+        kept = f": {named}" if len(named) < _NAMES else ""
+        yield ["  fewer features", f"{len(found.features)} instead of {asked}{kept}"]
+    elif asked > 1:
+        yield ["  fewer features", "not even one by itself"]
+    if found.values is not None:
+        yield ["  fewer values or bins", f"at most {found.values} for each feature, a missing answer aside"]
+    elif any(each.values for each in size.margins[1:]):
+        yield ["  fewer values or bins", "not even two for each feature"]

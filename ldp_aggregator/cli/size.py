@@ -1,0 +1,99 @@
+"""ldp-survey size: what to expect of a survey before its launch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from encoders.errors import LdpError
+from encoders.survey import Survey, read_survey
+from ldp_aggregator.authoring.forecast import REPEATS
+from ldp_aggregator.authoring.margins import MOST_USERS
+from ldp_aggregator.authoring.pilot import Pilot, read_pilot
+from ldp_aggregator.authoring.size import (
+    TELLING,
+    Size,
+    size_for_accuracy,
+    size_for_margin,
+    size_for_users,
+    sizes,
+)
+from ldp_aggregator.authoring.size_text import overview_of, screen
+from ldp_aggregator.authoring.toml_text import read_toml
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OPEN = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("survey", type=_FILE)
+@click.option(
+    "--users",
+    type=click.IntRange(1, MOST_USERS),
+    help="How many people will answer; by default what [survey] users says.",
+)
+@click.option("--margin", type=_OPEN, help="How many people it takes for margins of at most this, as in 0.05")
+@click.option(
+    "--accuracy", type=_OPEN, help="How many people it takes for a model that is right so often, as in 0.8"
+)
+@click.option("--pilot", type=_FILE, help="Of people like these: ldp-train's model, or a snapshot.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of simulated surveys."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with every figure.")
+def size(
+    survey: Path,
+    users: int | None,
+    margin: float | None,
+    accuracy: float | None,
+    pilot: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Say what to expect of SURVEY before its launch: how exact its figures will be, and how good a model.
+
+    Margins come in closed form from public numbers, accuracies from simulated surveys. Where noise would
+    drown the figures it says what to change. Without --users, --margin, --accuracy and users in [survey] it
+    prints a small table of several numbers of people.
+    """
+    if sum(each is not None for each in (users, margin, accuracy)) > 1:
+        raise click.UsageError("give one of --users, --margin and --accuracy")
+    try:
+        agreed = read_survey(read_toml(survey))
+        known = read_pilot(pilot) if pilot else None
+        found = _sized(agreed, users or agreed.users, margin, accuracy, known, seed)
+    except LdpError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(json.dumps([each.as_dict() for each in found] if len(found) > 1 else found[0].as_dict()))
+    else:
+        click.echo(screen(found[0]) if len(found) == 1 else overview_of(found))
+
+
+def _sized(
+    survey: Survey,
+    users: int | None,
+    margin: float | None,
+    accuracy: float | None,
+    pilot: Pilot | None,
+    seed: int,
+) -> list[Size]:
+    if margin is not None:
+        return [size_for_margin(survey, margin, pilot)]
+    if accuracy is not None:
+        if pilot is None:
+            raise click.UsageError(
+                "--accuracy needs --pilot: how often a model is right depends on how much the features tell "
+                "of the label, which only people can say. Let some answer, train on their reports, and give "
+                "that model; or see by --users what features that tell little or much would bring"
+            )
+        click.echo("simulating", err=True)
+        return [size_for_accuracy(survey, accuracy, pilot, seed=seed)]
+    if users is None:
+        return sizes(survey, pilot)
+    length = REPEATS * (1 if pilot else len(TELLING))
+    with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
+        return [size_for_users(survey, users, pilot, seed=seed, progress=bar.update)]

@@ -1,0 +1,123 @@
+"""ldp-survey size on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator import estimate_snapshot, save_model
+from ldp_aggregator.cli.survey import main
+from ldp_aggregator.imagined import People
+from ldp_aggregator.population import collect
+
+SURVEY = """\
+[survey]
+id = "tea"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.kind]
+values = ["black", "green", "mint"]
+[features.hours]
+range = [0, 12]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a survey, one that expects users, and a pilot's model and snapshot."""
+    folder = tmp_path_factory.mktemp("size")
+    (folder / "tea.toml").write_text(SURVEY)
+    (folder / "expecting.toml").write_text(SURVEY.replace("epsilon", "users = 300\nepsilon"))
+    plan = read_survey(SURVEY).compile()
+    rows = People.telling(plan, 3.0, 1.5).draw(30_000, np.random.default_rng(1))
+    snapshot = collect(plan, *rows, FastStream(1))
+    save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
+    (folder / "snapshot.json").write_bytes(snapshot.to_json())
+    return folder
+
+
+def run(folder, *arguments, survey="tea.toml"):
+    named = [str(folder / each) if str(each).endswith(".json") else str(each) for each in arguments]
+    return CliRunner().invoke(main, ["size", str(folder / survey), *named])
+
+
+def told(folder, *arguments, survey="tea.toml"):
+    result = run(folder, *arguments, "--json", survey=survey)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_it_tells_what_so_many_people_would_tell(folder):
+    result = run(folder, "--users", 50_000)
+    assert result.exit_code == 0, result.output
+    assert "tea: what 50,000 people would tell at epsilon 1" in result.stdout
+    assert "features tell much of the label" in result.stdout
+    assert "the figures are useful" in result.stdout
+
+
+def test_the_survey_s_own_users_are_the_default(folder):
+    found = told(folder, survey="expecting.toml")
+    assert found["users"] == 300
+    assert found["white_noise"]
+    assert found["label_alone"] > 0
+    assert found["remedies"]["users"] > 300
+    screen = " ".join(run(folder, survey="expecting.toml").stdout.split())
+    assert "users = 300 in [survey] are too few to tell its shares within .1 otherwise" in screen
+
+
+def test_without_users_it_compares_a_few_numbers_of_people(folder):
+    assert [each["users"] for each in told(folder)] == [1_000, 10_000, 100_000, 1_000_000]
+    assert "features that are noise" in run(folder).stdout
+
+
+def test_json_holds_every_figure_and_the_margin_asked_for(folder):
+    found = told(folder, "--margin", "0.05")
+    assert found["accuracy"] == {}
+    kind, hours = found["margins"][1:]
+    assert max(kind["margin"], hours["margin"] / hours["unit"]) <= 0.05
+    assert hours["unit"] == 12
+    assert hours["variance"] > 0
+    assert found["people"] == "even"
+
+
+@pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
+def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
+    found = told(folder, "--users", 20_000, "--pilot", pilot)
+    (band,) = found["accuracy"].values()
+    assert found["people"] == pilot
+    assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["most"] + 0.01
+
+
+def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):
+    found = told(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
+    assert found["accuracy"]["pilot"]["mean"] >= 0.7
+    assert found["users"] == found["accuracy"]["pilot"]["users"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--users", 0), "is not in the range"),
+        (("--margin", 0), "is not in the range"),
+        (("--margin", 1), "is not in the range"),
+        (("--accuracy", 1), "is not in the range"),
+        (("--users", 5, "--margin", 0.1), "give one of --users, --margin and --accuracy"),
+        (("--accuracy", 0.7), "--accuracy needs --pilot"),
+        (("--accuracy", 0.999, "--pilot", "pilot.json"), "which is the most"),
+        (("--users", 5, "--pilot", "nowhere.json"), "does not exist"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(folder, arguments, said):
+    result = run(folder, *arguments)
+    assert result.exit_code != 0
+    assert said in " ".join(result.output.split())
+
+
+def test_a_compiled_plan_is_refused(folder):
+    (folder / "plan.toml").write_bytes(read_survey(SURVEY).compile().json)
+    assert "is a compiled plan" in run(folder, survey="plan.toml").output

@@ -119,7 +119,8 @@ def simulate(
     Parameters
     ----------
     survey : Survey
-        What to ask, see :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced.
+        What to ask, see :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced. If it
+        does not say how many `users` it expects, these are the rows that report.
     rows : DataFrame, list of dicts, or dict of columns
         What a row must hold, and the label, which is called as in the survey, or else "class".
     epsilons : sequence of numbers

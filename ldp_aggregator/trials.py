@@ -146,8 +146,9 @@ def run_trials(
         if learned_components(variant.projection):
             view = second_round(view, variant, rng)
         if plan is None or view.fit:  # a projection is fitted anew in each repeat
-            expecting = replace(view.table.survey, users=len(view.split.train))
-            plan = asked_so(expecting, variant, view.fit, estimator == "paper").compile()
+            survey = view.table.survey
+            survey = replace(survey, users=survey.users or len(view.split.train))
+            plan = asked_so(survey, variant, view.fit, estimator == "paper").compile()
         yield view.trial(plan, estimator, rng)
 
 

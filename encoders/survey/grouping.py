@@ -21,8 +21,8 @@ Variance = Callable[[int, int], float]
 def grouped(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple[int, ...]]:
     """Return which of some equally important features are asked about together, as sorted places.
 
-    Features with few values come first; each joins the question before it while that gains. So questions
-    that are left out leave the others as they are.
+    Features with few values come first, of equally many those at the front; each joins the question before
+    it while that gains. So questions that are left out leave the others as they are.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from math import fsum, prod
+from math import ceil, fsum, prod
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
@@ -125,22 +125,22 @@ class _Compiler:
         weight = self.survey.weights[0]
         if weight == 0 and self.asked and not told:
             raise SurveyError(_UNTOLD, "label.weight")
-        if weight is None and told and self.survey.users:
-            weight = self.label_weight(coupled, self.survey.users)
         if weight is None:
-            weight = 0 if told else 1
+            weight = max(self.label_weight(coupled) if self.survey.users else 0, 0 if told else 1)
         if weight:
             yield self.draft((), weight * self.scale, None)
 
-    def label_weight(self, coupled: Sequence[_Draft], users: int) -> int:
+    def label_weight(self, coupled: Sequence[_Draft]) -> int:
         """Weigh the label against the average feature, see :func:`weights.label_weight`."""
+        if not coupled:
+            return 1
         k = len(self.survey.label.values)
         total = sum(weight for _, weight, *_ in coupled)
         told = fsum(weight / _label_variance(mechanism, k) for _, weight, _, mechanism in coupled)
         alone = _label_variance(self.design((), None), k)
         mean = sum(weight for *_, weight in self.asked) / len(self.asked)
-        weight = label_weight(users, total / (mean * self.scale), alone, told / total)
-        return min(round(mean * weight), MAX_WEIGHT)
+        weight = label_weight(self.survey.users or 1, total / (mean * self.scale), alone, told / total)
+        return min(ceil(mean * weight), MAX_WEIGHT)
 
     def is_told(self) -> bool:
         """Tell whether the questions about features tell of the label too."""

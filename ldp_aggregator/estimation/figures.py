@@ -167,4 +167,9 @@ def ratios(
         high = np.where(bounded, (middle + root) / divisor, bounds[1])
         return np.clip(low, *bounds), np.clip(high, *bounds)
 
-    return *within(Z95), *within(reach(together))
+    # near 1 rounding alone can put the estimate, or the inner interval, outside
+    inside = np.clip(top / np.where(bottom > 0, bottom, np.inf), *bounds)
+    low, high = within(Z95)
+    low, high = np.minimum(low, inside), np.maximum(high, inside)
+    all_low, all_high = within(reach(together))
+    return low, high, np.minimum(all_low, low), np.maximum(all_high, high)

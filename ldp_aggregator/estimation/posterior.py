@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, expit, log_expit, logit
 
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import Figure
@@ -22,9 +23,10 @@ from ldp_aggregator.estimation.shrinkage import mixed_scales
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
 """How far P(value | label) may be from P(value): as if so many people had been counted beforehand."""
-_NODES = 128
-_REACH = 7.0
-_LEAST = 1e-6
+LEAST = 1e-6
+"""A share below a millionth counts as a millionth: noise alone rules nobody out."""
+_NODES = 96
+_REACH = 9.0
 _BLOCK = 4096
 
 
@@ -39,7 +41,7 @@ def posterior_prior(figure: Figure) -> FloatArray:
     k = len(figure.value)
     heard = np.isfinite(figure.stderr)
     raw, noise = np.where(heard, figure.value, 0.0), np.where(heard, figure.stderr, 1e9)
-    mean = beta_posterior(raw, noise, np.ones(k), np.full(k, k - 1.0)).mean
+    mean = np.maximum(beta_posterior(raw, noise, np.ones((1, k)), np.full((1, k), k - 1.0)).mean[0], LEAST)
     share: FloatArray = mean / mean.sum()
     return share
 
@@ -146,13 +148,10 @@ def _believe(contrasts: Sequence[Contrast], prior: FloatArray) -> list[FloatArra
     starts = np.cumsum(sizes) - sizes
     # a table's cells are bound by its margins: so much of what they say together is its own
     free = (1 - 1 / k) * (1 - 1 / sizes)
-    likely, tables = [], []
-    for concentration in CONCENTRATIONS:
-        found = beta_posterior(value, noise, concentration * shares, concentration * (1 - shares))
-        likely.append(np.add.reduceat(found.evidence.sum(axis=1), starts) * free)
-        tables.append(np.exp(found.log))
-    weights = mixed_scales(np.array(likely))
-    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), np.array(tables))
+    prior_weight = CONCENTRATIONS[:, None, None]
+    found = beta_posterior(value, noise, prior_weight * shares, prior_weight * (1 - shares))
+    weights = mixed_scales(np.add.reduceat(found.evidence.sum(axis=2), starts, axis=1) * free)
+    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), np.exp(found.log))
     return [part / part.sum(axis=0) for part in np.split(table, starts[1:])]
 
 
@@ -164,7 +163,7 @@ class BetaPosterior(NamedTuple):
     evidence : array
         log E[exp(-(share - value)^2 / (2 noise^2))], the estimate's log density but for a constant.
     mean, log : arrays
-        Posterior means of the share and of its logarithm, where a share below a millionth counts as that.
+        Posterior means of the share and of its logarithm, where a share below LEAST counts as that.
     """
 
     evidence: FloatArray
@@ -173,44 +172,80 @@ class BetaPosterior(NamedTuple):
 
 
 def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> BetaPosterior:
-    """Return the posterior of shares that are beta(a, b) a priori, after normal estimates of them.
-
-    By quadrature in the logit of the share, where the integrand is smooth, over what the value allows; the
-    ends of (0, 1), where a beta distribution may pile up, are added in closed form.
+    """Return the posteriors of shares, after normal estimates of them, for several priors beta(a, b).
 
     Parameters
     ----------
-    value, noise, a, b : float arrays of shapes that go together
-        `noise` is a standard error; all but `value` are above zero.
+    value, noise : float arrays of one shape
+        Estimates and their standard errors, above zero.
+    a, b : float arrays, shape (priors, ...)
+        Above zero; for each prior what goes together with `value`.
     """
-    parts = np.broadcast_arrays(value, noise, a, b)
-    flat = [part.ravel() for part in parts]
-    cuts = range(_BLOCK, flat[0].size, _BLOCK)
-    blocks = zip(*(np.split(part, cuts) for part in flat), strict=True)
-    found = np.concatenate([_quadrature(*block) for block in blocks], axis=1)
-    return BetaPosterior(*found.reshape(3, *parts[0].shape))
+    shape = np.broadcast_shapes(value.shape, a.shape, b.shape)
+    cells = [np.broadcast_to(each, shape[1:]).ravel() for each in (value, noise)]
+    priors = [np.broadcast_to(each, shape).reshape(shape[0], -1) for each in (a, b)]
+    found = np.empty((3, shape[0], cells[0].size))
+    for start in range(0, cells[0].size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        nodes = _Nodes.of(cells[0][block], cells[1][block])
+        for prior, (first, second) in enumerate(zip(*priors, strict=True)):
+            found[:, prior, block] = nodes.posterior(first[block], second[block])
+    evidence, mean, log = found.reshape(3, *shape)
+    return BetaPosterior(evidence - _log_beta(a, b), mean, log)
 
 
-def _quadrature(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-    low = logit(np.clip(np.minimum(value, 1.0) - _REACH * noise, _LEAST, 1 - 2 * _LEAST))
-    high = logit(np.clip(np.maximum(value, 0.0) + _REACH * noise, 2 * _LEAST, 1 - _LEAST))
-    steps = (high - low) / (_NODES - 1)
-    nodes = low + steps * np.arange(_NODES)[:, None]
-    density = a * log_expit(nodes) + b * log_expit(-nodes) + np.log(steps)
-    density[[0, -1]] -= np.log(2.0)  # the trapezoidal rule
-    below, above = a * np.log(_LEAST) - np.log(a), b * np.log(_LEAST) - np.log(b)
-    share = _with_ends(0.0, expit(nodes), 1.0)
-    log = _with_ends(np.log(_LEAST), log_expit(nodes), 0.0)
-    weight = _with_ends(below, density, above)
-    weight -= 0.5 * ((share - value) / noise) ** 2 + betaln(a, b)
-    most = weight.max(axis=0)
-    weight = np.exp(weight - most)
-    total = weight.sum(axis=0)
-    return np.stack(
-        [most + np.log(total), (weight * share).sum(axis=0) / total, (weight * log).sum(axis=0) / total]
-    )
+@dataclass(frozen=True)
+class _Nodes:
+    """Where the posteriors of some shares are evaluated; arrays of shape (nodes, shares).
+
+    By the trapezoidal rule along t, the share's logit being sinh(t), over what the estimate allows: there
+    the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The ends of (0, 1),
+    where a beta distribution may pile up, are added in closed form.
+
+    Attributes
+    ----------
+    share, log, rest : arrays
+        The share, its logarithm and that of one less the share.
+    weight : array
+        Logarithm of a node's width and of the estimate's likelihood.
+    none, all : (shares,) arrays
+        Logarithms of the likelihood of a share of 0, and of 1.
+    """
+
+    share: FloatArray
+    log: FloatArray
+    rest: FloatArray
+    weight: FloatArray
+    none: FloatArray
+    all: FloatArray
+
+    @classmethod
+    def of(cls, value: FloatArray, noise: FloatArray) -> _Nodes:
+        low = np.clip(np.minimum(value, 1.0) - _REACH * noise, LEAST, 1 - 2 * LEAST)
+        high = np.clip(np.maximum(value, 0.0) + _REACH * noise, 2 * LEAST, 1 - LEAST)
+        start, end = (np.arcsinh(np.log(each) - np.log1p(-each)) for each in (low, high))
+        step = (end - start) / (_NODES - 1)
+        place = np.sinh(start + step * np.arange(_NODES)[:, None])
+        log, rest = -np.log1p(np.exp(-place)), -np.log1p(np.exp(place))
+        share = np.exp(log)
+        weight = np.log(step) + 0.5 * np.log1p(place**2) - 0.5 * ((share - value) / noise) ** 2
+        weight[[0, -1]] -= np.log(2.0)
+        none, all_ = (-0.5 * ((end - value) / noise) ** 2 for end in (0.0, 1.0))
+        return cls(share, log, rest, weight, none, all_)
+
+    def posterior(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return evidence, but for 1/B(a, b), mean and mean logarithm of each share that is beta(a, b)."""
+        inside = self.weight + a * self.log + b * self.rest
+        below = self.none + a * np.log(LEAST) - np.log(a)
+        above = self.all + b * np.log(LEAST) - np.log(b)
+        most = np.maximum(inside.max(axis=0), np.maximum(below, above))
+        inside, below, above = (np.exp(each - most) for each in (inside, below, above))
+        total = inside.sum(axis=0) + below + above
+        mean = np.einsum("ns,ns->s", inside, self.share) + above
+        log = np.einsum("ns,ns->s", inside, self.log) + below * np.log(LEAST)
+        return most + np.log(total), mean / total, log / total
 
 
-def _with_ends(first: FloatArray | float, middle: FloatArray, last: FloatArray | float) -> FloatArray:
-    ends = (np.broadcast_to(end, middle[:1].shape) for end in (first, last))
-    return np.concatenate([next(ends), middle, next(ends)])
+@partial(np.vectorize, otypes=[np.float64])
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)

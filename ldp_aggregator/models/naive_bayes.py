@@ -50,7 +50,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     epsilon : float, default=1.0
         Privacy budget of each user's one report.
     survey : Survey, optional
-        What to ask. `epsilon`, `bins`, `mechanism` and `numeric` then come from the survey. Without one
+        What to ask, as it is. `epsilon`, `bins`, `mechanism` and `numeric` then come from it. Without one
         it is inferred from the rows given to `fit`: categories as they occur, numbers between the least
         and the greatest. Those categories and bounds are public in a real survey; taking them from
         private rows, as inference does, is fine for an experiment only.

@@ -1,6 +1,8 @@
 """How often the label is asked for alone: never more than few people need."""
 
 import math
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.mechanisms.numeric import Form
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
-from encoders.survey import read_survey
+from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.weights import MOST_WEIGHT, PRIOR_ERROR, label_weight
 from encoders.tables import PRECISE
 
@@ -56,6 +58,38 @@ def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     assert 1 / math.sqrt(told * 1_300) == pytest.approx(PRIOR_ERROR, rel=0.05)
 
 
+@pytest.mark.parametrize("sizes", [(10,), (30, 30, 30), (8, 8, 8, 8), (2, 3, 4)])
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
+def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(sizes, epsilon):
+    features = tuple(
+        CategoricalFeature(f"f{place}", tuple(map(str, range(size))), "error")
+        for place, size in enumerate(sizes)
+    )
+    survey = Survey("s", Decimal(epsilon), Label("c", ("a", "b")), features, (None, *(1 for _ in sizes)))
+    asked = 0
+    for users in range(40, 8000, 40):
+        plan = replace(survey, users=users).compile()
+        weight = sum(each.weight for each in plan.questions if each.kind == "label")
+        told = math.fsum(plan.chance(each) / each.mechanism.even_variance(2) for each in plan.questions)
+        if 0 < weight < MOST_WEIGHT:
+            assert 1 / math.sqrt(told * users) <= PRIOR_ERROR
+            asked += 1
+        elif not weight and epsilon != "3":
+            assert 1 / math.sqrt(told * users) <= PRIOR_ERROR
+    assert asked or epsilon == "3"
+
+
+def test_where_features_tell_nothing_of_the_label_users_decide_too():
+    y = "range = [0, 1]"
+    text = TEXT.format(users="users = {}", weight="", epsilon="1", y=y).replace(
+        'values = ["1", "2", "3", "4"]', y
+    )
+    text += '[mechanism]\nnumeric = "onebit"\n'
+    few, many = (read_survey(text.format(users)).compile().questions[0] for users in (100, 10**7))
+    assert few.weight == 2 * MOST_WEIGHT * 4
+    assert many.weight == 2 * 1
+
+
 def test_what_the_author_says_goes():
     assert weight_of_label("users = 100", "weight = 0")[0] == 0
     assert weight_of_label("users = 100", "weight = 2")[0] == 2
@@ -84,6 +118,8 @@ def test_weights_never_fall_with_fewer_users():
 
 def test_a_question_that_tells_less_of_the_label_than_others_is_not_asked():
     assert label_weight(10, 6, 50.0, 0.1) == 0
+    assert label_weight(10, 6, 50.0, 0.015) == 0  # hardly more, and it would take most reports
+    assert label_weight(10, 6, 50.0, 0.01) == MOST_WEIGHT
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

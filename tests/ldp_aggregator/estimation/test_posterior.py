@@ -37,27 +37,29 @@ def integrated(value, noise, a, b):
     return np.log(evidence), over(lambda share: share * likely(share)) / evidence, logs
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (1, 25)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (256, 256), (51, 461), (1, 25)]
+)
 @pytest.mark.parametrize(("value", "noise"), [(0.5, 0.1), (0.1, 0.05), (-0.3, 0.2), (1.4, 0.5), (0.3, 20.0)])
 def test_the_quadrature_agrees_with_adaptive_integration(value, noise, a, b):
-    found = beta_posterior(*(np.array([float(each)]) for each in (value, noise, a, b)))
+    found = beta_posterior(np.array([value]), np.array([noise]), np.array([[a]]), np.array([[b]]))
     evidence, mean, log = integrated(value, noise, a, b)
-    assert found.evidence[0] == pytest.approx(evidence, abs=2e-3)
-    assert found.mean[0] == pytest.approx(mean, rel=2e-3, abs=1e-5)
-    assert found.log[0] == pytest.approx(log, rel=5e-3, abs=5e-3)
+    assert found.evidence[0, 0] == pytest.approx(evidence, abs=2e-3)
+    assert found.mean[0, 0] == pytest.approx(mean, rel=2e-3, abs=1e-5)
+    assert found.log[0, 0] == pytest.approx(log, rel=5e-3, abs=5e-3)
 
 
 def test_many_reports_leave_the_estimate_as_it_is():
     value, noise = np.array([1e-4, 0.2, 0.999]), np.array([1e-6, 1e-5, 1e-6])
-    found = beta_posterior(value, noise, np.full(3, 2.0), np.full(3, 5.0))
-    np.testing.assert_allclose(found.mean, value, rtol=1e-3)
-    np.testing.assert_allclose(np.exp(found.log), value, rtol=1e-3)
+    found = beta_posterior(value, noise, np.full((1, 3), 2.0), np.full((1, 3), 5.0))
+    np.testing.assert_allclose(found.mean[0], value, rtol=1e-3)
+    np.testing.assert_allclose(np.exp(found.log[0]), value, rtol=1e-3)
 
 
 def test_long_tables_are_integrated_in_blocks():
-    value = np.linspace(-1, 2, 10_000)
-    whole = beta_posterior(value, np.full(10_000, 0.3), np.ones(10_000), np.ones(10_000)).mean
-    part = beta_posterior(value[5000:5010], np.full(10, 0.3), np.ones(10), np.ones(10)).mean
+    value, noise, one = np.linspace(-1, 2, 10_000), np.full(10_000, 0.3), np.ones((1, 1))
+    whole = beta_posterior(value, noise, one, one).mean[0]
+    part = beta_posterior(value[5000:5010], noise[:10], one, one).mean[0]
     np.testing.assert_array_equal(whole[5000:5010], part)
     assert (np.diff(whole) > 0).all()
 
@@ -146,3 +148,11 @@ def test_probabilities_are_calibrated_where_the_papers_are_too_sure():
     ours, papers = error("default"), error("paper")
     assert ours < 0.12
     assert ours < 0.7 * papers
+
+
+@pytest.mark.parametrize("value", [0.0, -0.2, -1e-7])
+@pytest.mark.parametrize("noise", [1e-3, 1e-7, 1e-9])
+def test_a_label_is_ruled_out_neither_by_noise_nor_by_numerics(value, noise):
+    one, all_ = np.array([1.0, value, value]), np.full(3, value)
+    assert (posterior_prior(Figure.around(one, np.full(3, noise)))[1:] >= 3e-7).all()
+    np.testing.assert_allclose(posterior_prior(Figure.around(all_, np.full(3, noise))), 1 / 3)

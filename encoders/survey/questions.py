@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from encoders.mechanisms import Form, Mechanism
@@ -147,19 +148,20 @@ class Question:
         of B values; the same for a number, or for its square, which is a code too; a tuple of those for
         several numbers.
         """
+        if not self.features:
+            return label_code
         found = [codes[place] for place in self.features]
         if self.moment == SQUARE:
             found = [square_code(code) for code in found]
         if self.mechanism.several:
             return tuple(code * len(self.label.values) + label_code for code in found)
-        return self._together(found, label_code)
+        return sum(map(mul, found, self._steps), label_code)
 
-    def _together(self, found: Sequence[Any], label_code: Any) -> Any:
-        """Return the number of a combination of codes, the label's turning fastest; takes ints or arrays."""
-        number: Any = 0
-        for code, feature in zip(found, self.asked, strict=True):
-            number = number * feature.size + code
-        return number * len(self.label.values) + label_code
+    @cached_property
+    def _steps(self) -> tuple[int, ...]:
+        """How far apart answers are that differ by one in a feature's code; by one in the label's: 1."""
+        turning = [len(self.label.values), *(feature.size for feature in self.asked[:0:-1])]
+        return tuple(accumulate(turning[: len(self.asked)], mul))[::-1]
 
     def values(
         self, codes: NDArray[np.int64], label_codes: NDArray[np.int64], rows: NDArray[np.int64]
@@ -170,8 +172,7 @@ class Question:
             found = [codes[rows, place] for place in self.features]
             if self.moment == SQUARE:
                 found = [square_code(each) for each in found]
-            together: NDArray[np.int64] = self._together(found, own)
-            return together
+            return sum(map(mul, found, self._steps), own)
         numbers = codes[rows[:, None], list(self.features)]
         if self.moment == SQUARE:
             numbers = square_code(numbers)
@@ -188,17 +189,14 @@ class Question:
 
     def _apart(self, value: Any) -> tuple[list[int], int]:
         """Return the codes of the features and of the label that an answer stands for."""
-        k = len(self.label.values)
         if self.mechanism.several:
+            k = len(self.label.values)
             return [part // k for part in value], value[0] % k
-        rest, label_code = divmod(value, k)
-        if len(self.asked) < 2:
-            return [rest] * len(self.asked), label_code
         codes = []
-        for feature in reversed(self.asked):
-            rest, code = divmod(rest, feature.size)
+        for step in self._steps:
+            code, value = divmod(value, step)
             codes.append(code)
-        return codes[::-1], label_code
+        return codes, value
 
     def _in_words(self, feature: Feature, code: int) -> str:
         if not isinstance(feature, NumericFeature):

@@ -124,5 +124,5 @@ def _named(plan: Plan, name: str) -> Question:
     for question in plan.questions:
         if question.name == name:
             return question
-    known = ", ".join(question.name for question in plan.questions)
+    known = "; ".join(question.name for question in plan.questions)
     raise LdpError(f"there is no question {name!r}; the survey asks {known}")

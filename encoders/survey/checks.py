@@ -130,7 +130,7 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     if not questions:
         raise SurveyError("no question has a positive weight", "questions")
     for index, question in enumerate(questions):
-        most = 2 * MAX_WEIGHT * max(1, len(question.asked))
+        most = 2 * MAX_WEIGHT * (len(question.asked) if question.mechanism.several else 1)
         if type(question.weight) is not int or not 0 < question.weight <= most:
             raise SurveyError(f"weights are whole numbers up to {most}", f"questions.{index}")
         _check_kind(question, f"questions.{index}")

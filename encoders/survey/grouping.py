@@ -48,7 +48,9 @@ def grouped(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple
 def _gain(sizes: Sequence[int], labels: int, variance: Variance) -> float:
     """Return how many reports about one feature alone a report about all of them is worth, on average."""
     domain = prod(sizes) * labels
-    if len(sizes) > 1 and domain > MOST_CELLS:
+    if len(sizes) == 1:
+        return 1.0
+    if domain > MOST_CELLS:
         return 0.0
     parts = [size * labels for size in sizes]
     return sum(variance(part, part) / variance(domain, part) for part in parts)

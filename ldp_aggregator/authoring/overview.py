@@ -51,7 +51,8 @@ def warnings(plan: Plan) -> list[str]:
             found.append(f"{feature.name} is never asked (weight 0): the model learns nothing from it")
     found += [f"{name} says the same of everybody: {why}" for name, why in _idle_components(plan)]
     for question in plan.questions:
-        if not question.moment and question.domain > LARGE_DOMAIN:
+        # what is told of several features are sums over many answers
+        if len(question.features) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
             found.append(
                 f"{question.name} has {question.domain} possible answers: each is rare beside the noise; "
                 "merge values, or take fewer bins"

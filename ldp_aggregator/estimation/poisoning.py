@@ -88,7 +88,7 @@ class Poisoning:
         """What a model's card says: the alarms, and the worst that a hundredth of made-up reports can do."""
         tested = [each for each in self.questions if isinstance(each.support, SupportTests)]
         alarmed = [each.question for each in tested if each.warning]
-        said = f"ALARM at {', '.join(alarmed)}" if alarmed else "no alarm" if tested else "nothing to test"
+        said = f"ALARM at {'; '.join(alarmed)}" if alarmed else "no alarm" if tested else "nothing to test"
         head = f"poisoning: {said}; {len(tested)} of {len(self.questions)} questions can be tested"
         return (head, *self._worst())
 

@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_refused() -> None:
     plan = made()
     with pytest.raises(RowError):
         preview(plan, {"age": "ancient", "hours": 1}, "no", GivenBytes(b""))
-    with pytest.raises(LdpError, match="the survey asks age, hours"):
+    with pytest.raises(LdpError, match="the survey asks age; hours"):
         preview(plan, ROW, "no", GivenBytes(b""), asked="tea")
 
 
@@ -116,6 +116,21 @@ def test_an_answer_takes_nothing_for_a_question_that_is_named() -> None:
     named = answer(plan, ROW, "no", GivenBytes(bytes(32)), asked="age")
     drawn = answer(plan, ROW, "no", GivenBytes(bytes(40)))
     assert named == drawn
+
+
+def test_a_question_about_several_features_is_explained_by_all_of_them() -> None:
+    text = SURVEY.format(frequency="auto", numeric="sign").replace("epsilon = 1.0", "epsilon = 5")
+    plan = read_survey(text.replace("[0, 12]", "[0, 12]\nbins = 2")).compile()
+    assert [question.name for question in plan.questions] == ["age, hours"]
+    seen = preview(plan, ROW, "no", GivenBytes(bytes(40)), asked="age, hours")
+    assert seen.truth == {"age": "old", "hours": "6 and more", "rested": "no"}
+    for told in (str(seen), explain_report(plan, seen.report)):
+        assert "Decoded:\n  age = old, hours = 6 and more, rested = no\n" in told
+        assert "  age, hours  100.0%  <- this one" in told
+        assert "  age = (missing), hours = below 6, rested = yes" in told
+    assert "  age = old, hours = 6 and more, rested = no  " in str(seen)
+    with pytest.raises(LdpError, match=r"no question 'age'; the survey asks age, hours$"):
+        preview(plan, ROW, "no", GivenBytes(bytes(40)), asked="age")
 
 
 def test_only_a_report_of_the_plan_is_explained() -> None:

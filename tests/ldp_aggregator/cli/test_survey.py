@@ -207,6 +207,13 @@ def test_check_warns_of_what_is_seldom_meant(files):
     assert "warning: hours has 402 possible answers" in said
 
 
+def test_check_shows_what_is_asked_about_together_and_does_not_warn_of_its_many_answers(files):
+    several = SURVEY.replace("epsilon = 1.0", "epsilon = 12").replace("bins = 3", "bins = 20")
+    said = run("check", files("survey.toml", several.replace("weight = 3", ""))).stdout
+    assert "\ntea, hours  3 x 21 x 2 = 126 " in said
+    assert "possible answers" not in said
+
+
 @pytest.mark.parametrize(
     ("weights", "span", "why"),
     [
@@ -353,5 +360,5 @@ def test_a_row_that_does_not_fit_is_named_by_field_and_not_by_value(files, row, 
 
 def test_an_unknown_question_and_two_rows_are_refused(files):
     path, row = files("survey.toml", SURVEY), files("row.json", json.dumps(ROW))
-    assert "the survey asks tea, hours" in run("preview", path, "--question", "coffee").stderr
+    assert "the survey asks tea; hours" in run("preview", path, "--question", "coffee").stderr
     assert run("preview", path, "--row", row, "--csv", row).exit_code == 2

@@ -1,0 +1,305 @@
+"""Which features are asked about together, what such a question asks, and what a reader takes for one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.mechanisms import MECHANISMS, FrequencyOracle, design
+from encoders.survey import Plan, Question, canonical, read_survey
+from encoders.survey.grouping import MOST_CELLS, WORTH, grouped
+
+HEAD = '[survey]\nid = "together"\nepsilon = {}\n[label]\nname = "win"\nvalues = ["yes", "no", "draw"]\n'
+VALUES = "[features.{}]\nvalues = {}\nweight = {}\n"
+EPSILONS = ("1", "2", "2.5", "3", "4", "5", "6", "8", "12")
+
+
+def compiled(sizes: Sequence[int], epsilon: str = "5", weights: Sequence[int] = (), more: str = "") -> Plan:
+    """Ask about features a, b, ... of so many values."""
+    weights = weights or [1] * len(sizes)
+    names = (chr(ord("a") + place) for place in range(len(sizes)))
+    features = (
+        VALUES.format(name, [str(value) for value in range(size)], weight)
+        for name, size, weight in zip(names, sizes, weights, strict=True)
+    )
+    return read_survey(HEAD.format(epsilon) + "".join(features) + more).compile()
+
+
+def asked(plan: Plan) -> list[str]:
+    return [question.name for question in plan.questions]
+
+
+@cache
+def oracle(domain: int, epsilon: str) -> FrequencyOracle:
+    return design("auto", domain, Decimal(epsilon))
+
+
+def groups(sizes: Sequence[int], labels: int, epsilon: str) -> list[tuple[int, ...]]:
+    return grouped(sizes, labels, lambda domain, parts: oracle(domain, epsilon).even_variance(parts))
+
+
+# -- the rule -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "1.5"])
+def test_at_a_small_epsilon_each_feature_is_a_question_of_its_own(epsilon: str) -> None:
+    assert asked(compiled([2, 2, 3, 2], epsilon)) == ["a", "b", "c", "d"]
+
+
+def test_at_a_large_epsilon_features_of_few_values_are_asked_about_together() -> None:
+    assert asked(compiled([2, 2, 2, 2, 2, 2])) == ["a, b, c", "d, e, f"]
+    assert asked(compiled([2, 2, 2], "32")) == ["a, b, c"]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_that_the_author_names_asks_about_one_feature_at_a_time(name: str) -> None:
+    plan = compiled([2, 2, 2], "8", more=f'[mechanism]\nfrequency = "{name}"\n')
+    assert asked(plan) == ["a", "b", "c"]
+
+
+def test_features_of_different_weights_are_not_asked_about_together() -> None:
+    plan = compiled([2, 2, 2, 2], "8", [1, 3, 1, 3])
+    assert [(question.name, question.weight) for question in plan.questions] == [("a, c", 1), ("b, d", 3)]
+
+
+def test_a_question_weighs_what_one_of_its_features_does_and_twice_that_beside_numbers() -> None:
+    number = "[features.n]\nrange = [0, 1]\nweight = 2\n"
+    plan = compiled([2, 2, 2], "8", [2, 2, 1], number + "[features.z]\nvalues = ['0', '1']\nweight = 2\n")
+    assert [(question.name, question.weight) for question in plan.questions] == [
+        ("a, b, z", 4),
+        ("c", 2),
+        ("n (mean)", 2),
+        ("n (square)", 2),
+    ]
+
+
+def test_features_that_are_not_asked_about_join_nothing() -> None:
+    plan = compiled([2, 2, 2, 2], "8", [1, 0, 1, 0])
+    assert [question.features for question in plan.questions] == [(0, 2)]
+
+
+def test_no_question_about_several_features_has_more_answers_than_a_byte_names() -> None:
+    plan = compiled([2] * 8, "32")
+    assert [question.domain for question in plan.questions] == [192, 12]
+    assert all(question.mechanism.payload_bytes == 1 for question in plan.questions)
+    assert asked(compiled([90, 90], "32")) == ["a", "b"]  # 270 answers: as long as they are alone
+
+
+def test_features_of_too_many_values_are_refused_by_name() -> None:
+    with pytest.raises(SurveyError, match=r"^features\.a: .*65536 values"):
+        compiled([22_000, 22_000], "8")
+
+
+def shapes() -> Iterator[tuple[list[int], int, str]]:
+    for epsilon, labels in product(EPSILONS, (2, 3)):
+        for sizes in ([2] * 6, [2, 2, 3, 3, 5], [4, 2, 2, 10, 3, 2], [2, 3, 1, 2, 6, 2, 2], [8, 8, 2, 2]):
+            yield sizes, labels, epsilon
+
+
+def test_a_question_that_is_left_out_leaves_the_others_as_they_are() -> None:
+    for sizes, labels, epsilon in shapes():
+        found = groups(sizes, labels, epsilon)
+        for gone in found:
+            left = [place for place in range(len(sizes)) if place not in gone]
+            again = groups([sizes[place] for place in left], labels, epsilon)
+            assert [tuple(left[number] for number in group) for group in again] == [
+                group for group in found if group != gone
+            ]
+
+
+def test_left_out_by_weight_0_as_well() -> None:
+    whole, part = compiled([2] * 6), compiled([2] * 6, weights=[0, 0, 0, 1, 1, 1])
+    assert [question.key for question in part.questions] == [question.key for question in whole.questions[1:]]
+
+
+def by_hand(sizes: Sequence[int], labels: int, epsilon: str) -> float:
+    """Return what a report about all is worth, in reports about one, from the whole covariance matrix."""
+    whole, worth = oracle(math.prod(sizes) * labels, epsilon), 0.0
+    matrix = np.full((whole.domain, whole.domain), whole.covariance(1 / whole.domain, 1 / whole.domain))
+    np.fill_diagonal(matrix, whole.variance(1 / whole.domain))
+    for place, size in enumerate(sizes):
+        part = np.zeros((*sizes, labels))
+        part[(*[slice(None)] * place, 0)][..., 0] = 1
+        sums = part.ravel() @ matrix @ part.ravel()
+        worth += oracle(size * labels, epsilon).variance(1 / (size * labels)) / sums
+    return worth
+
+
+def test_each_feature_that_joins_makes_a_question_worth_more_and_the_next_would_not() -> None:
+    for sizes, labels, epsilon in shapes():
+        order = sorted(range(len(sizes)), key=lambda place: (sizes[place], place))
+        found = {place: group for group in groups(sizes, labels, epsilon) for place in group}
+        joined: list[int] = []
+        for place in order:
+            longer = [*joined, sizes[place]]
+            fits = len(longer) > 1 and math.prod(longer) * labels <= MOST_CELLS
+            before = by_hand(joined, labels, epsilon) if fits else 1.0
+            worth = fits and by_hand(longer, labels, epsilon) >= WORTH * before
+            together = place != order[0] and found[place] == found[order[order.index(place) - 1]]
+            assert together == worth
+            joined = longer if worth else [sizes[place]]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_asking_about_features_together_is_worth_more_than_one_by_one(epsilon: str) -> None:
+    for sizes in ([2] * 6, [2, 2, 3, 3, 5], [2, 4, 3]):
+        found = groups(sizes, 2, epsilon)
+        worth = sum(by_hand([sizes[place] for place in group], 2, epsilon) for group in found) / len(found)
+        assert worth == pytest.approx(1) if len(found) == len(sizes) else worth >= WORTH
+
+
+# -- what is asked ------------------------------------------------------------------------------
+
+MIXED = """
+[features.n]
+range = [0, 10]
+[features.colour]
+values = ["red", "green"]
+missing = "category"
+[features.age]
+range = [0, 90]
+bins = 3
+[features.lone]
+values = ["x", "y"]
+weight = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return compiled([2, 2], "4.5", more=MIXED)
+
+
+def of_several(plan: Plan) -> Iterator[Question]:
+    yield from (question for question in plan.questions if len(question.features) > 1)
+
+
+def test_a_plan_is_the_same_after_its_json(plan: Plan) -> None:
+    again = Plan.from_json(plan.json)
+    assert again == plan
+    assert asked(again) == asked(plan) == ["a, b", "n (mean)", "n (square)", "colour, age", "lone"]
+    assert [question.key for question in again.questions] == [question.key for question in plan.questions]
+    assert [entry["feature"] for entry in json.loads(plan.json)["questions"]] == [[0, 1], 2, 2, [3, 4], 5]
+
+
+def test_questions_come_in_the_order_of_their_first_features() -> None:
+    plan = compiled([3, 2, 2, 3], "5", [1, 2, 2, 1])
+    assert [question.features for question in plan.questions] == [(0, 3), (1, 2)]
+    assert [question.index for question in plan.questions] == [0, 1]
+
+
+def test_the_label_alone_comes_first() -> None:
+    head = HEAD.format("5") + "weight = 1\n"
+    text = head + "".join(VALUES.format(name, ["x", "y"], 1) for name in "ab")
+    assert [question.features for question in read_survey(text).compile().questions] == [(), (0, 1)]
+
+
+def test_an_answer_is_a_combination_the_first_feature_turning_slowest_and_the_label_fastest(
+    plan: Plan,
+) -> None:
+    for question in of_several(plan):
+        names = [feature.name for feature in question.asked] + ["win"]
+        texts = [feature.texts for feature in question.asked] + [list(plan.label.values)]
+        combinations = list(product(*(range(size) for size in question.shape)))
+        rows = np.zeros((len(combinations), len(plan.features)), dtype=np.int64)
+        rows[:, list(question.features)] = [codes[:-1] for codes in combinations]
+        labels = np.array([codes[-1] for codes in combinations])
+        one_by_one = [
+            question.value(row.tolist(), int(label)) for row, label in zip(rows, labels, strict=True)
+        ]
+        assert one_by_one == list(range(question.domain))
+        every = np.arange(len(rows))
+        assert question.values(rows, labels, every).tolist() == one_by_one
+        assert question.values(rows, labels, every[::-2]).tolist() == one_by_one[::-2]
+        for number, codes in enumerate(combinations):
+            words = [words[code] for words, code in zip(texts, codes, strict=True)]
+            assert question.meaning(number) == dict(zip(names, words, strict=True))
+
+
+def test_a_report_shows_all_that_it_was_asked_for(plan: Plan) -> None:
+    row = {"a": "1", "b": "0", "n": 5, "colour": None, "age": 89, "lone": "x"}
+    codes, label = plan.encode(row, "draw")
+    said: dict[str, str] = {}
+    for question in of_several(plan):
+        said |= question.meaning(question.value(codes, label))
+    assert said == {"a": "1", "b": "0", "colour": "(missing)", "age": "60 and more", "win": "draw"}
+
+
+def test_features_in_another_order_have_other_counters() -> None:
+    one, same, other = (compiled(sizes, "8").questions[0] for sizes in ([2, 3], [2, 3], [3, 2]))
+    assert one.key == same.key != other.key
+    assert one.domain == other.domain
+
+
+# -- plans of strangers -------------------------------------------------------------------------
+
+
+def tampered(plan: Plan, **changes: dict[str, Any]) -> bytes:
+    """Change entries of questions, by index."""
+    document = json.loads(plan.json)
+    for index, entries in changes.items():
+        document["questions"][int(index.strip("q"))] |= entries
+    return canonical.dump(document)
+
+
+TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
+    "a feature in two questions": ({"q3": {"feature": [1, 3]}}, "at most once"),
+    "a feature alone and together": ({"q4": {"feature": 4}}, "at most once"),
+    "a number among them": ({"q0": {"feature": [0, 2]}}, "a number is asked for by its moments"),
+    "the features unsorted": ({"q0": {"feature": [1, 0]}}, "in the order of the plan"),
+    "a feature repeated": ({"q0": {"feature": [0, 0]}}, "in the order of the plan"),
+    "another domain": ({"q0": {"domain": 24}}, "a: the mechanism is not one for this question"),
+    "another feature of as many values": ({"q3": {"feature": [3, 5]}, "q4": {"feature": 4}}, "not one for"),
+    "a list of one": ({"q4": {"feature": [5]}}, "contradicts itself"),
+    "a list of none": ({"q4": {"feature": []}}, "in the order of the features"),
+    "one feature less": ({"q0": {"feature": 0}}, "a: the mechanism is not one for this question"),
+    "one feature more": ({"q0": {"feature": [0, 1, 3]}, "q3": {"feature": 4}}, "not one for this question"),
+    "no such feature": ({"q0": {"feature": [0, 9]}}, "questions.0.feature: there is no such feature"),
+    "a feature that is true": ({"q0": {"feature": [0, True]}}, "there is no such feature"),
+    "a list in a list": ({"q0": {"feature": [[0, 1]]}}, "there is no such feature"),
+    "a weight of several": (
+        {"q0": {"weight": 2_000_001}},
+        "questions.0: weights are whole numbers up to 2000000",
+    ),
+    "a moment of categories": ({"q0": {"moment": 1}}, "'DE' is not one of laplace, "),
+    "a mean of several numbers": ({"q1": {"feature": [2, 3]}}, "asks for one number at a time"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_tampered_question_about_several_features_is_refused(plan: Plan, name: str) -> None:
+    changes, why = TAMPERED[name]
+    with pytest.raises(SurveyError, match=why):
+        Plan.from_json(tampered(plan, **changes))
+
+
+def test_questions_in_another_order_are_refused(plan: Plan) -> None:
+    document = json.loads(plan.json)
+    document["questions"].reverse()
+    with pytest.raises(SurveyError, match="in the order of the features"):
+        Plan.from_json(canonical.dump(document))
+
+
+def test_an_author_may_ask_about_features_together_that_auto_would_not(plan: Plan) -> None:
+    """What is asked together is the plan's to say; a reader checks that it follows from its entries."""
+    document = json.loads(compiled([2, 2], "1").json)
+    _, other = document["questions"]
+    strong = oracle(12, "1")
+    ratio = strong.ratio
+    apart = json.loads(compiled([4], "1").json)  # 4 values and 3 labels: the same domain
+    table = apart["questions"][0]["tables"]
+    document["questions"] = [apart["questions"][0] | {"feature": [0, 1]}]
+    document["tables"] = {table: apart["tables"][table]}
+    read = Plan.from_json(canonical.dump(document))
+    assert asked(read) == ["a, b"]
+    assert read.questions[0].mechanism.ratio == ratio
+    assert other["domain"] == 6

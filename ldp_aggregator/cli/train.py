@@ -125,10 +125,12 @@ def _asked(feature: FeatureEstimate | NumberEstimate, width: int) -> str:
     if isinstance(feature, NumberEstimate):
         mean, square = feature.mean_question, feature.square_question
         counts, mechanisms = f"{mean.n:>8} + {square.n}", [mean.mechanism, square.mechanism]
+        others: tuple[str, ...] = ()
     else:
-        counts, mechanisms = f"{feature.n:>8}", [feature.mechanism]
+        counts, mechanisms, others = f"{feature.n:>8}", [feature.mechanism], feature.asked_with
     names = [name for name in mechanisms if name]
     asked = f"{counts} reports  {' + '.join(names)}" if names else "not asked"
+    asked += f", the same as of {', '.join(others)}" if others else ""
     return f"  {feature.name:<{width}}  {asked}"
 
 

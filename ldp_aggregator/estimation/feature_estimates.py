@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from encoders.survey import BinnedFeature, CategoricalFeature
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.contrasts import BoolArray, classes_apart
 from ldp_aggregator.estimation.figures import Figure, conditional_figure, frequency_figure, jsonable, unknown
@@ -29,6 +29,8 @@ class FeatureEstimate:
         None if the survey does not ask about this feature.
     n : int
         Number of reports.
+    asked_with : tuple of str
+        Names of other features that the same reports tell of.
     frequencies : Figure
         P(value, label), raw.
     conditionals : Figure
@@ -42,6 +44,7 @@ class FeatureEstimate:
     values: tuple[str, ...]
     mechanism: str | None
     n: int
+    asked_with: tuple[str, ...]
     frequencies: Figure
     conditionals: Figure
     smoothed: FloatArray
@@ -59,6 +62,7 @@ class FeatureEstimate:
             values=tuple(feature.texts),
             mechanism=heard.question.mechanism.name if heard else None,
             n=heard.n if heard else 0,
+            asked_with=tuple(_others(feature, heard)) if heard else (),
             frequencies=frequency_figure(heard, k) if heard else nothing,
             conditionals=conditional_figure(heard, k) if heard else nothing,
             smoothed=smoothed,
@@ -102,9 +106,14 @@ class FeatureEstimate:
             "values": list(self.values),
             "mechanism": self.mechanism,
             "n": self.n,
+            "asked_with": list(self.asked_with),
             "frequencies": self.frequencies.as_dict(),
             "conditionals": self.conditionals.as_dict(),
             "distinguishable": self.distinguishable,
             "apart": self.apart.tolist(),
             "smoothed": jsonable(self.smoothed),
         }
+
+
+def _others(feature: Feature, heard: Frequencies) -> list[str]:
+    return [each.name for each in heard.question.asked if each is not feature]

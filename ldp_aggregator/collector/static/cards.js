@@ -89,7 +89,8 @@ export class ValuesCard extends Card {
       ]),
     );
     const found = feature.values.filter((_, row) => feature.apart[row]);
-    this.say(asked(feature), feature.distinguishable, `Classes differ in ${few(found)}`, feature.warning);
+    const others = feature.asked_with.length ? `, the same as of ${feature.asked_with.join(", ")}` : "";
+    this.say(asked(feature) + others, feature.distinguishable, `Classes differ in ${few(found)}`, feature.warning);
   }
 }
 

@@ -119,7 +119,10 @@ def test_the_numbers_are_the_collectors(visit: Visits, site: Site) -> None:
     reasons = seen.cells("Rejections by reason")
     assert reasons == [["Made for another plan, or another version of this one", "3", "\u2013"]]
     counts = {row[0]: row[2] for row in seen.cells("Reports by question")}
-    assert counts["smoker"] == f"{known['features'][0]['n']:,}"
+    n = f"{known['features'][0]['n']:,}"
+    assert counts["smoker, coin"] == n
+    note = seen.page.locator('article[aria-label="smoker"] .note')
+    expect(note).to_have_text(f"{n} reports, DE, the same as of coin")
 
     prior, smoker = known["label"]["prior"], known["features"][0]["conditionals"]
     for row, cells in enumerate(seen.cells("ill: estimates with 95% intervals")):

@@ -1,0 +1,225 @@
+"""What a question about several features says of each: by every oracle, against the whole matrix."""
+
+import json
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from encoders.mechanisms import MECHANISMS, design
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.cli.train import summary
+from ldp_aggregator.collector.progress import progress_document
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.figures import conditional_figure, frequency_figure
+from ldp_aggregator.estimation.frequencies import Noise
+from ldp_aggregator.estimation.hearing import hear
+from ldp_aggregator.estimation.influence import of_conditionals, of_frequencies
+from ldp_aggregator.population import collect
+from ldp_aggregator.snapshot import Snapshot, Total
+from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
+from tests.ldp_aggregator.estimation.test_influence import influences, payloads, without
+
+SURVEY = """
+[survey]
+id = "together"
+epsilon = 5
+[label]
+name = "label"
+values = ["a", "b"]
+[features.three]
+values = ["p", "q", "r"]
+[features.lone]
+values = ["x", "y"]
+weight = 2
+[features.two]
+values = ["v", "w"]
+"""
+# P(three, two, label): the two go together, and "two" alone tells nothing of the label
+JOINT = np.array([[[0.15, 0.03], [0.04, 0.06]], [[0.05, 0.12], [0.11, 0.06]], [[0.1, 0.05], [0.15, 0.08]]])
+THREE, TWO, PRIOR = JOINT.sum(axis=1), JOINT.sum(axis=0), JOINT.sum(axis=(0, 1))
+LONE = np.array([0.3, 0.6])
+
+
+@dataclass(frozen=True)
+class World:
+    """A population's truth, and a way to collect reports from it."""
+
+    plan: object
+
+    def snapshot(self, users, seed):
+        rng = np.random.default_rng([seed, 1])
+        three, two, label = np.unravel_index(rng.choice(12, size=users, p=JOINT.ravel()), JOINT.shape)
+        lone = (rng.random(users) >= LONE[label]).astype(np.int64)
+        return collect(self.plan, np.column_stack([three, lone, two]), label, FastStream([seed, 2]))
+
+
+def make_world(name):
+    """Ask about "three" and "two" together, by any mechanism: only "auto" does by itself."""
+    plan = read_survey(SURVEY).compile()
+    assert [each.features for each in plan.questions] == [(0, 2), (1,)]
+    oracle = design(name, 12, Decimal(3))
+    asked = (replace(plan.questions[0], mechanism=oracle), plan.questions[1])
+    return World(replace(plan, questions=asked))
+
+
+@pytest.fixture(params=MECHANISMS)
+def world(request):
+    return make_world(request.param)
+
+
+# -- noise ---------------------------------------------------------------------------------------
+
+
+def matrix(noise):
+    """Return the covariance matrix that a Noise describes."""
+    f = noise.frequencies
+    bound = noise.slope * (f[:, None] + f) - np.outer(f, f) / noise.n
+    return np.diag(noise.own) + noise.shared + bound
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 2), (2, 3, 5), (4, 2), (2, 2, 2, 3)])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_noise_of_a_feature_is_the_sum_over_the_whole_covariance_matrix(name, shape):
+    oracle, cells = design(name, int(np.prod(shape)), Decimal("2.5")), int(np.prod(shape))
+    joint = np.random.default_rng(1).dirichlet(np.ones(cells))
+    whole = oracle.covariance(joint[:, None], joint[None, :])
+    np.fill_diagonal(whole, oracle.variance(joint))
+    for place in range(len(shape) - 1):
+        sums = np.zeros((shape[place] * shape[-1], *shape))
+        for number, (value, label) in enumerate(np.ndindex(shape[place], shape[-1])):
+            sums[number][(*[slice(None)] * place, value)][..., label] = 1
+        sums = sums.reshape(-1, cells)
+        noise = Noise.of(oracle, sums @ joint, 1000)
+        np.testing.assert_allclose(matrix(noise), sums @ whole @ sums.T / 1000, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
+
+
+def test_each_features_figures_are_unbiased_and_their_errors_honest(world):
+    answers = [hear(world.snapshot(3000, seed)) for seed in range(500)]
+    for place, truth in ((0, THREE), (2, TWO)):
+        frequencies = [frequency_figure(each.heard[place], 2) for each in answers]
+        assert_unbiased(frequencies, truth)
+        assert_honest_errors(frequencies)
+        assert_covered(frequencies, truth)
+        assert_covered([conditional_figure(each.heard[place], 2) for each in answers], truth / PRIOR)
+    priors = [each.prior.figure for each in answers]
+    assert_unbiased(priors, PRIOR)
+    assert_honest_errors(priors)
+    assert_covered(priors, PRIOR)
+
+
+# -- what follows ---------------------------------------------------------------------------------
+
+
+def test_the_pooled_prior_counts_the_question_once():
+    snapshot = make_world("SS").snapshot(5000, 1)
+    question, lone = snapshot.plan.questions
+    prior = hear(snapshot).prior
+    assert list(prior.weights) == [0, 1]
+    alone = hear(Snapshot(snapshot.plan, {question.key: snapshot.totals[question.key]}, {})).prior
+    assert alone.weights == {0: 1.0}
+    counts, _ = question.mechanism.estimate(
+        snapshot.totals[question.key].cells, snapshot.totals[question.key].n
+    )
+    told = (counts / snapshot.totals[question.key].n).reshape(6, 2).sum(axis=0)
+    np.testing.assert_allclose(alone.figure.value, told)
+    other = hear(Snapshot(snapshot.plan, {lone.key: snapshot.totals[lone.key]}, {})).prior.figure
+    both = prior.weights[0] * alone.figure.value + prior.weights[1] * other.value
+    np.testing.assert_allclose(prior.figure.value, both)
+
+
+def test_each_feature_is_told_apart_by_its_own_values():
+    estimates = estimate_snapshot(make_world("DE").snapshot(60_000, 1))
+    three, lone, two = estimates.features
+    assert three.apart.all()
+    assert lone.apart.all()
+    assert not two.apart.any()
+    np.testing.assert_allclose(three.smoothed, THREE / PRIOR, atol=0.03)
+    np.testing.assert_allclose(two.smoothed, TWO / PRIOR, atol=0.03)
+
+
+def test_few_reports_and_none_give_json():
+    for users in (0, 1, 30):
+        said = estimate_snapshot(make_world("OUE").snapshot(users, 1)).as_dict()
+        assert json.loads(json.dumps(said, allow_nan=False)) == said
+
+
+def test_features_say_whose_reports_are_theirs_too():
+    snapshot = make_world("OUE").snapshot(2000, 1)
+    estimates = estimate_snapshot(snapshot)
+    assert [each.asked_with for each in estimates.features] == [("two",), (), ("three",)]
+    assert [each["asked_with"] for each in estimates.as_dict()["features"]] == [["two"], [], ["three"]]
+    three, lone, two = estimates.features
+    assert three.n == two.n == 2000 - lone.n
+    shown = progress_document(snapshot)
+    assert [each["asked_with"] for each in shown["features"]] == [["two"], [], ["three"]]
+    assert [(each["name"], each["n"]) for each in shown["questions"]] == [
+        ("three, two", three.n),
+        ("lone", lone.n),
+    ]
+    lines = summary(estimates, snapshot).splitlines()
+    assert f"  three  {three.n:>8} reports  OUE, the same as of two" in lines
+    assert f"  lone   {lone.n:>8} reports  DE" in lines
+
+
+# -- the poisoning meter ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
+def test_no_payload_moves_a_features_figures_further_and_one_as_far(name):
+    snapshot = make_world(name).snapshot(20_000, 1)
+    question = snapshot.plan.questions[0]
+    before = [hear(without(snapshot, question, each)).heard for each in payloads(question.mechanism)]
+    now, bound = hear(snapshot).heard, influences(estimate_snapshot(snapshot), question)
+    # ratios are to first order
+    for figure, of, slack in (
+        (frequency_figure, of_frequencies, 1e-9),
+        (conditional_figure, of_conditionals, 0.03),
+    ):
+        for place, feature in ((0, "three"), (2, "two")):
+            values = np.stack([figure(each[place], 2).value for each in before])
+            moved = abs(figure(now[place], 2).value - values).max(axis=0)
+            told = of(now[place], figure(now[place], 2), f" of {feature}")
+            np.testing.assert_allclose(moved, told.move(1), rtol=slack)
+            np.testing.assert_array_equal(bound[told.figure].step, told.step)
+    assert set(bound) == {
+        f"{what} of {name}" for what in ("frequencies", "conditionals") for name in ("three", "two")
+    } | {"prior"}
+
+
+@pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
+def test_no_payload_moves_the_prior_further_and_one_as_far(name):
+    """Of the grouped question alone, so that its share of the pooling is all."""
+    full = make_world(name).snapshot(20_000, 1)
+    question = full.plan.questions[0]
+    snapshot = Snapshot(full.plan, {question.key: full.totals[question.key]}, {})
+    values = [
+        hear(without(snapshot, question, each)).prior.figure.value for each in payloads(question.mechanism)
+    ]
+    moved = abs(hear(snapshot).prior.figure.value - np.stack(values)).max(axis=0)
+    np.testing.assert_allclose(
+        moved, influences(estimate_snapshot(snapshot), question)["prior"].move(1), rtol=1e-9
+    )
+
+
+def test_made_up_reports_are_named_by_all_that_they_support():
+    plan = make_world("OUE").plan
+    question, rng = plan.questions[0], np.random.default_rng(2)
+    honest = question.mechanism.perturb_many(rng.choice(12, size=6000, p=JOINT.ravel()), FastStream(7))
+    fakes = np.tile(np.array([[0b11, 0]], dtype=np.uint8), (600, 1))  # the first two answers
+
+    def meter(payloads):
+        total = Total(len(payloads), question.mechanism.tally(payloads))
+        support = Total(0, question.mechanism.bits.count(payloads))
+        return estimate_snapshot(
+            Snapshot(plan, {question.key: total, question.support_key: support})
+        ).poisoning
+
+    assert meter(honest).lines[0] == "poisoning: no alarm; 1 of 2 questions can be tested"
+    said = meter(np.concatenate([honest, fakes]))
+    assert said.lines[0] == "poisoning: ALARM at three, two; 1 of 2 questions can be tested"
+    pair = "[three = p, two = v, label = a] with [three = p, two = v, label = b]"
+    assert pair in said.questions[0].warning

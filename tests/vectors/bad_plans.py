@@ -66,7 +66,7 @@ def bad_plans() -> Document:
         "plans", 16 + honest.questions[1].mechanism.random_bytes
     )
     refused: dict[str, str] = {}
-    for name, text in (*spellings(), *entries(), *numbers(), *projections(), *tables()):
+    for name, text in (*spellings(), *entries(), *numbers(), *together(), *projections(), *tables()):
         assert name not in refused, name
         refused[name] = text
     return {
@@ -239,6 +239,7 @@ ENTRIES: dict[str, tuple[str, Any]] = {
     "moment null": ("questions/1/moment", None),
     "a mean without its square": ("questions/4", ...),
     "a square without its mean": ("questions/3", ...),
+    "a list of one feature where a category is due": ("questions/1/feature", [0]),
     "a list of one feature where a number is due": ("questions/3/feature", [2]),
     "a ratio that is smaller than the tables'": ("questions/1/ratio/0", "1"),
     "a ratio as numbers": ("questions/1/ratio", [2, 1]),
@@ -277,6 +278,36 @@ def numbers() -> Iterator[tuple[str, str]]:
     yield "laplace: a list that is empty", edited("questions/3/feature", [], several)
     yield "laplace: a feature twice", edited("questions/3/feature", [2, 2], several)
     yield "laplace: a feature that is no number", edited("questions/3/feature", [1], several)
+
+
+def together() -> Iterator[tuple[str, str]]:
+    """Yield plans that ask about several features at once: age and hours, young or old and two bins."""
+    base = text_of("auto", epsilon="5")
+    assert [each["feature"] for each in json.loads(base)["questions"]] == [None, [0, 1], 2, 2]
+    changes: dict[str, tuple[str, Any]] = {
+        "the features unsorted": ("questions/1/feature", [1, 0]),
+        "a feature twice": ("questions/1/feature", [0, 0]),
+        "a number among them": ("questions/1/feature", [0, 2]),
+        "a feature that is not there": ("questions/1/feature", [0, 3]),
+        "a feature less than the domain says": ("questions/1/feature", 0),
+        "a weight above 2000000": ("questions/1/weight", 2000001),
+        "a list of none": ("questions/1/feature", []),
+        "a list in a list": ("questions/1/feature", [[0, 1]]),
+        "a domain that does not follow": ("questions/1/domain", 10),
+        "a moment": ("questions/1/moment", 1),
+        "a list of no feature for the label": ("questions/0/feature", []),
+    }
+    for name, (path, value) in changes.items():
+        yield f"together: {name}", edited(path, value, base)
+    listed = json.loads(base)["questions"]
+    yield "together: asked twice", edited("questions", [*listed[:2], *listed[1:]], base)
+    alone = json.loads(text_of("DE", epsilon="5"))
+    both = [listed[0], listed[1], *alone["questions"][2:]]
+    document = json.loads(edited("questions", both, base))
+    used = {each["tables"] for each in both}
+    known = alone["tables"] | document["tables"]
+    document["tables"] = {key: known[key] for key in used}
+    yield "together: a feature alone, too", canonical.dump(document).decode()
 
 
 def projections() -> Iterator[tuple[str, str]]:

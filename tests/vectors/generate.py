@@ -2,11 +2,12 @@
 
 good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the
 value and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and
-good-numeric-projection.json for numbers made of others; good-values.json for every value that a row may
-hold (values.py). bad.json holds reports that a collector of its plan must refuse, and the reason;
-bad-rows.json rows that a client must refuse, and the field; bad-plans.json plans that it must refuse
-(bad_plans.py); tokens.json invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in
-counter mode, so that a port can make more of them, or stand at the exact limits of a mechanism (limits.py).
+good-numeric-projection.json for numbers made of others; good-together.json for features that are asked
+about together; good-values.json for every value that a row may hold (values.py). bad.json holds reports
+that a collector of its plan must refuse, and the reason; bad-rows.json rows that a client must refuse, and
+the field; bad-plans.json plans that it must refuse (bad_plans.py); tokens.json invitations, some of them to
+refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand
+at the exact limits of a mechanism (limits.py).
 """
 
 from __future__ import annotations
@@ -136,6 +137,31 @@ NUMERIC_KINDS = {
     "sign-vector": "0.5",
 }
 
+TOGETHER_SURVEY = """
+[survey]
+id = "vectors-together"
+epsilon = 5
+[label]
+name = "rested"
+values = ["never", "sometimes", "often"]
+weight = 1
+[features.smokes]
+values = [true, false]
+[features.age]
+values = ["young", "middle", "old"]
+missing = "category"
+weight = 2
+[features.hours]
+edges = [0, 4.5, 7.5, 12]
+[features.sleep]
+range = [0, 12]
+[features.sugar]
+values = ["none", "some", "much"]
+weight = 2
+[features.tea]
+values = ["no", "yes"]
+"""
+
 
 def numeric_plan_of(numeric: str, epsilon: str, projection: str = "") -> Plan:
     text = NUMERIC_SURVEY.format(numeric=numeric, epsilon=epsilon, projection=projection)
@@ -199,6 +225,23 @@ def good_numeric(numeric: str) -> dict[str, Any]:
 def good_projection() -> dict[str, Any]:
     plan = numeric_plan_of("auto", "1.5", PROJECTION)
     rows = [(inputs | row, label) for inputs, (row, label) in zip(INPUTS, NUMERIC_ROWS, strict=True)]
+    return {"cases": list(numeric_cases(plan, rows)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def good_together() -> dict[str, Any]:
+    plan = read_survey(TOGETHER_SURVEY).compile()
+    drinks = [
+        ("none", "no"),
+        ("much", "yes"),
+        ("some", "yes"),
+        ("none", "yes"),
+        ("much", "no"),
+        ("some", "no"),
+    ]
+    rows = [
+        (row | {"sleep": 2 * place, "sugar": sugar, "tea": tea} | {"hours": row["hours"] or 5}, label)
+        for place, ((row, label), (sugar, tea)) in enumerate(zip(ROWS, drinks, strict=True))
+    ]
     return {"cases": list(numeric_cases(plan, rows)), "digest": plan.digest, "plan": plan.json.decode()}
 
 
@@ -325,6 +368,7 @@ def files() -> dict[str, str]:
     documents = {names[kind]: good(kind) for kind in KINDS} | {"bad.json": bad()}
     documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
     documents["good-numeric-projection.json"] = good_projection()
+    documents["good-together.json"] = good_together()
     documents["good-values.json"] = values.good()
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
     documents["tokens.json"] = tokens.tokens()

@@ -111,8 +111,18 @@ def value_of(plan: dict[str, Any], question: dict[str, Any], case: dict[str, Any
     codes = [case["codes"][place] for place in as_list(question["feature"])]
     if question.get("moment") == 2:
         codes = [reference.square_of(code) for code in codes]
-    values = [code * labels + case["label_code"] for code in codes]
-    return values if isinstance(question["feature"], list) else values[0]
+    if question["mechanism"] == "laplace":
+        return [code * labels + case["label_code"] for code in codes]
+    number = codes[0]
+    for place, code in zip(as_list(question["feature"])[1:], codes[1:], strict=True):
+        number = number * size_of(plan["features"][place]) + code
+    return number * labels + case["label_code"]
+
+
+def size_of(feature: dict[str, Any]) -> int:
+    """Return how many codes a discrete feature has."""
+    known = len(feature["values"]) if feature["kind"] == "categorical" else len(feature["edges"]) - 1
+    return known + (feature["missing"] == "category")
 
 
 def codes_of(plan: dict[str, Any], case: dict[str, Any]) -> list[int]:
@@ -177,6 +187,19 @@ def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
         assert any(None in case["row"].values() for case in vectors["cases"])
         mechanisms |= {question.mechanism.name for question in plan.questions if not question.moment}
     assert mechanisms == set(MECHANISMS)
+
+
+def test_the_vectors_reach_every_combination_s_end_of_features_that_are_asked_about_together() -> None:
+    vectors = read(HERE / "good-together.json")
+    plan = Plan.from_json(vectors["plan"].encode())
+    assert [question.features for question in plan.questions] == [(), (0, 2, 5), (1, 4), (3,), (3,)]
+    assert plan.features[1].missing == "category"
+    for question in plan.questions[1:3]:
+        seen = {case["value"] for case in vectors["cases"] if case["question"] == question.index}
+        codes = [question.meaning(value) for value in seen]
+        for feature in question.asked:
+            assert {each[feature.name] for each in codes} == set(feature.texts)
+        assert {value % 3 for value in seen} == {0, 1, 2}
 
 
 def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_value() -> None:

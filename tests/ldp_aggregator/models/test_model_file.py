@@ -29,9 +29,10 @@ def test_the_file_says_what_it_was_made_from(model_path, snapshot):
     assert all(7.99 < float(each["epsilon"]) <= 8 for each in privacy["questions"])
     assert privacy["reports"] == sum(each["reports"] for each in privacy["questions"]) == 20_000
     assert (privacy["rejected"], privacy["audit"]) == ({}, None)
-    assert [feature["n"] for feature in content["estimates"]["features"]] == [
-        snapshot.totals[question.key].n for question in snapshot.plan.questions
-    ]
+    (both,) = snapshot.plan.questions
+    assert both.features == (0, 1)
+    assert [each["n"] for each in content["estimates"]["features"]] == [snapshot.totals[both.key].n] * 2
+    assert [each["asked_with"] for each in content["estimates"]["features"]] == [["hours"], ["tea"]]
 
 
 def test_equal_models_are_equal_files(snapshot, estimates):

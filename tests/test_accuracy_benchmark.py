@@ -114,17 +114,70 @@ def test_the_tables_are_written_between_their_marks(folder, few_people):
     assert (folder / "page.md").read_text() == page
 
 
-def test_what_cannot_be_done_is_told(folder):
-    assert "there are no results yet" in invoke(folder, "--only-write").stderr
-    assert "nothing.csv" in invoke(folder, "--sets=nothing").stderr
-    assert "was begun with Settings(repeats=2, seed=0)" in invoke(folder, repeats=3).stderr
-    (folder / "page.md").write_text("")
-    (folder / "results.jsonl").write_text("no results\n")
-    assert "is no file of results" in invoke(folder).stderr
+def test_what_cannot_be_done_is_told_before_anything_is_measured(folder, monkeypatch):
+    monkeypatch.setattr(run, "measure", None)
+    (folder / "empty.csv").write_text("tea,class\n")
+    (folder / "one.csv").write_text("tea,class\nblack,yes\ngreen,yes\n")
+    (folder / "bare.csv").write_text("tea\nblack\n")
+    for more, why in [
+        (["--only-write"], "there are no results yet"),
+        (["--only-write", "--fresh"], "--fresh forgets what --only-write would write"),
+        (["--only-write", "--sets=nothing"], "add the lines <!-- nothing: written"),
+        (["--sets=tiny,nothing"], "nothing.csv: cannot be read"),
+        (["--sets= ,"], "--sets names no data set"),
+        (["--sets=empty"], "empty.csv: has no rows"),
+        (["--sets=one"], "one.csv: label: needs at least two values"),
+        (["--sets=bare"], "bare.csv: there is no column 'class'"),
+        ([f"--page={folder / 'gone.md'}"], "gone.md: there is no such page"),
+    ]:
+        result = invoke(folder, *more)
+        assert result.exit_code in (1, 2)
+        assert why in result.stderr
+    assert not (folder / "results.jsonl").exists()
+
+
+def test_results_of_other_data_or_other_code_are_refused(folder, few_people, monkeypatch):
+    assert invoke(folder, repeats=1).exit_code == 0
+    kept = (folder / "results.jsonl").read_bytes()
+    assert "was begun with --repeats 1 --seed 0" in invoke(folder, repeats=2).stderr
+    with monkeypatch.context() as patched:
+        patched.setattr("benchmarks.accuracy.__main__.digest_of_code", lambda: "another")
+        assert "measured by other code: measure anew by --fresh" in invoke(folder, repeats=1).stderr
+    table = folder / "tiny.csv"
+    table.write_text(table.read_text().replace("mint", "iced"))
+    assert "measured on another tiny.csv: that one, or --fresh" in invoke(folder, repeats=1).stderr
+    assert (folder / "results.jsonl").read_bytes() == kept
+    assert invoke(folder, "--fresh", repeats=1).exit_code == 0
+    assert (folder / "results.jsonl").read_bytes() != kept
+
+
+@pytest.mark.parametrize("text", ["no results\nbut notes", "notes", "[1]\n", '{"id": 1}\nmore', "\xff"])
+def test_a_file_that_holds_no_results_is_left_as_it_is(folder, text):
+    path = folder / "notes.txt"
+    path.write_bytes(text.encode("latin-1"))
+    for more in ([], ["--fresh"], ["--only-write"]):
+        assert "is no file of results" in invoke(folder, *more, results="notes.txt").stderr
+        assert path.read_bytes() == text.encode("latin-1")
+
+
+def test_writing_alone_leaves_the_results_as_they_are(folder):
+    path = folder / "results.jsonl"
+    path.write_text(torn := '{"repeats": 2, "seed": 0, "code": ""}\n{"cell": {"da')
+    assert invoke(folder, "--only-write").exit_code == 0
+    assert path.read_text() == torn
+
+
+def test_who_stops_it_hears_how_to_go_on(folder, few_people, monkeypatch):
+    def stopped(task):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "measure", stopped)
+    assert "stopped: the same command goes on" in invoke(folder).stderr
+    assert "stopped: the same command, without --fresh, goes on" in invoke(folder, "--fresh").stderr
 
 
 def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
-    results = Results(tmp_path / "results.jsonl", Settings(3, 0))
+    results = Results(tmp_path / "results.jsonl", Settings(3, 0), {"d": "0" * 64})
     base = np.array([0.5, 0.7, 0.6])
     for place, way in enumerate(PAPER):
         results.append(Cell("d", way, "1"), [{"accuracy": each - place / 10} for each in base])

@@ -5,7 +5,8 @@
 
 DIRECTORY (or LDP_DATA) holds one CSV file per data set, the label in the column `class`. Categories are read
 off the rows, which is fine for public data and nothing else. A run that was stopped goes on where it was,
-after the last finished cell. To measure one way anew, delete its lines from the file of results.
+after the last finished cell; with other data or other code it is refused. To measure one way anew, delete its
+lines from the file of results.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pathlib import Path
 import click
 
 from benchmarks.accuracy.grid import DATA_SETS, cells
-from benchmarks.accuracy.page import write
+from benchmarks.accuracy.origin import digest_of, digest_of_code
+from benchmarks.accuracy.page import check, write
 from benchmarks.accuracy.plain import INSTALLED
-from benchmarks.accuracy.results import Results, Settings
+from benchmarks.accuracy.results import Results, Settings, begun
 from benchmarks.accuracy.run import run
+from benchmarks.accuracy.ways import table_of
 from encoders.errors import LdpError
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -48,25 +51,42 @@ def main(
     page: Path,
     only_write: bool,
 ) -> None:
-    names = [name.strip() for name in sets.split(",")]
+    names = list(dict.fromkeys(filter(None, map(str.strip, sets.split(",")))))
+    if not names:
+        raise click.UsageError("--sets names no data set")
+    if fresh and only_write:
+        raise click.UsageError("--fresh forgets what --only-write would write")
+    if not (directory or only_write):
+        raise click.UsageError("name the DIRECTORY of the data sets, or set LDP_DATA to it")
+    measured = None if only_write else directory
+    files = {name: measured / f"{name}.csv" for name in names} if measured else {}
     try:
-        if only_write:
-            found = Results(results)
+        for file in files.values():
+            table_of(file)  # all that can be refused is refused before anything is measured
+        check(page, names)
+        if measured:
+            found = begin(results, Settings(repeats, seed, digest_of_code()), files, fresh)
+            measure(found, names, measured, processes)
         else:
-            if fresh:
-                results.unlink(missing_ok=True)
-            found = Results(results, Settings(repeats, seed))
-            measure(found, names, directory, processes)
+            found = Results(results)
         for line in write(found, names, page):
             click.echo(line)
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped: the same command{', without --fresh,' * fresh} goes on", err=True)
+        raise
 
 
-def measure(found: Results, names: list[str], directory: Path | None, processes: int) -> None:
+def begin(path: Path, settings: Settings, files: dict[str, Path], fresh: bool) -> Results:
+    """Open the file of results, to go on with it or to begin it."""
+    if fresh and begun(path):
+        path.unlink()
+    return Results(path, settings, {name: digest_of(file) for name, file in files.items()})
+
+
+def measure(found: Results, names: list[str], directory: Path, processes: int) -> None:
     """Measure what is missing, and show how far it is."""
-    if directory is None:
-        raise click.UsageError("name the DIRECTORY of the data sets, or set LDP_DATA to it")
     if not INSTALLED:
         click.echo("multi-freq-ldpy is not installed: its estimators are left out", err=True)
     wanted = [cell for cell in cells(names) if cell not in found.found]

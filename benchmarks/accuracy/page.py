@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
@@ -28,10 +29,29 @@ class PageError(LdpError):
     """A page that has no place for a table."""
 
 
+def check(page: Path, names: Sequence[str]) -> None:
+    """See that a page has a place for every table.
+
+    Raises
+    ------
+    PageError
+        Naming the lines that are missing.
+    """
+    try:
+        text = page.read_text("utf-8")
+    except FileNotFoundError:
+        raise PageError(f"{page}: there is no such page to write the tables into: see --page") from None
+    for name in (*names, *SUMMARIES):
+        parted(page, text, name)
+
+
 def write(results: Results, names: Sequence[str], page: Path) -> Iterator[str]:
     """Put every table whose cells were all measured in its place; yield what was done, and what was not."""
     wanted = [(data, partial(data_set, results, data)) for data in names]
-    wanted += [(name, partial(table, results, names)) for name, table in SUMMARIES.items()]
+    if others := [name for name in placed(page) if name not in (*names, *SUMMARIES)]:
+        yield f"{', '.join(SUMMARIES)}: left as they were, which sum up {', '.join(others)} too"
+    else:
+        wanted += [(name, partial(table, results, names)) for name, table in SUMMARIES.items()]
     for name, table in wanted:
         try:
             fill(page, name, table())
@@ -43,15 +63,25 @@ def write(results: Results, names: Sequence[str], page: Path) -> Iterator[str]:
             yield f"{name}: written"
 
 
+def placed(page: Path) -> list[str]:
+    """Return the names of all tables that a page has a place for."""
+    return re.findall(r"<!-- (\S+): written by make accuracy -->", page.read_text("utf-8"))
+
+
 def fill(page: Path, name: str, table: str) -> None:
     """Replace what stands between a table's marks."""
+    before, after = parted(page, page.read_text("utf-8"), name)
+    page.write_text(f"{before}\n{table}\n{after}", "utf-8")
+
+
+def parted(page: Path, text: str, name: str) -> tuple[str, str]:
+    """Return what stands before and after a table, its marks included."""
     start, end = f"<!-- {name}: written by make accuracy -->", f"<!-- end of {name} -->"
-    text = page.read_text("utf-8")
     before, found, rest = text.partition(start)
     _, ended, after = rest.partition(end)
     if not (found and ended):
         raise PageError(f"{page} has no place for a table: add the lines {start} and {end}")
-    page.write_text(f"{before}{start}\n{table}\n{end}{after}", "utf-8")
+    return before + start, end + after
 
 
 def draw(results: Results, data: str, path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from benchmarks.accuracy.ways import Found
 from encoders.errors import LdpError
 
 Floats = NDArray[np.float64]
+FIRST_LINE = 1000
+NO_RESULTS = "is no file of results: name another by --results, or remove it"
 
 
 class ResultsError(LdpError):
@@ -28,10 +31,11 @@ class MissingError(LdpError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What all cells of a file share."""
+    """What all cells of a file share; `code` is the digest of what computed them."""
 
     repeats: int
     seed: int
+    code: str = ""
 
 
 class Results:
@@ -42,36 +46,59 @@ class Results:
     path : Path
     settings : Settings, optional
         Of a file that is begun, and of one that is gone on with; by default as the file has them.
+    digests : dict of str to str
+        SHA-256 of the data sets that will be measured, by name.
     """
 
-    def __init__(self, path: Path, settings: Settings | None = None) -> None:
+    def __init__(
+        self, path: Path, settings: Settings | None = None, digests: Mapping[str, str] | None = None
+    ) -> None:
         self.path, self.found = path, dict[Cell, dict[str, list[float]]]()
-        if lines := _whole_lines(path):
-            self.settings = self._read(lines)
-        elif settings:
-            self.settings = settings
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(asdict(settings))
-        else:
+        self.digests = dict[str, str]()
+        first, self._whole = begun(path), 0
+        if not (first or settings):
             raise ResultsError(f"{path}: there are no results yet")
-        if settings and self.settings != settings:
-            raise ResultsError(f"{path} was begun with {self.settings}: go on with these, or --fresh")
+        self.settings = self._read() if first else cast(Settings, settings)
+        if settings:
+            self._agree(settings, digests or {})
+        if not first:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._write(asdict(self.settings))
 
-    def _read(self, lines: Sequence[bytes]) -> Settings:
+    def _read(self) -> Settings:
+        data = self.path.read_bytes()
+        self._whole = data.rfind(b"\n") + 1  # a kill may have torn the last line
         try:
-            for line in map(json.loads, lines[1:]):
-                self.found[Cell(**line["cell"])] = line["found"]
-            return Settings(**json.loads(lines[0]))
+            first, *lines = map(json.loads, data[: self._whole].splitlines())
+            for line in lines:
+                cell = Cell(**line["cell"])
+                self.found[cell], self.digests[cell.data] = line["found"], line.get("sha256", "")
+            return Settings(**first)
         except (ValueError, TypeError, KeyError) as error:
-            raise ResultsError(f"{self.path} is no file of results: choose another, or --fresh") from error
+            raise ResultsError(f"{self.path} {NO_RESULTS}") from error
+
+    def _agree(self, settings: Settings, digests: Mapping[str, str]) -> None:
+        """Refuse to mix what cannot be compared; then the data sets are these."""
+        was = self.settings
+        if (was.repeats, was.seed) != (settings.repeats, settings.seed):
+            begun_with = f"--repeats {was.repeats} --seed {was.seed}"
+            raise ResultsError(f"{self.path} was begun with {begun_with}: go on with these, or --fresh")
+        if was.code != settings.code:
+            raise ResultsError(f"{self.path} was measured by other code: measure anew by --fresh")
+        for name, digest in digests.items():
+            if self.digests.setdefault(name, digest) != digest:
+                raise ResultsError(f"{self.path} was measured on another {name}.csv: that one, or --fresh")
 
     def append(self, cell: Cell, repeats: Sequence[Found]) -> None:
         """Keep what the repeats of a cell found."""
         self.found[cell] = {name: [round(each[name], 6) for each in repeats] for name in repeats[0]}
-        self._write({"cell": asdict(cell), "found": self.found[cell]})
+        self._write({"cell": asdict(cell), "sha256": self.digests[cell.data], "found": self.found[cell]})
 
     def _write(self, line: object) -> None:
         with self.path.open("ab") as file:
+            if self._whole:
+                file.truncate(self._whole)
+                self._whole = 0
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -91,12 +118,21 @@ class Results:
         return np.array(found[name])
 
 
-def _whole_lines(path: Path) -> list[bytes]:
-    """Return a file's lines, and cut off the end that a kill tore."""
-    if not path.exists():
-        return []
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if whole != data:
-        os.truncate(path, len(whole))
-    return whole.splitlines()
+def begun(path: Path) -> bool:
+    """Return whether a file of results is there.
+
+    Raises
+    ------
+    ResultsError
+        If it is some other file, which is left as it is.
+    """
+    if not (path.exists() and path.stat().st_size):
+        return False
+    try:
+        with path.open("rb") as file:
+            first = json.loads(file.readline(FIRST_LINE))
+        if isinstance(first, dict) and {"repeats", "seed"} <= first.keys():
+            return True
+    except ValueError:
+        pass
+    raise ResultsError(f"{path} {NO_RESULTS}")

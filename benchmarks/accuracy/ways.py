@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.accuracy.grid import LABEL, NON_PRIVATE, OURS, Cell
 from benchmarks.accuracy.plain import estimators_of, plug_in
+from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
 from ldp_aggregator.csv_rows import TableError
@@ -22,7 +23,7 @@ from ldp_aggregator.csv_rows import read_table as read_csv
 from ldp_aggregator.estimation import clip_and_normalise
 from ldp_aggregator.models.inference import infer_survey
 from ldp_aggregator.models.scoring import Tables, normalise_logs
-from ldp_aggregator.trials import Trial, View, read_table, run_trials, split_rows, views
+from ldp_aggregator.trials import Table, Trial, View, read_table, run_trials, split_rows, views
 from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, Variant
 
 CLASS = "class"
@@ -64,12 +65,28 @@ def measure(task: Task) -> list[Found]:
 @lru_cache(maxsize=1)  # cells come data set by data set
 def coded(path: Path, repeats: int, seed: int) -> list[View]:
     """Read and code a data set once, and split it for every repeat."""
+    table = table_of(path)
+    return views(table, split_rows(len(table.labels), repeats, seed, 0), AS_WRITTEN, NO_PROJECTION)
+
+
+def table_of(path: Path) -> Table:
+    """Read a data set.
+
+    Raises
+    ------
+    TableError
+        On a file that none of this can be measured on.
+    """
     rows = read_csv(path)
     if CLASS not in rows:
         raise TableError(f"{path}: there is no column {CLASS!r} to take the label from")
+    if not rows[CLASS]:
+        raise TableError(f"{path}: has no rows")
     features = {name: column for name, column in rows.items() if name != CLASS and len(set(column)) > 1}
-    table = read_table(infer_survey(features, sorted(set(rows[CLASS]))), rows)
-    return views(table, split_rows(len(table.labels), repeats, seed, 0), AS_WRITTEN, NO_PROJECTION)
+    try:
+        return read_table(infer_survey(features, sorted(set(rows[CLASS]))), rows)
+    except LdpError as error:
+        raise TableError(f"{path}: {error}") from error
 
 
 def drawn(view: View, users: int, seed: int, repeat: int) -> View:

@@ -1,0 +1,31 @@
+"""Where results come from: digests of data sets, and of the sources that compute."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = (
+    "encoders/**/*.py",
+    "ldp_aggregator/estimation/*.py",
+    "ldp_aggregator/models/*.py",
+    "ldp_aggregator/trials.py",
+    "ldp_aggregator/population.py",
+    "ldp_aggregator/variants.py",
+    "benchmarks/accuracy/plain.py",
+    "benchmarks/accuracy/ways.py",
+)
+
+
+def digest_of(path: Path) -> str:
+    """Return a file's SHA-256."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of_code() -> str:
+    """Return one SHA-256 of all sources."""
+    paths = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
+    lines = (f"{path.relative_to(ROOT).as_posix()} {digest_of(path)}\n" for path in paths)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

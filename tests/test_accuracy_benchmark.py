@@ -1,6 +1,7 @@
 """`make accuracy` measures every cell once, whenever it is stopped, and writes what it measured."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -134,6 +135,26 @@ def test_what_cannot_be_done_is_told_before_anything_is_measured(folder, monkeyp
         assert result.exit_code in (1, 2)
         assert why in result.stderr
     assert not (folder / "results.jsonl").exists()
+
+
+def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder, few_people):
+    page = folder / "page.md"
+    marks = "<!-- car: written by make accuracy -->\nof car\n<!-- end of car -->\n"
+    page.write_text(page.read_text().replace("The end", f"{marks}The end"))
+    result = invoke(folder, repeats=1)
+    assert "gains, scaling, peers, calibration: left as they were, which sum up car too" in result.stdout
+    assert "tiny: written" in result.stdout
+    assert page.read_text().count("\nold\n") == 4
+    assert "of car" in page.read_text()
+
+
+def test_a_page_says_how_often_it_was_repeated_and_no_error_of_a_single_repeat(folder, few_people):
+    assert invoke(folder, repeats=1).exit_code == 0
+    page = (folder / "page.md").read_text()
+    assert page.count("1 repeat.") == (3 if INSTALLED else 2)
+    assert "the same splits (1 repeat)" in page
+    assert re.search(r"\| all \| [+-]0\.\d{3} ± - \| 8 \| - \| - \| \d \|", page)
+    assert "± 0.000" not in page
 
 
 def test_results_of_other_data_or_other_code_are_refused(folder, few_people, monkeypatch):

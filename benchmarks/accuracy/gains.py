@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.accuracy.grid import EPSILONS, LABEL, NON_PRIVATE, OURS, PAPER, Cell
 from benchmarks.accuracy.results import Floats, Results
-from benchmarks.accuracy.tables import markdown, mean_error, shown
+from benchmarks.accuracy.tables import markdown, mean_error, shown, times
 
 SIGNIFICANT = 2.0
 NOTICED = 0.005
@@ -73,11 +73,12 @@ def data_set(results: Results, data: str) -> str:
     ]
     whole = Cell(data, NON_PRIVATE)
     without, majority = (results.get(whole, name).mean() for name in ("accuracy", "majority"))
+    repeats = times(results.settings.repeats)
     return f"""![Accuracy against epsilon on {data}](figures/{data}.png)
 
 {markdown(["mechanism", *(f"eps {epsilon}" for epsilon in EPSILONS)], rows)}
 
-Non-private Naive Bayes {without:.3f}, majority class {majority:.3f}."""
+Non-private Naive Bayes {without:.3f}, majority class {majority:.3f}; {repeats}."""
 
 
 def distance(cell: Gain) -> str:
@@ -100,8 +101,8 @@ def gains(results: Results, names: Sequence[str]) -> str:
     return f"""## Ours against the best of the five
 
 In every cell **ours** stands against whichever of the paper's five was best there, chosen with hindsight;
-all saw the same {results.settings.repeats} splits, and standard errors are those of the paired differences.
-Won and lost are the cells with a difference of more than two of them.
+all saw the same splits ({times(results.settings.repeats)}), and standard errors are those of the paired
+differences. Won and lost are the cells with a difference of more than two of them.
 
 {markdown(head, [*rows, summed("all", cells)])}
 
@@ -116,9 +117,10 @@ class; among these cells in {len(below)}: {listed(below)}."""
 
 def summed(title: str, cells: Sequence[Gain]) -> list[str]:
     means, errors = np.array([mean_error(cell.gains) for cell in cells]).T
-    counts = (means > SIGNIFICANT * errors, means < -SIGNIFICANT * errors, means < -NOTICED)
+    significant = (means > SIGNIFICANT * errors, means < -SIGNIFICANT * errors)
+    counted = ["-" if np.isnan(errors).any() else str(int(each.sum())) for each in significant]
     overall = shown(np.mean([cell.gains for cell in cells], axis=0), "+")
-    return [title, overall, str(len(cells)), *(str(int(each.sum())) for each in counts)]
+    return [title, overall, str(len(cells)), *counted, str(int((means < -NOTICED).sum()))]
 
 
 def listed(words: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 
@@ -40,14 +41,18 @@ BELIEVED = {
 
 
 def mean_error(values: Floats) -> tuple[float, float]:
-    """Return the mean of the repeats and its standard error, 0 of a single one."""
-    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    """Return the mean of the repeats and its standard error, which a single one does not tell: NaN."""
+    spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
     return float(values.mean()), spread / len(values) ** 0.5
 
 
 def shown(values: Floats, sign: str = "") -> str:
     mean, error = mean_error(values)
-    return f"{mean:{sign}.3f} ± {error:.3f}"
+    return f"{mean:{sign}.3f} ± {'-' if math.isnan(error) else format(error, '.3f')}"
+
+
+def times(repeats: int) -> str:
+    return f"{repeats} repeat{'s' * (repeats != 1)}"
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -81,7 +86,8 @@ def peers(results: Results, names: Sequence[str]) -> str:
 
 The very reports of the paper's protocol again, their frequencies estimated by
 [multi-freq-ldpy](https://pypi.org/project/multi-freq-ldpy/): by matrix inversion (MI, clipped and normalised)
-and, of DE, by iterative Bayesian update (IBU); plain Naive Bayes of these, with {FLOOR:g} for zeros.
+and, of DE, by iterative Bayesian update (IBU); plain Naive Bayes of these, with {FLOOR:g} for zeros;
+{times(results.settings.repeats)}.
 
 {markdown(["", "", *(f"eps {epsilon}" for epsilon in EPSILONS)], rows)}"""
 
@@ -99,6 +105,6 @@ def calibration(results: Results, names: Sequence[str]) -> str:
 
 Expected calibration error of the predicted class's probability, in {BINS} bins: by how much it is off the
 share of right predictions. **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours,
-clipped to 0 and normalised.
+clipped to 0 and normalised; {times(results.settings.repeats)}.
 
 {markdown(["", "", *(f"eps {epsilon}" for epsilon in CALIBRATED)], rows)}"""

@@ -26,6 +26,8 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
+UNKNOWN = "unknown"
+INTERVAL = len("[0.0000, 1.0000]")
 
 
 @click.command()
@@ -63,6 +65,11 @@ def main(
     Archives beyond some tens of megabytes take temporary files (in TMPDIR), about as large as they are
     unpacked. With --dask, workers must see them under the same paths, and hold one archive each in memory.
     """
+    for option, file in (("--output", output), ("--onnx", onnx_file)):
+        if file and not file.parent.is_dir():
+            raise click.UsageError(f"{option}: there is no folder {file.parent}")
+    if onnx_file and onnx_file.resolve() == output.resolve():
+        raise click.UsageError(f"--output and --onnx are the same file, {output}: name two")
     try:
         if onnx_file:
             require_onnx()
@@ -96,7 +103,7 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     lines += [_asked(feature, width) for feature in estimates.features]
     lines += [
         "",
-        f"P({estimates.label}), with 95% intervals: of each, and of all together",
+        f"P({estimates.label}), with 95% intervals",
         *_prior(estimates),
     ]
     if snapshot.rejections:
@@ -136,10 +143,21 @@ def _asked(feature: FeatureEstimate | NumberEstimate, width: int) -> str:
 
 def _prior(estimates: Estimates) -> list[str]:
     figure = estimates.raw_prior
-    width = max(len(name) for name in estimates.classes)
-    shown = [f"{value:.4f}" if math.isfinite(value) else "unknown" for value in figure.value]
-    return [
-        f"  {name:<{width}}  {shown[c]:>7}  [{figure.low[c]:.4f}, {figure.high[c]:.4f}]"
-        f"  [{figure.all_low[c]:.4f}, {figure.all_high[c]:.4f}]"
-        for c, name in enumerate(estimates.classes)
+    each = [_interval(*ends) for ends in zip(figure.low, figure.high, strict=True)]
+    together = [_interval(*ends) for ends in zip(figure.all_low, figure.all_high, strict=True)]
+    shown = [f"{value:.4f}" if math.isfinite(value) else UNKNOWN for value in figure.value]
+    names = max(len(name) for name in estimates.classes)
+    values = max(len(value) for value in shown)
+    rows = [
+        ("", "", "of each", "of all together"),
+        *zip(estimates.classes, shown, each, together, strict=True),
     ]
+    return [
+        f"  {name:<{names}}  {value:>{values}}  {one:<{INTERVAL}}  {all_}".rstrip()
+        for name, value, one, all_ in rows
+    ]
+
+
+def _interval(low: float, high: float) -> str:
+    """Show an interval of a share, unless it says nothing."""
+    return UNKNOWN if low <= 0 and high >= 1 else f"[{low:.4f}, {high:.4f}]"

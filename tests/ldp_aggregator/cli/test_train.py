@@ -67,13 +67,16 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     result = run(reports, "--plan", survey)
     assert result.exit_code == 0, result.stderr
     assert "tea: 2000 reports, epsilon 1" in result.stdout
-    assert "P(tired), with 95% intervals: of each, and of all together" in result.stdout
+    head, first = result.stdout.partition("P(tired), with 95% intervals\n")[2].splitlines()[:2]
     prior = load_model(tmp_path / "model.json").estimates_["label"]["prior"]
     ends = [
         *(prior[end][0] for end in ("low", "high")),
         *(prior["together"][end][0] for end in ("low", "high")),
     ]
-    assert "[{:.4f}, {:.4f}]  [{:.4f}, {:.4f}]".format(*ends) in result.stdout
+    assert first.endswith("[{:.4f}, {:.4f}]  [{:.4f}, {:.4f}]".format(*ends))
+    assert [head.index("of each"), head.index("of all together")] == [
+        place for place, letter in enumerate(first) if letter == "["
+    ]
     assert ends[2] < ends[0] < ends[1] < ends[3]
     assert "warning: hours: the survey does not ask about it" in result.stdout
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
@@ -113,6 +116,21 @@ def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
     assert not (tmp_path / "model.json").exists()
 
 
+def test_where_files_cannot_be_written_is_told_before_training(run, survey, tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
+    for more, why in [
+        (["--onnx", tmp_path / "model.json"], "--output and --onnx are the same file"),
+        (["--onnx", tmp_path / "link.json"], "--output and --onnx are the same file"),
+        (["--onnx", tmp_path / "gone" / "model.onnx"], f"--onnx: there is no folder {tmp_path / 'gone'}"),
+    ]:
+        result = run("http://127.0.0.1:1/v1/surveys/not-asked", *more)
+        assert result.exit_code == 2
+        assert why in result.stderr
+    nowhere = ["not-read", "-o", str(tmp_path / "gone" / "model.json")]
+    assert "--output: there is no folder" in CliRunner().invoke(main, nowhere).stderr
+    assert not (tmp_path / "model.json").exists()
+
+
 def test_only_many_reports_gain_from_a_shuffler(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     result = run(write_reports(tmp_path / "reports", plan, 8000), "--plan", survey)
@@ -139,7 +157,8 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "rejected: 2 malformed" in result.stdout
     assert "there are no reports yet" in result.stdout
-    assert "unknown  [0.0000, 1.0000]" in result.stdout
+    assert re.search(r"^  yes  unknown  unknown +unknown$", result.stdout, re.MULTILINE)
+    assert "[0.0000, 1.0000]" not in result.stdout
     probabilities = load_model(tmp_path / "model.json").predict_proba([{"tea": "black", "hours": 1}])
     np.testing.assert_allclose(probabilities, 0.5)
 

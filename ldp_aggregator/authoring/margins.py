@@ -1,9 +1,12 @@
 """How exact a survey's figures will be: the margins that estimation would report of what is expected.
 
-A margin is half of a 95% interval. A figure is useful if its margin is at most what it is about: of a
-share of people with one value, the average share, 1 / values, or a quarter where values are fewer than four;
-of a number's mean, the number's standard deviation among people of one label. A feature whose typical figure
-is not useful is noise.
+A margin is half of a 95% interval, of the label whose figures are least exact. A figure is useful if its
+margin is at most what it is about: of a share of people with one value, the average share, 1 / values, or a
+quarter where values are fewer than four; of a number's mean, the number's standard deviation among people of
+one label. A feature whose figure is not useful is noise.
+
+Totals scatter around what is expected of them, and so does the P(label) that a figure is divided by. With few
+reports that makes margins larger, see :func:`_scatter`.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from ldp_aggregator.estimation import (
     NumberEstimate,
     estimate_snapshot,
 )
+from ldp_aggregator.estimation.frequencies import Frequencies
+from ldp_aggregator.estimation.hearing import hear
+from ldp_aggregator.estimation.numbers import Number
 from ldp_aggregator.estimation.outlook import typical_margin
 from ldp_aggregator.expected import Expectation
 from ldp_aggregator.imagined import People
@@ -42,7 +48,7 @@ class SizeError(LdpError):
 
 @dataclass(frozen=True)
 class Margin:
-    """Typical margins of one feature that is asked about, or of the label.
+    """Margins of one feature that is asked about, or of the label.
 
     Attributes
     ----------
@@ -54,10 +60,10 @@ class Margin:
     chance : float
         How often a person is asked about it; for the label how often for it alone.
     margin : float
-        Of P(label), of P(value | label), or of a number's mean in its own unit: the root mean square, as
-        far as people of each label occur. Infinite where nothing is known.
+        Of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all labels.
+        Infinite where nothing is known.
     labels : tuple of float
-        The same label by label.
+        The same label by label; of a feature's values the root mean square.
     useful : float
         The largest margin that is useful, see :mod:`margins`.
     values : int or None
@@ -65,7 +71,7 @@ class Margin:
     unit : float
         What a margin is a share of: 1, or a number's range.
     variance, deviation, missing : float or None
-        Margins of a number's variance and of its standard deviation, and of P(missing | label).
+        The widest margins of a number's variance and of its standard deviation, and of P(missing | label).
     """
 
     name: str
@@ -83,7 +89,7 @@ class Margin:
 
     @property
     def is_noise(self) -> bool:
-        """Whether a typical figure of it is not useful."""
+        """Whether figures of the label told least exactly are not useful."""
         return self.margin > self.useful
 
     @property
@@ -103,50 +109,54 @@ def _finite(value: Any) -> Any:
 
 def expected_margins(expected: Expectation, people: People, users: int) -> tuple[Margin, ...]:
     """Return the margins to expect of so many people: the label's first, then each asked feature's."""
-    estimates, plan = estimate_snapshot(expected.snapshot(users)), expected.plan
+    snapshot, plan = expected.snapshot(users), expected.plan
+    estimates = estimate_snapshot(snapshot)
     chances = {feature.name: 0.0 for feature in plan.features}
     for question in plan.questions:
         for feature in question.asked:
             chances[feature.name] += plan.chance(question)
-    features = zip(estimates.features, people.conditionals, strict=True)
+    features = zip(estimates.features, people.conditionals, hear(snapshot).heard, strict=True)
     found = [
-        _number(each, chances[each.name], said, people.prior)
-        if isinstance(each, NumberEstimate) and isinstance(said, Gaussian)
-        else _shares(each, chances[each.name], people.prior)
-        for each, said in features
+        _number(each, chances[each.name], said, people.prior, heard)
+        if isinstance(each, NumberEstimate) and isinstance(said, Gaussian) and isinstance(heard, Number)
+        else _shares(each, chances[each.name], heard)
+        for each, said, heard in features
         if chances[each.name]
     ]
-    return (_label(estimates, expected, people.prior), *found)
+    return (_label(estimates, expected), *found)
 
 
-def _label(estimates: Estimates, expected: Expectation, prior: FloatArray) -> Margin:
+def _label(estimates: Estimates, expected: Expectation) -> Margin:
     alone = sum(expected.plan.chance(each) for each in expected.plan.questions if each.kind == "label")
-    typical, labels = _typical(estimates.raw_prior, prior)
-    k = len(prior)
-    return Margin(estimates.label, "label", (estimates.label_n or 0,), alone, typical, labels, _useful(k), k)
+    labels = _labels(estimates.raw_prior)
+    useful, k = _useful(len(labels)), len(labels)
+    return Margin(estimates.label, "label", (estimates.label_n or 0,), alone, max(labels), labels, useful, k)
 
 
-def _shares(each: FeatureEstimate | NumberEstimate, chance: float, prior: FloatArray) -> Margin:
+def _shares(
+    each: FeatureEstimate | NumberEstimate, chance: float, heard: Frequencies | Number | None
+) -> Margin:
     assert isinstance(each, FeatureEstimate)
-    typical, labels = _typical(each.conditionals, prior)
-    values = len(each.values)
-    return Margin(each.name, each.kind, (each.n,), chance, typical, labels, _useful(values), values)
+    assert isinstance(heard, Frequencies)
+    labels, values = _labels(each.conditionals, _scatter_of_frequencies(heard, each)), len(each.values)
+    return Margin(each.name, each.kind, (each.n,), chance, max(labels), labels, _useful(values), values)
 
 
-def _number(each: NumberEstimate, chance: float, said: Gaussian, prior: FloatArray) -> Margin:
-    typical, labels = _typical(each.means, prior)
+def _number(each: NumberEstimate, chance: float, said: Gaussian, prior: FloatArray, heard: Number) -> Margin:
+    scatter = _scatter(heard.present.value, heard.present.variance(heard.noise))
+    labels = _labels(each.means, scatter)
     return Margin(
         each.name,
         each.kind,
         (each.mean_question.n, each.square_question.n),
         chance,
-        typical,
+        max(labels),
         labels,
         useful=float(np.sqrt(said.variance @ prior)) * each.width,
         unit=2 * each.width,
-        variance=_typical(each.variances, prior)[0],
-        deviation=_typical(each.deviations, prior)[0],
-        missing=_typical(each.missing, prior)[0] if each.missing else None,
+        variance=max(_labels(each.variances, scatter)),
+        deviation=max(_labels(each.deviations, scatter)),
+        missing=max(_labels(each.missing, scatter)) if each.missing else None,
     )
 
 
@@ -154,13 +164,32 @@ def _useful(values: int) -> float:
     return min(1 / values, _WIDEST)
 
 
-def _typical(figure: Figure, prior: FloatArray) -> tuple[float, tuple[float, ...]]:
-    labels = typical_margin(figure)
-    return float(np.sqrt(labels**2 @ prior)), tuple(labels.tolist())
+def _labels(figure: Figure, scatter: FloatArray | float = 1.0) -> tuple[float, ...]:
+    found: list[float] = (typical_margin(figure) * scatter).tolist()
+    return tuple(found)
+
+
+def _scatter_of_frequencies(heard: Frequencies, each: FeatureEstimate) -> FloatArray:
+    k = each.smoothed.shape[1]
+    if not heard.n:
+        return np.ones(k)
+    return _scatter(heard.raw.reshape(-1, k).sum(axis=0), heard.noise.against_classes(k)[1])
+
+
+def _scatter(mass: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return by how much a ratio's margins are larger for the scatter of its denominator.
+
+    Of a denominator G = P(label) with relative variance v, E[1 / G^2] is 1 + 3 v + 15 v^2 times as large as
+    without any, to second order; the ratio r scatters too, so that the r^2 Var(G) of its variance adds
+    v + 10 v^2.
+    """
+    v = np.divide(variance, mass**2, out=np.full(mass.shape, math.inf), where=mass > 0)
+    found: FloatArray = np.sqrt(1 + 4 * v + 25 * v**2)
+    return found
 
 
 def users_for_margin(expected: Expectation, people: People, wanted: float) -> int:
-    """Return how few people make every typical margin at most `wanted`, to three digits.
+    """Return how few people make every margin at most `wanted`, of every label, to three digits.
 
     Of P(label), P(value | label) and P(missing | label), and of a number's mean as a share of its range.
     """

@@ -17,7 +17,7 @@ _NAMES = 60
 """Longer lists of features are left out."""
 _READ = (
     "How to read +-: 19 times in 20 the truth is at most that far from the figure. Of a feature it is the "
-    "share of one value among the people of one label."
+    "share of one value among the people of one label: of the label whose figures are least exact."
 )
 _EVEN = (
     "Assumed: labels and values are all as frequent, and a number's standard deviation is a sixth of its "

@@ -5,6 +5,7 @@ Given the label, features are independent of each other, as Naive Bayes takes th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -57,16 +58,23 @@ class People:
         """Return people spread evenly over labels and values, whose features tell nothing of the label."""
         return cls.telling(plan, 1.0, 0.0)
 
-    def draw(self, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Draw people: codes (m, n) of their rows, and labels (m,)."""
+    def draw(
+        self, count: int, rng: np.random.Generator, places: Sequence[int] | None = None
+    ) -> tuple[IntArray, IntArray]:
+        """Draw people: codes (m, n) of their rows, and labels (m,); see :meth:`rows`."""
         labels = rng.choice(len(self.prior), size=count, p=self.prior)
-        return self.rows(labels, rng), labels
+        return self.rows(labels, rng, places), labels
 
-    def rows(self, labels: IntArray, rng: np.random.Generator) -> IntArray:
-        """Draw the rows of people whose labels are known: codes (m, n), column by column in memory."""
-        codes = np.empty((len(labels), len(self.conditionals)), dtype=np.int64, order="F")
-        for place, said in enumerate(self.conditionals):
-            codes[:, place] = _drawn(said, labels, rng)
+    def rows(
+        self, labels: IntArray, rng: np.random.Generator, places: Sequence[int] | None = None
+    ) -> IntArray:
+        """Draw the rows of people whose labels are known: codes (m, n), column by column in memory.
+
+        With `places` only the features there; of the others every code is zero.
+        """
+        codes = np.zeros((len(labels), len(self.conditionals)), dtype=np.int64, order="F")
+        for place in range(len(self.conditionals)) if places is None else places:
+            codes[:, place] = _drawn(self.conditionals[place], labels, rng)
         return codes
 
 

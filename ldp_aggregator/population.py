@@ -67,13 +67,14 @@ def collect(
     ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
     totals = {
-        question.key: _tally(question, question.values(codes, labels, asked), rng)
+        question.key: tally(question, question.values(codes, labels, asked), rng)
         for question, asked in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})
 
 
-def _tally(question: Question, values: IntArray, rng: RandomSource) -> Total:
+def tally(question: Question, values: IntArray, rng: RandomSource) -> Total:
+    """Return the total of one question after a report of each of these values."""
     mechanism = question.mechanism
     if not len(values):
         return Total(0, np.zeros(question.cells, dtype=np.int64))

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from encoders.randomness import FastStream
+from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan
 from ldp_aggregator.authoring.margins import SizeError, rounded_up
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.imagined import People
 from ldp_aggregator.models.scoring import IntArray, Tables
-from ldp_aggregator.population import collect
+from ldp_aggregator.population import draw_questions, tally
 from ldp_aggregator.snapshot import Snapshot
 
 REPEATS = 20
@@ -99,10 +99,9 @@ class Forecaster:
 
     def _repeat(self, users: int, repeat: int) -> float:
         seeds = np.random.SeedSequence(self.seed, spawn_key=(1, repeat)).spawn(2)
-        people, devices = np.random.default_rng(seeds[0]), FastStream(seeds[1])
-        sizes = [min(_CHUNK, users - start) for start in range(0, users, _CHUNK)]
-        parts = (collect(self.plan, *self.people.draw(size, people), devices) for size in sizes)
-        heard: Snapshot = reduce(add, parts)
+        heard = simulated(
+            self.plan, self.people, users, np.random.default_rng(seeds[0]), FastStream(seeds[1])
+        )
         told = estimate_probabilities(heard)
         self._progress(1)
         return self._accuracy(Tables.of(told.prior, told.conditionals))
@@ -111,8 +110,14 @@ class Forecaster:
         guesses: IntArray = model.scores(self._codes).argmax(axis=1)
         return float(np.mean(guesses == self._labels))
 
-    def users_for(self, accuracy: float) -> Forecast:
+    def users_for(self, accuracy: float, trying: Progress | None = None) -> Forecast:
         """Return the forecast of the fewest people whose mean accuracy is that high, within a tenth.
+
+        Parameters
+        ----------
+        accuracy : float
+        trying : callable, optional
+            Is told each number of people before it is simulated.
 
         Raises
         ------
@@ -129,17 +134,39 @@ class Forecaster:
                 f"no survey reaches an accuracy of {accuracy:.1%} on these people: who knew them exactly "
                 f"would reach {self.most:.1%}, which is the most"
             )
-        low = high = self.forecast(_FEWEST)
+
+        def tried(users: int) -> Forecast:
+            if trying:
+                trying(users)
+            return self.forecast(users)
+
+        low = high = tried(_FEWEST)
         while high.mean < accuracy:
             if high.users == MOST_SIMULATED:
                 raise SizeError(
                     f"{MOST_SIMULATED:,} people, the most that are simulated, reach an accuracy of "
                     f"{high.mean:.1%}; with ever more it would come near {self.most:.1%}, which is the most"
                 )
-            low, high = high, self.forecast(4 * high.users)
+            low, high = high, tried(min(4 * high.users, MOST_SIMULATED))
         while high.users > _CLOSE * low.users:
-            middle = self.forecast(rounded_up(round(math.sqrt(low.users * high.users)), 2))
+            middle = tried(rounded_up(round(math.sqrt(low.users * high.users)), 2))
             if middle.users in (low.users, high.users):
                 break
             low, high = (low, middle) if middle.mean >= accuracy else (middle, high)
         return high
+
+
+def simulated(
+    plan: Plan, people: People, users: int, rng: np.random.Generator, devices: RandomSource
+) -> Snapshot:
+    """Return the totals of one survey; of nobody more is drawn than what she is asked about."""
+    drawn = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
+    totals = {}
+    for question, count in zip(plan.questions, drawn.tolist(), strict=True):
+        sizes = [min(_CHUNK, count - start) for start in range(0, count, _CHUNK)] or [0]
+        parts = []
+        for size in sizes:
+            codes, labels = people.draw(size, rng, question.features)
+            parts.append(tally(question, question.values(codes, labels, np.arange(size)), devices))
+        totals[question.key] = reduce(add, parts)
+    return Snapshot(plan, totals)

@@ -125,9 +125,11 @@ def size_for_accuracy(
     pilot: Pilot,
     repeats: int = REPEATS,
     seed: int = 0,
-    progress: Progress | None = None,
+    trying: Progress | None = None,
 ) -> Size:
     """Return how few of the pilot's people make a model expect that accuracy.
+
+    `trying` is told each number of people before it is simulated.
 
     Raises
     ------
@@ -135,7 +137,7 @@ def size_for_accuracy(
         SizeError if guessing is as good, or if no number of people does; that says what the most is.
     """
     plan = survey.compile()
-    found = Forecaster(plan, pilot.people(plan), repeats, seed, progress).users_for(accuracy)
+    found = Forecaster(plan, pilot.people(plan), repeats, seed).users_for(accuracy, trying)
     return _size(survey, plan, found.users, pilot, {PILOT: found})
 
 

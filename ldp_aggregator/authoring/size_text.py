@@ -66,6 +66,11 @@ def _brief(size: Size) -> list[str]:
     return [f"{size.users:,}", _percent(size.margins[0].margin), widest, noise]
 
 
+def people(count: int) -> str:
+    """Return so many people in words."""
+    return "1 person" if count == 1 else f"{count:,} people"
+
+
 def _epsilon(size: Size) -> str:
     return f"{size.survey.epsilon.normalize():f}"
 

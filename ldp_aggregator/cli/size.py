@@ -21,7 +21,7 @@ from ldp_aggregator.authoring.size import (
     size_for_users,
     sizes,
 )
-from ldp_aggregator.authoring.size_text import overview_of, screen
+from ldp_aggregator.authoring.size_text import overview_of, people, screen
 from ldp_aggregator.authoring.toml_text import read_toml
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -90,8 +90,11 @@ def _sized(
                 "of the label, which only people can say. Let some answer, train on their reports, and give "
                 "that model; or see by --users what features that tell little or much would bring"
             )
-        click.echo("simulating", err=True)
-        return [size_for_accuracy(survey, accuracy, pilot, seed=seed)]
+
+        def trying(users: int) -> None:
+            click.echo(f"simulating {people(users)}", err=True)
+
+        return [size_for_accuracy(survey, accuracy, pilot, seed=seed, trying=trying)]
     if users is None:
         return sizes(survey, pilot)
     length = REPEATS * (1 if pilot else len(TELLING))

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.authoring.forecast import Forecaster
+from ldp_aggregator.authoring.forecast import Forecaster, simulated
 from ldp_aggregator.authoring.margins import SizeError, least_users, rounded_up
 from ldp_aggregator.authoring.pilot import Pilot, PilotError
 from ldp_aggregator.authoring.size import (
@@ -20,7 +20,7 @@ from ldp_aggregator.authoring.size import (
     sizes,
 )
 from ldp_aggregator.authoring.size_text import overview_of, screen
-from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
 from ldp_aggregator.imagined import People
 from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.population import collect
@@ -127,6 +127,32 @@ def test_the_band_holds_what_other_surveys_of_that_population_reach():
     assert forecast.majority < forecast.mean < forecast.most
     error = np.std(found, ddof=1) * np.sqrt(1 / 10 + 1 / forecast.repeats)
     assert np.mean(found) == pytest.approx(forecast.mean, abs=4 * error)
+
+
+def test_a_simulated_survey_is_heard_as_one_whose_people_are_drawn_whole():
+    people, rng = People.telling(PLAN, 2.0, 1.0), np.random.default_rng(3)
+    drawn = estimate_snapshot(simulated(PLAN, people, 200_000, rng, FastStream(3)))
+    whole = estimate_snapshot(collect(PLAN, *people.draw(200_000, rng), FastStream(4)))
+    assert drawn.reports == whole.reports == 200_000
+    for one, other in zip(drawn.features, whole.features, strict=True):
+        number = one.kind == "numeric"
+        told, same = (one.means, other.means) if number else (one.conditionals, other.conditionals)
+        assert (abs(told.value - same.value) < 6 * np.hypot(told.stderr, same.stderr)).all()
+
+
+def test_a_hundred_features_take_hardly_longer_than_a_few():
+    features = "".join(f'[features.f{each}]\nvalues = ["1", "2", "3"]\n' for each in range(100))
+    head = '[survey]\nid = "wide"\nepsilon = 1\n[label]\nname = "l"\nvalues = ["a", "b"]\n'
+    plan = read_survey(head + features).compile()
+    people, widths = People.even(plan), []
+
+    class Noted(People):
+        def draw(self, count, rng, places=None):
+            widths.append(len(places))
+            return super().draw(count, rng, places)
+
+    simulated(plan, Noted(people.prior, people.conditionals), 10_000, np.random.default_rng(1), FastStream(1))
+    assert set(widths) == {1}  # of each person the one feature that she is asked about
 
 
 def test_equal_seeds_give_equal_forecasts():

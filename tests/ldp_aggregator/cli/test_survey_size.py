@@ -97,6 +97,8 @@ def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):
     found = told(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7
     assert found["users"] == found["accuracy"]["pilot"]["users"]
+    heard = run(folder, "--accuracy", "0.7", "--pilot", "pilot.json").stderr
+    assert heard.splitlines()[:2] == ["simulating 100 people", "simulating 400 people"]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def expected_margins(expected: Expectation, people: People, users: int) -> tuple
 
 
 def _label(estimates: Estimates, expected: Expectation) -> Margin:
-    alone = sum(expected.plan.chance(each) for each in expected.plan.questions if each.kind == "label")
+    alone = math.fsum(expected.plan.chance(each) for each in expected.plan.questions if each.kind == "label")
     labels = _labels(estimates.raw_prior)
     useful, k = _useful(len(labels)), len(labels)
     return Margin(estimates.label, "label", (estimates.label_n or 0,), alone, max(labels), labels, useful, k)
@@ -192,12 +192,23 @@ def users_for_margin(expected: Expectation, people: People, wanted: float) -> in
     """Return how few people make every margin at most `wanted`, of every label, to three digits.
 
     Of P(label), P(value | label) and P(missing | label), and of a number's mean as a share of its range.
+
+    Raises
+    ------
+    SizeError
+        If no number of people does; that names the margin, and the feature that is told least exactly.
     """
 
-    def excess(users: int) -> float:
-        return max(each.share for each in expected_margins(expected, people, users)) / wanted
+    def widest(users: int) -> Margin:
+        return max(expected_margins(expected, people, users), key=lambda each: each.share)
 
-    return least_users(excess)
+    try:
+        return least_users(lambda users: widest(users).share / wanted)
+    except SizeError as error:
+        name = widest(MOST_USERS).name
+        raise SizeError(
+            f"margins of at most {wanted:g}: {error}, for {name!r}; ask for wider ones"
+        ) from error
 
 
 def least_users(excess: Callable[[int], float]) -> int:

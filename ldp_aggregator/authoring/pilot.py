@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Feature, Plan
+from ldp_aggregator.authoring.margins import expected_margins
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation import Conditional, estimate_probabilities
+from ldp_aggregator.expected import Expectation
 from ldp_aggregator.imagined import People
+from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT
@@ -65,6 +70,24 @@ class Pilot:
             )
         return People(self.prior, tuple(map(self._said, plan.features)))
 
+    @property
+    def caution(self) -> str:
+        """Say whose word is taken for people."""
+        return (
+            f"People are as the pilot of {self.reports:,} reports describes them; a larger one may find more."
+        )
+
+    @cached_property
+    def noise(self) -> tuple[str, ...]:
+        """The features that so few reports as the pilot's own tell too vaguely, see :mod:`margins`."""
+        people = self.people(self.plan)
+        margins = expected_margins(Expectation(self.plan, people), people, self.reports)
+        return tuple(each.name for each in margins[1:] if each.is_noise)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return for JSON what it is called, how large it is and what it tells too vaguely."""
+        return {"name": self.name, "reports": self.reports, "noise": list(self.noise)}
+
     def _said(self, feature: Feature) -> Conditional:
         names = [each.name for each in self.plan.features]
         if feature.name not in names:
@@ -86,19 +109,31 @@ def read_pilot(path: Path) -> Pilot:
     Raises
     ------
     PilotError, ModelError, SnapshotError
-        If it is neither, or damaged.
+        If it is neither, or damaged, or holds no reports.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise PilotError(f"{path.name}: cannot be read: {error.strerror}") from error
-    if _format(data) != SNAPSHOT:
-        model = parse_model(data, path.name)
-        return Pilot(path.name, model.plan, model.prior, model.conditionals, model.reports)
+    form = _format(data)
+    if form not in (MODEL, SNAPSHOT):
+        raise PilotError(f"{path.name}: neither a model of ldp-train nor a snapshot, or damaged")
+    pilot = _of_model(data, path.name) if form == MODEL else _of_snapshot(data, path.name)
+    if not pilot.reports:
+        raise PilotError(f"{path.name}: it holds no reports: nobody has answered, so leave --pilot out")
+    return pilot
+
+
+def _of_model(data: bytes, name: str) -> Pilot:
+    model = parse_model(data, name)
+    return Pilot(name, model.plan, model.prior, model.conditionals, model.reports)
+
+
+def _of_snapshot(data: bytes, name: str) -> Pilot:
     snapshot = Snapshot.from_json(data)
     found = estimate_probabilities(snapshot)
     reports = sum(snapshot.totals[q.key].n for q in snapshot.plan.questions if q.key in snapshot.totals)
-    return Pilot(path.name, snapshot.plan, found.prior, found.conditionals, reports)
+    return Pilot(name, snapshot.plan, found.prior, found.conditionals, reports)
 
 
 def _format(data: bytes) -> object:

@@ -31,6 +31,9 @@ class Remedies:
     ----------
     users : int or None
         How many people it takes.
+    told : int or None
+        What [survey] users should say: how many are expected, so that the label is asked for alone no more
+        often than that takes.
     epsilon : Decimal or None
         At most what clients grant by default.
     features : tuple of str or None
@@ -40,6 +43,7 @@ class Remedies:
     """
 
     users: int | None
+    told: int | None
     epsilon: Decimal | None
     features: tuple[str, ...] | None
     values: int | None
@@ -63,6 +67,7 @@ def remedies(survey: Survey, people: People, users: int, margins: Sequence[Margi
     """
     return Remedies(
         _users(survey, people),
+        _told(survey, people, users),
         _epsilon(survey, people, users),
         _features(survey, people, users, margins),
         _values(survey, people, users),
@@ -87,6 +92,12 @@ def _users(survey: Survey, people: People) -> int | None:
         return least_users(lambda users: _excess(expected_margins(expected, people, users)))
     except SizeError:
         return None
+
+
+def _told(survey: Survey, people: People, users: int) -> int | None:
+    if survey.weights[0] is not None or survey.users == users:
+        return None
+    return users if _helps(replace(survey, users=users), people, users) else None
 
 
 def _epsilon(survey: Survey, people: People, users: int) -> Decimal | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from encoders.survey import Plan, Survey
 from ldp_aggregator.authoring.forecast import REPEATS, Forecast, Forecaster, Progress
-from ldp_aggregator.authoring.margins import Margin, expected_margins, users_for_margin
+from ldp_aggregator.authoring.margins import Margin, SizeError, expected_margins, users_for_margin
 from ldp_aggregator.authoring.pilot import Pilot
 from ldp_aggregator.authoring.remedies import Remedies, remedies
 from ldp_aggregator.expected import Expectation
@@ -38,6 +38,8 @@ class Size:
         By what was assumed: "pilot", or "little" and "much"; empty where nothing was simulated.
     remedies : Remedies or None
         What to change, if some feature is noise.
+    wish : float or None
+        The margin that so many people were asked for.
     """
 
     survey: Survey
@@ -47,6 +49,7 @@ class Size:
     margins: tuple[Margin, ...]
     forecasts: Mapping[str, Forecast]
     remedies: Remedies | None
+    wish: float | None = None
 
     @property
     def noise(self) -> tuple[str, ...]:
@@ -72,7 +75,8 @@ class Size:
             "plan_digest": self.plan.digest,
             "epsilon": float(self.survey.epsilon),
             "users": self.users,
-            "people": self.pilot.name if self.pilot else "even",
+            "pilot": self.pilot.as_dict() if self.pilot else None,
+            "wish": self.wish,
             "margins": [each.as_dict() for each in self.margins],
             "accuracy": {name: each.as_dict() for name, each in self.forecasts.items()},
             "label_alone": self.margins[0].chance,
@@ -107,7 +111,7 @@ def size_for_users(
 
 
 def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -> Size:
-    """Return how few people make every typical margin at most `margin`, see :func:`users_for_margin`.
+    """Return how few people make every margin at most `margin`, see :func:`users_for_margin`.
 
     Raises
     ------
@@ -116,7 +120,8 @@ def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -
     """
     plan = survey.compile()
     people = _people(plan, pilot)
-    return _size(survey, plan, users_for_margin(Expectation(plan, people), people, margin), pilot, {})
+    users = users_for_margin(Expectation(plan, people), people, margin)
+    return replace(_size(survey, plan, users, pilot, {}), wish=margin)
 
 
 def size_for_accuracy(
@@ -137,7 +142,10 @@ def size_for_accuracy(
         SizeError if guessing is as good, or if no number of people does; that says what the most is.
     """
     plan = survey.compile()
-    found = Forecaster(plan, pilot.people(plan), repeats, seed).users_for(accuracy, trying)
+    try:
+        found = Forecaster(plan, pilot.people(plan), repeats, seed).users_for(accuracy, trying)
+    except SizeError as error:
+        raise SizeError(f"{error}. {pilot.caution}") from error
     return _size(survey, plan, found.users, pilot, {PILOT: found})
 
 
@@ -159,9 +167,9 @@ def label_alone(survey: Survey, users: int) -> list[str]:
         said.append(f"The label is asked for alone in {often:.1%} of the reports: {_why_alone(survey)}.")
     if abs(other - often) > 0.001:
         said.append(
-            f"With users = {users} in [survey] that would be {other:.1%} of the reports."
+            f"With {users:,} users in [survey] that would be {other:.1%} of the reports."
             if often
-            else f"With users = {users} in [survey] the label would be asked for alone in {other:.1%} of the "
+            else f"With {users:,} users in [survey] the label would be asked for alone in {other:.1%} of the "
             "reports, for so few people tell its shares too vaguely otherwise."
         )
     return said
@@ -172,7 +180,7 @@ def _why_alone(survey: Survey) -> str:
         return "[label] weight says so"
     if _often(replace(survey, users=None)):
         return "no question about a feature tells of it"
-    return f"users = {survey.users} in [survey] are too few to tell its shares within .1 otherwise"
+    return f"{survey.users:,} users in [survey] are too few to tell its shares within .1 otherwise"
 
 
 def _often(survey: Survey) -> float:

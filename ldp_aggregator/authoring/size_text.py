@@ -15,6 +15,8 @@ _NOTHING = 0.5
 """From this margin on a share of people may be anything."""
 _NAMES = 60
 """Longer lists of features are left out."""
+_DIFFERENT = 1.1
+"""By this factor labels' margins are told apart."""
 _READ = (
     "How to read +-: 19 times in 20 the truth is at most that far from the figure. Of a feature it is the "
     "share of one value among the people of one label: of the label whose figures are least exact."
@@ -34,9 +36,9 @@ _TOLD = (
 def screen(size: Size) -> str:
     """Return the whole screen, at most 100 columns wide where names allow it."""
     parts = [
-        [f"{size.survey.id}: what {size.users:,} people would tell at epsilon {_epsilon(size)}", ""],
-        table([_HEAD, *(row for each in size.margins for row in _rows(each))], "<>><<"),
-        ["", *paragraph(_READ), *paragraph(_assumed(size))],
+        [f"{size.survey.id}: {_title(size)} at epsilon {_epsilon(size)}", ""],
+        table([_HEAD, *(row for each in size.margins for row in _rows(each, size.pilot is None))], "<>><<"),
+        ["", *(line for part in (*_read(size), *_assumed(size)) for line in paragraph(part))],
         *([*paragraph(note)] for note in label_alone(size.survey, size.users)),
         list(_accuracy(size)),
         ["", *_verdict(size)],
@@ -50,7 +52,7 @@ def overview_of(sizes: Sequence[Size]) -> str:
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
     lines = [f"{first.survey.id}: how exact figures would be at epsilon {_epsilon(first)}", ""]
     lines += table([head, *map(_brief, sizes)], ">>><")
-    lines += ["", *paragraph(_assumed(first))]
+    lines += ["", *(line for part in _assumed(first) for line in paragraph(part))]
     lines += paragraph(
         "Give --users, or users in [survey], for every feature's margins, the accuracy to expect and what to "
         "change; --margin 0.05 for how many people make every margin 5%."
@@ -75,24 +77,47 @@ def _epsilon(size: Size) -> str:
     return f"{size.survey.epsilon.normalize():f}"
 
 
-def _assumed(size: Size) -> str:
+def _title(size: Size) -> str:
+    if size.wish is None:
+        return f"what {people(size.users)} would tell"
+    return f"margins of at most {100 * size.wish:g}% take {people(size.users)}"
+
+
+def _read(size: Size) -> Iterator[str]:
+    """Say what is behind +-, and whose figures are least exact."""
+    widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).labels
+    rarest = size.plan.label.values[widest.index(max(widest))]
+    yield _READ + (f" Here that is {rarest!r}." if max(widest) > _DIFFERENT * min(widest) else "")
+    if size.wish is not None and any(each.kind == "numeric" for each in size.margins):
+        yield f"Of a number's mean, {100 * size.wish:g}% is meant as a share of its range."
+
+
+def _assumed(size: Size) -> Iterator[str]:
     if not size.pilot:
-        return _EVEN
-    return f"Assumed: people are as {size.pilot.name} says, from {size.pilot.reports:,} reports."
+        yield _EVEN
+        return
+    yield f"Assumed: {size.pilot.caution}"
+    asked = {each.name for each in size.margins}
+    vague = [name for name in size.pilot.noise if name in asked]
+    if vague:
+        named = ", ".join(vague)
+        which = named if len(named) < _NAMES else f"{len(vague)} features"
+        yield f"The pilot is mostly noise about {which}: there its people are largely a guess."
 
 
-def _rows(margin: Margin) -> Iterator[list[str]]:
+def _rows(margin: Margin, even: bool) -> Iterator[list[str]]:
     asked, reports = f"{margin.chance:.1%}", " + ".join(f"{n:,}" for n in margin.reports)
     if margin.kind == "label":
         asked, reports = (asked, reports) if margin.chance else ("with all", "-")
-    yield [margin.name, asked, reports, "noise" if margin.is_noise else "", _figure(margin)]
+    yield [margin.name, asked, reports, "noise" if margin.is_noise else "", _figure(margin, even)]
     if margin.missing is not None:
         yield ["", "", "", "", f"share of missing +- {_percent(margin.missing)}"]
 
 
-def _figure(margin: Margin) -> str:
+def _figure(margin: Margin, even: bool) -> str:
     if margin.values:
-        return f"{1 / margin.values:6.1%} +- {_percent(margin.margin)}"
+        share = f"{1 / margin.values:6.1%} " if even else ""
+        return f"{share}+- {_percent(margin.margin)}"
     return f"mean +- {_three_digits(margin.margin)}, standard deviation +- {_three_digits(margin.deviation)}"
 
 
@@ -119,7 +144,7 @@ def _accuracy(size: Size) -> Iterator[str]:
     for name, (times, apart) in ({} if size.pilot else TELLING).items():
         yield from paragraph(_TOLD.format(name=name, times=times, apart=apart))
     yield from paragraph(
-        f"Measured on {one.repeats} simulated surveys of {one.users:,} people, by the real code."
+        f"Measured on {one.repeats} simulated surveys of {people(one.users)}, by the real code."
     )
     if one.users < size.users:
         yield from paragraph(f"More than {MOST_SIMULATED:,} people are not simulated; they do no worse.")
@@ -137,7 +162,9 @@ def _verdict(size: Size) -> Iterator[str]:
     elif not noise:
         yield from paragraph("Every feature has a margin below what it is about: the figures are useful.")
     elif size.white_noise:
-        yield from paragraph(f"WHITE NOISE: {_so_few(size)} tell nothing of any feature{_nor(size)}.")
+        yield from paragraph(
+            f"WHITE NOISE: {_so_few(size)} tell too little to read any single feature{_nor(size)}."
+        )
     elif len(noise) == len(asked):
         yield from paragraph(
             "Every feature is noise: its margin is larger than what it is about, and no single figure can be "
@@ -148,12 +175,11 @@ def _verdict(size: Size) -> Iterator[str]:
     if asked and size.forecasts and not size.gains and not size.white_noise:
         yield from paragraph(f"A model {_HARDLY}.")
     if size.remedies:
-        yield "Any one of these makes every feature useful:"
-        yield from table(list(_remedies(size)), "<<")
+        yield from _changes(size)
 
 
 def _so_few(size: Size) -> str:
-    return f"{size.users:,} people at epsilon {_epsilon(size)}"
+    return f"{people(size.users)} at epsilon {_epsilon(size)}"
 
 
 def _nor(size: Size) -> str:
@@ -164,25 +190,42 @@ def _nor(size: Size) -> str:
     return f", and even if they told much of the label, a model {_HARDLY}"
 
 
+def _changes(size: Size) -> Iterator[str]:
+    enough, vain = list(_remedies(size)), list(_vain(size))
+    if enough:
+        yield "Any one of these makes every feature useful:"
+        yield from table(enough, "<<")
+    if vain:
+        yield from paragraph(f"Not enough by themselves: {', '.join(vain)}.")
+
+
 def _remedies(size: Size) -> Iterator[list[str]]:
     found = size.remedies
     assert found is not None
-    asked = len(size.margins) - 1
-    if found.users:
+    if found.users is not None:
         yield ["  more people", f"{found.users:,} instead of {size.users:,}"]
-    else:
-        yield ["  more people", "no number of them is enough"]
+    if found.told is not None:
+        said = "none" if size.survey.users is None else f"{size.survey.users:,}"
+        yield ["  users in [survey]", f"{found.told:,} instead of {said}: the label is asked for alone less"]
     if found.epsilon is not None:
         yield ["  a larger epsilon", f"{found.epsilon:f} instead of {_epsilon(size)}"]
-    elif size.survey.epsilon < CLIENT_EPSILON:
-        yield ["  a larger epsilon", f"none up to {CLIENT_EPSILON}, the most that clients grant by default"]
     if found.features is not None:
         named = ", ".join(found.features)
         kept = f": {named}" if len(named) < _NAMES else ""
-        yield ["  fewer features", f"{len(found.features)} instead of {asked}{kept}"]
-    elif asked > 1:
-        yield ["  fewer features", "not even one by itself"]
+        yield ["  fewer features", f"{len(found.features)} instead of {len(size.margins) - 1}{kept}"]
     if found.values is not None:
         yield ["  fewer values or bins", f"at most {found.values} for each feature, a missing answer aside"]
-    elif any(each.values for each in size.margins[1:]):
-        yield ["  fewer values or bins", "not even two for each feature"]
+
+
+def _vain(size: Size) -> Iterator[str]:
+    """Name the changes of which none is enough."""
+    found = size.remedies
+    assert found is not None
+    if found.users is None:
+        yield "more people"
+    if found.epsilon is None and size.survey.epsilon < CLIENT_EPSILON:
+        yield f"an epsilon up to {CLIENT_EPSILON}, the most that clients grant by default"
+    if found.features is None and len(size.margins) > 2:
+        yield "fewer features"
+    if found.values is None and any(each.values for each in size.margins[1:]):
+        yield "fewer values or bins"

@@ -81,12 +81,19 @@ def read_toml(path: Path) -> str:
     Raises
     ------
     SurveyError
-        If the file cannot be read, is no text, or is the plan that a survey compiles to.
+        If the file cannot be read, is no text, or is a plan, a model or a snapshot.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
     if text.lstrip().startswith("{"):
-        raise SurveyError(f"{path.name}: is a compiled plan; give the TOML survey that it was made from")
+        raise SurveyError(f"{path.name}: is {_json_of(text)}; give the TOML survey that it was made from")
     return text
+
+
+def _json_of(text: str) -> str:
+    """Say which of our files of JSON this is."""
+    if '"ldp-bayes model"' in text:
+        return "a model of ldp-train"
+    return "a snapshot" if '"ldp-bayes snapshot"' in text else "a compiled plan"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,7 +26,21 @@ from ldp_aggregator.authoring.size_text import overview_of, people, screen
 from ldp_aggregator.authoring.toml_text import read_toml
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OPEN = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+class _Share(click.FloatRange):
+    """A share between 0 and 1, which some write in percent."""
+
+    name = "share"
+
+    def __init__(self) -> None:
+        super().__init__(0, 1, min_open=True, max_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{error.message.rstrip('.')}: write it as in 0.05") from error
 
 
 @click.command()
@@ -35,15 +50,19 @@ _OPEN = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.IntRange(1, MOST_USERS),
     help="How many people will answer; by default what [survey] users says.",
 )
-@click.option("--margin", type=_OPEN, help="How many people it takes for margins of at most this, as in 0.05")
 @click.option(
-    "--accuracy", type=_OPEN, help="How many people it takes for a model that is right so often, as in 0.8"
+    "--margin", type=_Share(), help="How many people it takes for margins of at most this, as in 0.05"
+)
+@click.option(
+    "--accuracy", type=_Share(), help="How many people it takes for a model that is right so often, as in 0.8"
 )
 @click.option("--pilot", type=_FILE, help="Of people like these: ldp-train's model, or a snapshot.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of simulated surveys."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with every figure.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON list: of each number of people every figure."
+)
 def size(
     survey: Path,
     users: int | None,
@@ -68,7 +87,7 @@ def size(
     except LdpError as error:
         raise click.ClickException(str(error)) from error
     if as_json:
-        click.echo(json.dumps([each.as_dict() for each in found] if len(found) > 1 else found[0].as_dict()))
+        click.echo(json.dumps([each.as_dict() for each in found]))
     else:
         click.echo(screen(found[0]) if len(found) == 1 else overview_of(found))
 

@@ -1,6 +1,7 @@
 """What an author is told to expect: margins, accuracy, and what to change."""
 
 import math
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -203,7 +204,7 @@ def test_people_beyond_what_is_simulated_are_told_to_be(monkeypatch):
 def test_a_plan_that_would_collect_only_white_noise_is_called_that():
     found = size_for_users(SURVEY, 200)
     assert found.white_noise
-    assert "WHITE NOISE: 200 people at epsilon 1 tell nothing of any feature" in screen(found)
+    assert "WHITE NOISE: 200 people at epsilon 1 tell too little to read any single feature" in screen(found)
 
 
 def test_a_plan_that_tells_enough_is_not():
@@ -267,9 +268,27 @@ def test_fewer_values_help_where_they_are_what_is_too_many():
 
 def test_what_no_change_of_a_kind_can_mend_is_said():
     text = screen(size_for_users(SURVEY, 100, repeats=0))
-    assert "none up to 2, the most that clients grant by default" in text
-    assert "not even one by itself" in text
-    assert "not even two for each feature" in text
+    assert "Any one of these" in text
+    assert "more people" in text
+    (vain,) = re.findall(r"Not enough by themselves: ([^.]*)\.", " ".join(text.split()))
+    assert vain == (
+        "an epsilon up to 2, the most that clients grant by default, fewer features, fewer values or bins"
+    )
+
+
+def test_users_in_the_survey_are_a_remedy_where_too_few_there_waste_reports_on_the_label():
+    crowded = read_survey(TEXT.format(users="users = 100", weight=""))
+    users = next(
+        each
+        for each in range(5_000, 60_000, 1_000)
+        if not size_for_users(replace(crowded, users=each), each, repeats=0).noise
+    )
+    found = size_for_users(crowded, users, repeats=0)
+    assert found.noise
+    assert found.remedies.told == users
+    assert f"{users:,} instead of 100" in screen(found)
+    few = size_for_users(crowded, 1_000, repeats=0)
+    assert few.remedies.told is None
 
 
 # -- the label by itself -------------------------------------------------------------------------
@@ -280,9 +299,9 @@ def test_it_is_said_why_the_label_is_asked_for_alone():
     (said,) = label_alone(survey_of(weight="weight = 1"), 100_000)
     assert said == "The label is asked for alone in 20.0% of the reports: [label] weight says so."
     (said,) = label_alone(survey_of("users = 300"), 300)
-    assert "users = 300 in [survey] are too few" in said
+    assert "300 users in [survey] are too few" in said
     (said,) = label_alone(SURVEY, 300)
-    assert said.startswith("With users = 300 in [survey] the label would be asked for alone in")
+    assert said.startswith("With 300 users in [survey] the label would be asked for alone in")
 
 
 # -- pilots --------------------------------------------------------------------------------------
@@ -292,6 +311,28 @@ def test_a_pilot_may_have_asked_about_more():
     text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
     people = pilot_of().people(read_survey(text).compile())
     assert len(people.conditionals) == 2
+
+
+def test_a_pilot_is_no_more_than_its_reports_and_what_is_noise_in_it_is_named():
+    small, large = replace(pilot_of(), reports=1_000), replace(pilot_of(), reports=10**6)
+    vague, clear = (
+        " ".join(screen(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
+    )
+    assert "as the pilot of 1,000 reports describes them; a larger one may find more" in vague
+    assert f"The pilot is mostly noise about {', '.join(small.noise)}" in vague
+    assert "hours" in small.noise
+    assert "mostly noise" not in clear
+
+
+def test_with_a_pilot_no_even_share_is_shown_and_the_label_told_least_exactly_is_named():
+    text = screen(size_for_users(SURVEY, 10**5, rare_pilot(), 1))
+    assert "20.0% +-" not in text
+    assert "Here that is 'yes'." in " ".join(text.split())
+    assert "20.0% +-" in screen(size_for_users(SURVEY, 10**5, repeats=0))
+
+
+def test_one_is_a_person():
+    assert "what 1 person would tell" in screen(size_for_users(SURVEY, 1, repeats=1))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.cli.survey import main
 from ldp_aggregator.imagined import People
 from ldp_aggregator.population import collect
+from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\
 [survey]
@@ -38,6 +39,12 @@ def folder(tmp_path_factory):
     snapshot = collect(plan, *rows, FastStream(1))
     save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
     (folder / "snapshot.json").write_bytes(snapshot.to_json())
+    nobody = Snapshot(plan, {})
+    save_model(folder / "mute.json", nobody, estimate_snapshot(nobody))
+    (folder / "unheard.json").write_bytes(nobody.to_json())
+    (folder / "toml.json").write_text(SURVEY)
+    (folder / "empty.json").write_bytes(b"")
+    (folder / "binary.json").write_bytes(bytes(range(256)))
     return folder
 
 
@@ -61,13 +68,13 @@ def test_it_tells_what_so_many_people_would_tell(folder):
 
 
 def test_the_survey_s_own_users_are_the_default(folder):
-    found = told(folder, survey="expecting.toml")
+    (found,) = told(folder, survey="expecting.toml")
     assert found["users"] == 300
     assert found["white_noise"]
     assert found["label_alone"] > 0
     assert found["remedies"]["users"] > 300
     screen = " ".join(run(folder, survey="expecting.toml").stdout.split())
-    assert "users = 300 in [survey] are too few to tell its shares within .1 otherwise" in screen
+    assert "300 users in [survey] are too few to tell its shares within .1 otherwise" in screen
 
 
 def test_without_users_it_compares_a_few_numbers_of_people(folder):
@@ -76,25 +83,26 @@ def test_without_users_it_compares_a_few_numbers_of_people(folder):
 
 
 def test_json_holds_every_figure_and_the_margin_asked_for(folder):
-    found = told(folder, "--margin", "0.05")
+    (found,) = told(folder, "--margin", "0.05")
     assert found["accuracy"] == {}
     kind, hours = found["margins"][1:]
     assert max(kind["margin"], hours["margin"] / hours["unit"]) <= 0.05
     assert hours["unit"] == 12
     assert hours["variance"] > 0
-    assert found["people"] == "even"
+    assert (found["pilot"], found["wish"]) == (None, 0.05)
+    assert isinstance(found["label_alone"], float)
 
 
 @pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
 def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
-    found = told(folder, "--users", 20_000, "--pilot", pilot)
+    (found,) = told(folder, "--users", 20_000, "--pilot", pilot)
     (band,) = found["accuracy"].values()
-    assert found["people"] == pilot
+    assert found["pilot"] == {"name": pilot, "reports": 30_000, "noise": []}
     assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["most"] + 0.01
 
 
 def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):
-    found = told(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
+    (found,) = told(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7
     assert found["users"] == found["accuracy"]["pilot"]["users"]
     heard = run(folder, "--accuracy", "0.7", "--pilot", "pilot.json").stderr
@@ -111,7 +119,18 @@ def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):
         (("--users", 5, "--margin", 0.1), "give one of --users, --margin and --accuracy"),
         (("--accuracy", 0.7), "--accuracy needs --pilot"),
         (("--accuracy", 0.999, "--pilot", "pilot.json"), "which is the most"),
+        (("--accuracy", 0.999, "--pilot", "pilot.json"), "as the pilot of 30,000 reports describes them"),
+        (("--margin", "5%"), "'5%' is not a valid share: write it as in 0.05"),
+        (("--margin", 1e-8), "margins of at most 1e-08: not even 1,000,000,000,000 people are enough, for '"),
         (("--users", 5, "--pilot", "nowhere.json"), "does not exist"),
+        (("--users", 5, "--pilot", "toml.json"), "toml.json: neither a model of ldp-train nor a snapshot"),
+        (("--users", 5, "--pilot", "empty.json"), "empty.json: neither a model of ldp-train nor a snapshot"),
+        (
+            ("--users", 5, "--pilot", "binary.json"),
+            "binary.json: neither a model of ldp-train nor a snapshot",
+        ),
+        (("--users", 5, "--pilot", "unheard.json"), "unheard.json: it holds no reports: nobody has answered"),
+        (("--users", 5, "--pilot", "mute.json"), "mute.json: it holds no reports: nobody has answered"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(folder, arguments, said):
@@ -123,3 +142,18 @@ def test_what_makes_no_sense_is_refused_in_words(folder, arguments, said):
 def test_a_compiled_plan_is_refused(folder):
     (folder / "plan.toml").write_bytes(read_survey(SURVEY).compile().json)
     assert "is a compiled plan" in run(folder, survey="plan.toml").output
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("pilot.json", "a model of ldp-train"), ("snapshot.json", "a snapshot")]
+)
+def test_a_model_is_no_survey(folder, name, kind):
+    assert f"{name}: is {kind}; give the TOML survey" in run(folder, survey=name).output
+
+
+def test_the_wish_is_repeated_and_what_it_means_for_a_number(folder):
+    screen = run(folder, "--margin", "0.05").stdout
+    assert screen.startswith("tea: margins of at most 5% take ")
+    assert "Of a number's mean, 5% is meant as a share of its range." in screen
+    (folder / "bins.toml").write_text(SURVEY + "bins = 4\n")
+    assert "is meant as" not in run(folder, "--margin", "0.05", survey="bins.toml").stdout

@@ -13,7 +13,7 @@ import numpy as np
 
 from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan
-from ldp_aggregator.authoring.margins import SizeError, rounded_up
+from ldp_aggregator.authoring.fewest import SizeError, rounded_up
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.imagined import People
 from ldp_aggregator.models.scoring import IntArray, Tables

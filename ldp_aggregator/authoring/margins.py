@@ -12,13 +12,12 @@ reports that makes margins larger, see :func:`_scatter`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from encoders.errors import LdpError
+from ldp_aggregator.authoring.fewest import MOST_USERS, SizeError, least_users
 from ldp_aggregator.estimation import (
     Estimates,
     FeatureEstimate,
@@ -35,15 +34,8 @@ from ldp_aggregator.expected import Expectation
 from ldp_aggregator.imagined import People
 from ldp_aggregator.models.scoring import FloatArray
 
-MOST_USERS = 10**12
 _WIDEST = 0.25
 """With it a share of one half may be anything from a quarter to three."""
-_DIGITS = 3
-_GUESS, _FAR = 1_000, 100.0
-
-
-class SizeError(LdpError):
-    """A wish that no number of people fulfils."""
 
 
 @dataclass(frozen=True)
@@ -209,37 +201,3 @@ def users_for_margin(expected: Expectation, people: People, wanted: float) -> in
         raise SizeError(
             f"margins of at most {wanted:g}: {error}, for {name!r}; ask for wider ones"
         ) from error
-
-
-def least_users(excess: Callable[[int], float]) -> int:
-    """Return how few people are enough, rounded up to three digits.
-
-    Parameters
-    ----------
-    excess : callable
-        By what factor margins are too large for so many people; at most 1 where these are enough. As
-        margins do, it falls about with the root of that number, which is where the next guess comes from.
-
-    Raises
-    ------
-    SizeError
-        If not even a million millions are.
-    """
-    low, high, users = 0, 0, _GUESS
-    while not high or high - low > 1 + high // 10**_DIGITS:
-        ratio = excess(users)
-        low, high = (low, users) if ratio <= 1 else (users, high)
-        if low >= MOST_USERS:
-            raise SizeError(f"not even {MOST_USERS:,} people are enough")
-        # a hair beyond the guess: so the next ones close in from both sides
-        guess = users * min(ratio, _FAR) ** 2 * (1 + math.copysign(0.3 / 10**_DIGITS, ratio - 1))
-        users = min(math.ceil(guess), MOST_USERS)
-        if high and not low < users < high:
-            users = min(max(math.isqrt(low * high), low + 1), high - 1)
-    return rounded_up(high, _DIGITS)
-
-
-def rounded_up(users: int, digits: int) -> int:
-    """Round a number of people up to so many digits."""
-    step: int = 10 ** max(len(str(users)) - digits, 0)
-    return -(-users // step) * step

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.survey import Plan, Survey
+from ldp_aggregator.authoring.fewest import SizeError
 from ldp_aggregator.authoring.forecast import REPEATS, Forecast, Forecaster, Progress
-from ldp_aggregator.authoring.margins import Margin, SizeError, expected_margins, users_for_margin
+from ldp_aggregator.authoring.margins import Margin, expected_margins, users_for_margin
 from ldp_aggregator.authoring.pilot import Pilot
 from ldp_aggregator.authoring.remedies import Remedies, remedies
 from ldp_aggregator.expected import Expectation

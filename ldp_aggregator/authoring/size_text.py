@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from encoders.survey.layout import paragraph, table
 from ldp_aggregator.authoring.forecast import MOST_SIMULATED, Forecast
 from ldp_aggregator.authoring.margins import Margin
-from ldp_aggregator.authoring.overview import CLIENT_EPSILON
 from ldp_aggregator.authoring.size import PILOT, TELLING, Size, label_alone
+from ldp_aggregator.authoring.size_changes import NAMES, changes, epsilon_of
 
 _NOTHING = 0.5
 """From this margin on a share of people may be anything."""
-_NAMES = 60
-"""Longer lists of features are left out."""
 _DIFFERENT = 1.1
 """By this factor labels' margins are told apart."""
 _READ = (
@@ -36,7 +34,7 @@ _TOLD = (
 def screen(size: Size) -> str:
     """Return the whole screen, at most 100 columns wide where names allow it."""
     parts = [
-        [f"{size.survey.id}: {_title(size)} at epsilon {_epsilon(size)}", ""],
+        [f"{size.survey.id}: {_title(size)} at epsilon {epsilon_of(size)}", ""],
         table([_HEAD, *(row for each in size.margins for row in _rows(each, size.pilot is None))], "<>><<"),
         ["", *(line for part in (*_read(size), *_assumed(size)) for line in paragraph(part))],
         *([*paragraph(note)] for note in label_alone(size.survey, size.users)),
@@ -50,7 +48,7 @@ def overview_of(sizes: Sequence[Size]) -> str:
     """Return a small table of several numbers of people."""
     first = sizes[0]
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
-    lines = [f"{first.survey.id}: how exact figures would be at epsilon {_epsilon(first)}", ""]
+    lines = [f"{first.survey.id}: how exact figures would be at epsilon {epsilon_of(first)}", ""]
     lines += table([head, *map(_brief, sizes)], ">>><")
     lines += ["", *(line for part in _assumed(first) for line in paragraph(part))]
     lines += paragraph(
@@ -64,17 +62,13 @@ def _brief(size: Size) -> list[str]:
     asked = size.margins[1:]
     widest = _percent(max(each.share for each in asked)) if asked else "-"
     named, count = ", ".join(size.noise), f"{len(size.noise)} of {len(asked)}"
-    noise = f"{count}: {named}" if 0 < len(named) < _NAMES else count
+    noise = f"{count}: {named}" if 0 < len(named) < NAMES else count
     return [f"{size.users:,}", _percent(size.margins[0].margin), widest, noise]
 
 
 def people(count: int) -> str:
     """Return so many people in words."""
     return "1 person" if count == 1 else f"{count:,} people"
-
-
-def _epsilon(size: Size) -> str:
-    return f"{size.survey.epsilon.normalize():f}"
 
 
 def _title(size: Size) -> str:
@@ -101,7 +95,7 @@ def _assumed(size: Size) -> Iterator[str]:
     vague = [name for name in size.pilot.noise if name in asked]
     if vague:
         named = ", ".join(vague)
-        which = named if len(named) < _NAMES else f"{len(vague)} features"
+        which = named if len(named) < NAMES else f"{len(vague)} features"
         yield f"The pilot is mostly noise about {which}: there its people are largely a guess."
 
 
@@ -175,11 +169,11 @@ def _verdict(size: Size) -> Iterator[str]:
     if asked and size.forecasts and not size.gains and not size.white_noise:
         yield from paragraph(f"A model {_HARDLY}.")
     if size.remedies:
-        yield from _changes(size)
+        yield from changes(size)
 
 
 def _so_few(size: Size) -> str:
-    return f"{people(size.users)} at epsilon {_epsilon(size)}"
+    return f"{people(size.users)} at epsilon {epsilon_of(size)}"
 
 
 def _nor(size: Size) -> str:
@@ -188,44 +182,3 @@ def _nor(size: Size) -> str:
     if PILOT in size.forecasts:
         return f", and a model {_HARDLY}"
     return f", and even if they told much of the label, a model {_HARDLY}"
-
-
-def _changes(size: Size) -> Iterator[str]:
-    enough, vain = list(_remedies(size)), list(_vain(size))
-    if enough:
-        yield "Any one of these makes every feature useful:"
-        yield from table(enough, "<<")
-    if vain:
-        yield from paragraph(f"Not enough by themselves: {', '.join(vain)}.")
-
-
-def _remedies(size: Size) -> Iterator[list[str]]:
-    found = size.remedies
-    assert found is not None
-    if found.users is not None:
-        yield ["  more people", f"{found.users:,} instead of {size.users:,}"]
-    if found.told is not None:
-        said = "none" if size.survey.users is None else f"{size.survey.users:,}"
-        yield ["  users in [survey]", f"{found.told:,} instead of {said}: the label is asked for alone less"]
-    if found.epsilon is not None:
-        yield ["  a larger epsilon", f"{found.epsilon:f} instead of {_epsilon(size)}"]
-    if found.features is not None:
-        named = ", ".join(found.features)
-        kept = f": {named}" if len(named) < _NAMES else ""
-        yield ["  fewer features", f"{len(found.features)} instead of {len(size.margins) - 1}{kept}"]
-    if found.values is not None:
-        yield ["  fewer values or bins", f"at most {found.values} for each feature, a missing answer aside"]
-
-
-def _vain(size: Size) -> Iterator[str]:
-    """Name the changes of which none is enough."""
-    found = size.remedies
-    assert found is not None
-    if found.users is None:
-        yield "more people"
-    if found.epsilon is None and size.survey.epsilon < CLIENT_EPSILON:
-        yield f"an epsilon up to {CLIENT_EPSILON}, the most that clients grant by default"
-    if found.features is None and len(size.margins) > 2:
-        yield "fewer features"
-    if found.values is None and any(each.values for each in size.margins[1:]):
-        yield "fewer values or bins"

@@ -11,8 +11,8 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
+from ldp_aggregator.authoring.fewest import MOST_USERS
 from ldp_aggregator.authoring.forecast import REPEATS
-from ldp_aggregator.authoring.margins import MOST_USERS
 from ldp_aggregator.authoring.pilot import Pilot, read_pilot
 from ldp_aggregator.authoring.size import (
     TELLING,

@@ -6,7 +6,8 @@ import pytest
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.authoring.margins import expected_margins, least_users
+from ldp_aggregator.authoring.fewest import least_users
+from ldp_aggregator.authoring.margins import expected_margins
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.outlook import typical_margin
 from ldp_aggregator.expected import Expectation

@@ -10,8 +10,8 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_aggregator.authoring.fewest import SizeError, least_users, rounded_up
 from ldp_aggregator.authoring.forecast import Forecaster, simulated
-from ldp_aggregator.authoring.margins import SizeError, least_users, rounded_up
 from ldp_aggregator.authoring.pilot import Pilot, PilotError
 from ldp_aggregator.authoring.size import (
     label_alone,

@@ -11,10 +11,12 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from ldp_aggregator.authoring.fewest import MOST_USERS
-from ldp_aggregator.authoring.forecast import REPEATS
-from ldp_aggregator.authoring.pilot import Pilot, read_pilot
-from ldp_aggregator.authoring.size import (
+from ldp_aggregator.authoring.toml_text import read_toml
+from ldp_aggregator.sizing.fewest import MOST_USERS
+from ldp_aggregator.sizing.forecast import REPEATS
+from ldp_aggregator.sizing.pilot import Pilot, read_pilot
+from ldp_aggregator.sizing.screen import overview_of, people, screen
+from ldp_aggregator.sizing.size import (
     TELLING,
     Size,
     size_for_accuracy,
@@ -22,8 +24,6 @@ from ldp_aggregator.authoring.size import (
     size_for_users,
     sizes,
 )
-from ldp_aggregator.authoring.size_text import overview_of, people, screen
-from ldp_aggregator.authoring.toml_text import read_toml
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from encoders.survey.layout import paragraph, table
 from ldp_aggregator.authoring.overview import CLIENT_EPSILON
-from ldp_aggregator.authoring.size import Size
+from ldp_aggregator.sizing.size import Size
 
 NAMES = 60
 """Longer lists of features are left out."""

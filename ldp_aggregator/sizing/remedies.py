@@ -14,12 +14,12 @@ import numpy as np
 
 from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
-from ldp_aggregator.authoring.fewest import SizeError, least_users
-from ldp_aggregator.authoring.margins import Margin, expected_margins
 from ldp_aggregator.authoring.overview import CLIENT_EPSILON
 from ldp_aggregator.estimation import Conditional
-from ldp_aggregator.expected import Expectation
-from ldp_aggregator.imagined import People
+from ldp_aggregator.sizing.expected import Expectation
+from ldp_aggregator.sizing.fewest import SizeError, least_users
+from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.sizing.margins import Margin, expected_margins
 
 _STEP = Decimal("0.01")
 

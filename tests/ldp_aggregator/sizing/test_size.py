@@ -10,21 +10,21 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.authoring.fewest import SizeError, least_users, rounded_up
-from ldp_aggregator.authoring.forecast import Forecaster, simulated
-from ldp_aggregator.authoring.pilot import Pilot, PilotError
-from ldp_aggregator.authoring.size import (
+from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
+from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.population import collect
+from ldp_aggregator.sizing.fewest import SizeError, least_users, rounded_up
+from ldp_aggregator.sizing.forecast import Forecaster, simulated
+from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.sizing.pilot import Pilot, PilotError
+from ldp_aggregator.sizing.screen import overview_of, screen
+from ldp_aggregator.sizing.size import (
     label_alone,
     size_for_accuracy,
     size_for_margin,
     size_for_users,
     sizes,
 )
-from ldp_aggregator.authoring.size_text import overview_of, screen
-from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
-from ldp_aggregator.imagined import People
-from ldp_aggregator.models.scoring import Tables
-from ldp_aggregator.population import collect
 
 TEXT = """
 [survey]
@@ -185,14 +185,14 @@ def test_an_accuracy_that_guessing_reaches_is_refused():
 
 
 def test_an_accuracy_that_only_ever_more_people_come_near_is_refused(monkeypatch):
-    monkeypatch.setattr("ldp_aggregator.authoring.forecast.MOST_SIMULATED", 1_000)
+    monkeypatch.setattr("ldp_aggregator.sizing.forecast.MOST_SIMULATED", 1_000)
     most = Forecaster(PLAN, pilot_of().people(PLAN)).most
     with pytest.raises(SizeError, match="1,000 people, the most that are simulated, reach"):
         size_for_accuracy(SURVEY, most - 0.001, pilot_of(), repeats=2)
 
 
 def test_people_beyond_what_is_simulated_are_told_to_be(monkeypatch):
-    monkeypatch.setattr("ldp_aggregator.authoring.forecast.MOST_SIMULATED", 1_000)
+    monkeypatch.setattr("ldp_aggregator.sizing.forecast.MOST_SIMULATED", 1_000)
     found = size_for_users(SURVEY, 5_000, repeats=2)
     assert {each.users for each in found.forecasts.values()} == {1_000}
     assert "surveys of 1,000 people" in screen(found)

@@ -14,8 +14,8 @@ from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
 from encoders.survey.questions import SQUARE
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.imagined import People
 from ldp_aggregator.models.scoring import FloatArray, IntArray
+from ldp_aggregator.sizing.imagined import People
 from ldp_aggregator.snapshot import Snapshot, Total
 
 

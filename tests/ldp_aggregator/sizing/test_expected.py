@@ -6,13 +6,13 @@ import pytest
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.authoring.fewest import least_users
-from ldp_aggregator.authoring.margins import expected_margins
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.outlook import typical_margin
-from ldp_aggregator.expected import Expectation
-from ldp_aggregator.imagined import People
 from ldp_aggregator.population import collect
+from ldp_aggregator.sizing.expected import Expectation
+from ldp_aggregator.sizing.fewest import least_users
+from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.sizing.margins import expected_margins
 
 SURVEY = """
 [survey]

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ldp_aggregator.authoring.fewest import MOST_USERS, SizeError, least_users
 from ldp_aggregator.estimation import (
     Estimates,
     FeatureEstimate,
@@ -30,9 +29,10 @@ from ldp_aggregator.estimation.frequencies import Frequencies
 from ldp_aggregator.estimation.hearing import hear
 from ldp_aggregator.estimation.numbers import Number
 from ldp_aggregator.estimation.outlook import typical_margin
-from ldp_aggregator.expected import Expectation
-from ldp_aggregator.imagined import People
 from ldp_aggregator.models.scoring import FloatArray
+from ldp_aggregator.sizing.expected import Expectation
+from ldp_aggregator.sizing.fewest import MOST_USERS, SizeError, least_users
+from ldp_aggregator.sizing.imagined import People
 
 _WIDEST = 0.25
 """With it a share of one half may be anything from a quarter to three."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from encoders.survey.layout import paragraph, table
-from ldp_aggregator.authoring.forecast import MOST_SIMULATED, Forecast
-from ldp_aggregator.authoring.margins import Margin
-from ldp_aggregator.authoring.size import PILOT, TELLING, Size, label_alone
-from ldp_aggregator.authoring.size_changes import NAMES, changes, epsilon_of
+from ldp_aggregator.sizing.changes import NAMES, changes, epsilon_of
+from ldp_aggregator.sizing.forecast import MOST_SIMULATED, Forecast
+from ldp_aggregator.sizing.margins import Margin
+from ldp_aggregator.sizing.size import PILOT, TELLING, Size, label_alone
 
 _NOTHING = 0.5
 """From this margin on a share of people may be anything."""

@@ -25,7 +25,7 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
-from encoders.mechanisms.unary import count_bits, listed_bits
+from encoders.mechanisms.vectors import count_bits, listed_bits
 from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, exp_bounds

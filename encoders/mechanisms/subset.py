@@ -10,10 +10,10 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys
+from encoders.mechanisms.base import Tables, check_keys
 from encoders.mechanisms.bits import Bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.unary import count_bits, listed_bits
+from encoders.mechanisms.vectors import BitVector
 from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import WORD, keep_threshold
@@ -30,13 +30,11 @@ MAX_COMBINATIONS = 1 << 32
 """Combinations at most, so that the words which choose each differ by at most 2^-32 of themselves."""
 
 _DRAWS = struct.Struct("<QQ")
-_ROWS = 4096
-"""Reports randomised at a time, so that they stay in the processor's cache."""
 _FEW = 1 << 16
 """Combinations that a population's are looked up among."""
 
 
-class SS(FrequencyOracle):
+class SS(BitVector):
     """Report a set of omega values: with the true one with probability p, with any other with q.
 
     p = omega e^eps/(omega e^eps + d - omega) (Ye and Barg 2018; Wang et al. 2016), as an integer out of
@@ -49,7 +47,7 @@ class SS(FrequencyOracle):
     one of the value behind them: some set has the largest cell with one truth and the smallest with another,
     and `ratio` is reached whatever d and omega are.
 
-    The payload is the set, value i at bit i % 8 of byte i // 8; unused bits are 0.
+    The payload is the set, see :class:`BitVector`.
     """
 
     name: ClassVar[str] = "SS"
@@ -67,8 +65,6 @@ class SS(FrequencyOracle):
         self._counts = comb(domain - 1, size), comb(domain - 1, size - 1)
         if max(self._counts) > MAX_COMBINATIONS:
             raise SurveyError(f"sets of {size} out of {domain} values are too many: at most 2^32 may be")
-        self.payload_bytes = (domain + 7) // 8
-        self._mask = (1 << domain) - 1
         self._rows = _binomials(domain, size)
         kept, left = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         outputs = [
@@ -110,25 +106,15 @@ class SS(FrequencyOracle):
         true = f"the true one is among them with probability {percent(kept)}"
         return f"{self._size} of the {self.domain} possible answers: {true}, every other with {other}"
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+    def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         import numpy as np
 
-        values = np.asarray(values, dtype=np.int64)
-        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
-        for start in range(0, len(values), _ROWS):
-            block = slice(start, start + _ROWS)
-            payloads[block] = self._perturb_block(values[block].astype(np.uint64), rng)
-        return payloads
-
-    def _perturb_block(self, values: Words, rng: RandomSource) -> NDArray[np.uint8]:
-        import numpy as np
-
+        place = values.astype(np.uint64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         own = draws[:, 0] < np.uint64(self._keep)
         without, within = (multiply_shift(draws[:, 1], count) for count in self._counts)
         others = self._others(own, np.where(own, within, without))
-        around = (others + others + own) << values | others >> (np.uint64(self.domain - 1) - values)
+        around = (others + others + own) << place | others >> (np.uint64(self.domain - 1) - place)
         around &= np.uint64(self._mask)
         return around.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.payload_bytes]
 
@@ -162,16 +148,6 @@ class SS(FrequencyOracle):
         sizes = sum(ones[column] for column in payloads.T)  # far quicker than to unpack the bits
         unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
         return np.asarray((sizes == self._size) & ~unused)
-
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Count the sets that hold each value."""
-        return count_bits(payloads, self.domain)
-
-    def contribution(self, payload: bytes) -> list[int]:
-        """List the bits; see :meth:`Mechanism.contribution`."""
-        return listed_bits(payload, self.domain)
-
-    cell_range = (0, 1)
 
     @property
     def bits(self) -> Bits | None:

@@ -6,8 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys
+from encoders.mechanisms.base import Tables, check_keys
 from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.vectors import BitVector
 from encoders.mechanisms.words import percent
 from encoders.randomness import RandomSource
 from encoders.tables import bit_ratio, bit_thresholds, exp_bounds
@@ -21,18 +22,15 @@ if TYPE_CHECKING:
 Steps = tuple[tuple[int, int, int], ...]
 """How to compare draws with a threshold, lowest bit first: slice, its shift, the threshold's bit."""
 
-_ROWS = 4096
-"""Reports randomised at a time, so that their draws stay in the processor's cache."""
 
-
-class Unary(FrequencyOracle):
+class Unary(BitVector):
     """A vector of d bits: the owner's is 1 with probability p, every other with probability q.
 
     Each bit compares its own `bits`-bit draw with a threshold. The draws are bit-sliced: slice j of
     ceil(d/8) bytes holds bit j (the least significant first) of all d draws, and one pass over the
     slices computes "draw < threshold" for all positions at once, without looking at the value.
 
-    The payload is the vector, bit i of the domain at bit i % 8 of byte i // 8; unused bits are 0.
+    The payload is the vector, see :class:`BitVector`.
     """
 
     _keys = frozenset({"bits", "p", "q"})
@@ -44,11 +42,10 @@ class Unary(FrequencyOracle):
         whole = 1 << self._bits
         self._q = self._integer("q", 1, whole - 1)
         self._p = self._integer("p", self._q + 1, whole - 1)
-        self.payload_bytes = (domain + 7) // 8
         self.random_bytes = self._bits * self.payload_bytes
         self.ratio = bit_ratio(self._bits, self._p, self._q)
         self._set_probabilities(Fraction(self._p, whole), Fraction(self._q, whole))
-        self._mask, self._all = (1 << domain) - 1, (1 << 8 * self.random_bytes) - 1
+        self._all = (1 << 8 * self.random_bytes) - 1
         self._steps_p, self._steps_q = self._steps(self._p), self._steps(self._q)
 
     @classmethod
@@ -74,17 +71,6 @@ class Unary(FrequencyOracle):
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
-        values = np.asarray(values, dtype=np.int64)
-        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
-        for start in range(0, len(values), _ROWS):
-            block = slice(start, start + _ROWS)
-            payloads[block] = self._perturb_block(values[block], rng)
-        return payloads
-
     def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         import numpy as np
 
@@ -105,16 +91,6 @@ class Unary(FrequencyOracle):
     def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
-
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Count the ones of every position."""
-        return count_bits(payloads, self.domain)
-
-    def contribution(self, payload: bytes) -> list[int]:
-        """List the bits; see :meth:`Mechanism.contribution`."""
-        return listed_bits(payload, self.domain)
-
-    cell_range = (0, 1)
 
     @property
     def bits(self) -> Bits:
@@ -154,22 +130,6 @@ class OUE(Unary):
         """Make zeros as quiet as `epsilon` allows when the one is a fair coin."""
         q = 1 / (exp_bounds(epsilon)[0] + 1)
         return cls._from_probabilities(domain, Fraction(1, 2), q)
-
-
-def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
-    """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
-    import numpy as np
-
-    table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    bits_of = table.astype(np.int64)
-    columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
-    return np.concatenate(columns)[:length].astype(np.int64, copy=False)
-
-
-def listed_bits(payload: bytes, length: int) -> list[int]:
-    """List the bits of one payload, position by position."""
-    vector = int.from_bytes(payload, "little")
-    return [vector >> place & 1 for place in range(length)]
 
 
 def _below(flipped: int, steps: Steps) -> int:

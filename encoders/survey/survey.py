@@ -126,20 +126,19 @@ class _Compiler:
         if weight == 0 and self.asked and not told:
             raise SurveyError(_UNTOLD, "label.weight")
         if weight is None:
-            weight = max(self.label_weight(coupled) if self.survey.users else 0, 0 if told else 1)
+            least, users = 0 if told else 1, self.survey.users
+            weight = max(least, self.label_weight(coupled, users)) if coupled and users else least
         if weight:
             yield self.draft((), weight * self.scale, None)
 
-    def label_weight(self, coupled: Sequence[_Draft]) -> int:
+    def label_weight(self, coupled: Sequence[_Draft], users: int) -> int:
         """Weigh the label against the average feature, see :func:`weights.label_weight`."""
-        if not coupled:
-            return 1
         k = len(self.survey.label.values)
         total = sum(weight for _, weight, *_ in coupled)
         told = fsum(weight / _label_variance(mechanism, k) for _, weight, _, mechanism in coupled)
         alone = _label_variance(self.design((), None), k)
         mean = sum(weight for *_, weight in self.asked) / len(self.asked)
-        weight = label_weight(self.survey.users or 1, total / (mean * self.scale), alone, told / total)
+        weight = label_weight(users, total / (mean * self.scale), alone, told / total)
         return min(ceil(mean * weight), MAX_WEIGHT)
 
     def is_told(self) -> bool:

@@ -101,11 +101,7 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     if estimates.label_n is not None:
         lines.append(f"  {estimates.label:<{width}}  {estimates.label_n:>8} reports")
     lines += [_asked(feature, width) for feature in estimates.features]
-    lines += [
-        "",
-        f"P({estimates.label}), with 95% intervals",
-        *_prior(estimates),
-    ]
+    lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
     if snapshot.rejections:
         counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
         lines += ["", f"rejected: {counted}"]

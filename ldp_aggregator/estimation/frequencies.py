@@ -135,11 +135,6 @@ class Frequencies:
         """Standard errors of `raw`; infinite without reports."""
         return np.sqrt(self.noise.variance)
 
-    @property
-    def mean_variance(self) -> float:
-        """The average of the cells' variances."""
-        return float(self.noise.variance.mean())
-
 
 def estimate_frequencies(question: Question, total: Total) -> Frequencies:
     """Return F = (totals/n - off) / (on - off), unbiased for every mechanism (001, section 2.2.1).

@@ -23,27 +23,23 @@ class LabelShares:
     question : int
         Its index in the plan.
     value, variance : (k,) arrays
-    spread : float
-        The variance to weigh it by, one for all labels.
     """
 
     question: int
     value: FloatArray
     variance: FloatArray
-    spread: float
 
     @classmethod
     def of_frequencies(cls, heard: Frequencies, k: int) -> Self:
         """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one."""
         variance = np.maximum(heard.noise.against_classes(k)[1], 0.0)
         told = heard.raw.reshape(-1, k).sum(axis=0)
-        return cls(heard.question.index, told, variance, float(variance.mean()))
+        return cls(heard.question.index, told, variance)
 
     @classmethod
     def of_moments(cls, heard: Moments) -> Self:
         """Take G of a mean or square question that tells of the label."""
-        variance = heard.covariance[2, 2]
-        return cls(heard.question.index, heard.raw[2], variance, float(variance.mean()))
+        return cls(heard.question.index, heard.raw[2], heard.covariance[2, 2])
 
 
 @dataclass(frozen=True)
@@ -68,10 +64,10 @@ class Prior:
 
 
 def pool_prior(told: Sequence[LabelShares], k: int) -> Prior:
-    """Return the prior that weighs each question by its inverse variance (METHODS, section 5)."""
+    """Return the prior that weighs each question by its inverse variance, averaged over the labels."""
     if not told:
         return Prior(unknown((k,)), {})
-    weights = np.array([1.0 / each.spread for each in told])
+    weights = np.array([1.0 / each.variance.mean() for each in told])
     weights /= weights.sum()
     value = weights @ np.stack([each.value for each in told])
     variance = weights**2 @ np.stack([each.variance for each in told])

@@ -1,0 +1,66 @@
+"""Payloads with a bit per value: what unary encoding and subset selection have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from encoders.mechanisms.base import FrequencyOracle, Tables
+from encoders.randomness import RandomSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ROWS = 4096
+"""Reports randomised at a time, so that their draws stay in the processor's cache."""
+
+
+class BitVector(FrequencyOracle):
+    """An oracle whose payload is a vector: value i at bit i % 8 of byte i // 8; unused bits are 0."""
+
+    def __init__(self, domain: int, tables: Tables) -> None:
+        super().__init__(domain, tables)
+        self.payload_bytes = (domain + 7) // 8
+        self._mask = (1 << domain) - 1
+
+    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        import numpy as np
+
+        values = np.asarray(values, dtype=np.int64)
+        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
+        for start in range(0, len(values), _ROWS):
+            block = slice(start, start + _ROWS)
+            payloads[block] = self._perturb_block(values[block], rng)
+        return payloads
+
+    @abstractmethod
+    def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+        """Randomise some values."""
+
+    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Count the ones of every position."""
+        return count_bits(payloads, self.domain)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """List the bits; see :meth:`Mechanism.contribution`."""
+        return listed_bits(payload, self.domain)
+
+    cell_range = (0, 1)
+
+
+def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
+    """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
+    import numpy as np
+
+    table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    bits_of = table.astype(np.int64)
+    columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
+    return np.concatenate(columns)[:length].astype(np.int64, copy=False)
+
+
+def listed_bits(payload: bytes, length: int) -> list[int]:
+    """List the bits of one payload, position by position."""
+    vector = int.from_bytes(payload, "little")
+    return [vector >> place & 1 for place in range(length)]

@@ -51,7 +51,9 @@ def test_the_invited_are_counted_once_and_others_never(plan: Plan, store: Memory
     assert judge(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
     assert judge(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
     again = unpack(reports[0])
-    other = replace(again, payload=bytes([again.payload[0] ^ 1]) + again.payload[1:])
+    mechanism = plan.questions[again.question].mechanism
+    answers = (mechanism.perturb(value, FastStream(seed)) for seed, value in enumerate([0, 1] * 50))
+    other = replace(again, payload=next(each for each in answers if each != again.payload))
     assert judge(plan, store, pack(other)) == ["id-reused"]
     assert sum(total.n for total in store.totals(plan.id).values()) == 2
     assert store.rejections(plan.id) == {"not-enrolled": 2, "id-reused": 1}

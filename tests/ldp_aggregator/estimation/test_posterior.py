@@ -11,9 +11,10 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation.beta import beta_posterior
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies, Noise
-from ldp_aggregator.estimation.posterior import Contrast, beta_posterior, posterior_prior
+from ldp_aggregator.estimation.posterior import Contrast, posterior_prior
 from ldp_aggregator.population import collect
 
 

@@ -21,6 +21,7 @@ from ldp_aggregator.estimation.shrinkage import mixed_scales
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
 """How far P(value | label) may be from P(value): as if so many people had been counted beforehand."""
+_TINY = 1e-12
 
 
 def posterior_prior(figure: Figure) -> FloatArray:
@@ -31,10 +32,15 @@ def posterior_prior(figure: Figure) -> FloatArray:
     figure : Figure
         (k,) raw prior; a label with an infinite standard error counts as unheard.
     """
-    k = len(figure.value)
     heard = np.isfinite(figure.stderr)
-    raw, noise = np.where(heard, figure.value, 0.0), np.where(heard, figure.stderr, 1e9)
-    mean = np.maximum(beta_posterior(raw, noise, np.ones((1, k)), np.full((1, k), k - 1.0)).mean[0], LEAST)
+    return _posterior_mean(np.where(heard, figure.value, 0.0), np.where(heard, figure.stderr, 1e9))
+
+
+def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return a distribution (d,) of which nothing but these estimates, with this noise, is known."""
+    size = len(value)
+    found = beta_posterior(value, noise, np.ones((1, size)), np.full((1, size), size - 1.0))
+    mean = np.maximum(found.mean[0], LEAST)
     share: FloatArray = mean / mean.sum()
     return share
 
@@ -44,10 +50,12 @@ def posterior_tables(
 ) -> list[FloatArray]:
     """Return P(value | label) of each feature, an (A_i, k) array: the posterior's geometric mean.
 
-    A priori P(x | c) is beta(s P(x), s (1 - P(x))), with P(x) the feature's own share of the value. The
-    concentration s is one of CONCENTRATIONS; how often each occurs among the features is fitted to all of
-    them (empirical Bayes). Given it, a share is the geometric mean of its posterior; that is averaged over
-    the feature's own concentrations, and made a distribution.
+    A priori a label is as if s people had been drawn for it, with P(x) the feature's own share of the value:
+    with probability (1 - P(x))^s nobody has the value, and P(x | c) is zero; else it is
+    beta(s P(x), s (1 - P(x))). The concentration s is one of CONCENTRATIONS; how often each occurs among the
+    features is fitted to all of them (empirical Bayes). Given it, a share is the geometric mean of its
+    posterior, or LEAST if it is zero; that is averaged over both and over the feature's own concentrations,
+    and made a distribution.
 
     Parameters
     ----------
@@ -81,7 +89,7 @@ class Contrast:
     Attributes
     ----------
     shares : (A,) array
-        P(value), smoothed by one standard deviation.
+        P(value): the posterior mean, if beforehand all distributions were equally likely.
     value, noise : (A, k) arrays
         P(value | label), possibly impossible, and its standard error.
     """
@@ -98,10 +106,9 @@ class Contrast:
         shares, spread = _shares(heard, k)
         table, likely = (_centre(each.reshape(-1, k), prior) for each in (heard.raw, told.frequencies))
         variance = _centred_variance(told.own.reshape(-1, k), prior) - likely**2 / told.n
-        smoothed = np.maximum(shares, 0.0) + np.sqrt(spread)
-        smoothed /= smoothed.sum()
-        noise = np.sqrt(np.maximum(variance, 1e-12)) / prior
-        return cls(smoothed, smoothed[:, None] + table / prior, noise)
+        expected = _posterior_mean(shares, np.full(len(shares), np.sqrt(spread)))
+        noise = np.sqrt(np.maximum(variance, _TINY)) / prior
+        return cls(expected, expected[:, None] + table / prior, noise)
 
 
 def _shares(heard: Frequencies, k: int) -> tuple[FloatArray, float]:
@@ -111,7 +118,7 @@ def _shares(heard: Frequencies, k: int) -> tuple[FloatArray, float]:
     own, likely = told.own.reshape(-1, k).sum(axis=1), told.frequencies.reshape(-1, k).sum(axis=1)
     shares = table.sum(axis=1) + (1 - table.sum()) / size
     variance = (1 - 2 / size) * own + own.sum() / size**2 - (likely - 1 / size) ** 2 / told.n
-    return shares, float(np.maximum(variance, 0.0).mean())
+    return shares, float(np.maximum(variance, _TINY).mean())
 
 
 def _centre(table: FloatArray, prior: FloatArray) -> FloatArray:
@@ -141,8 +148,18 @@ def _believe(contrasts: Sequence[Contrast], prior: FloatArray) -> list[FloatArra
     starts = np.cumsum(sizes) - sizes
     # a table's cells are bound by its margins: so much of what they say together is its own
     free = (1 - 1 / k) * (1 - 1 / sizes)
-    prior_weight = CONCENTRATIONS[:, None, None]
-    found = beta_posterior(value, noise, prior_weight * shares, prior_weight * (1 - shares))
-    weights = mixed_scales(np.add.reduceat(found.evidence.sum(axis=2), starts, axis=1) * free)
-    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), np.exp(found.log))
+    evidence, given = _cells(shares, value, noise)
+    weights = mixed_scales(np.add.reduceat(evidence.sum(axis=2), starts, axis=1) * free)
+    table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), given)
     return [part / part.sum(axis=0) for part in np.split(table, starts[1:])]
+
+
+def _cells(shares: FloatArray, value: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return, for each concentration, the log-evidence of cells and what they count as; they may be zero."""
+    people = CONCENTRATIONS[:, None, None]
+    found = beta_posterior(value, noise, people * shares, people * (1 - shares))
+    nobody = people * np.log1p(-shares)
+    somebody = np.log(-np.expm1(nobody)) + found.evidence
+    zero = nobody - 0.5 * (value / noise) ** 2
+    evidence = np.logaddexp(zero, somebody)
+    return evidence, np.exp(zero - evidence) * LEAST + np.exp(somebody - evidence + found.log)

@@ -11,10 +11,10 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_probabilities
-from ldp_aggregator.estimation.beta import beta_posterior
+from ldp_aggregator.estimation.beta import LEAST, beta_posterior
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies, Noise
-from ldp_aggregator.estimation.posterior import Contrast, posterior_prior
+from ldp_aggregator.estimation.posterior import CONCENTRATIONS, Contrast, _cells, posterior_prior
 from ldp_aggregator.population import collect
 
 
@@ -157,3 +157,47 @@ def test_a_label_is_ruled_out_neither_by_noise_nor_by_numerics(value, noise):
     one, all_ = np.array([1.0, value, value]), np.full(3, value)
     assert (posterior_prior(Figure.around(one, np.full(3, noise)))[1:] >= 3e-7).all()
     np.testing.assert_allclose(posterior_prior(Figure.around(all_, np.full(3, noise))), 1 / 3)
+
+
+def test_a_cell_is_what_people_drawn_beforehand_make_likely():
+    shares, value, noise = np.array([[0.1]]), np.array([[0.02]]), np.array([[0.03]])
+    evidence, given = (each[:, 0, 0] for each in _cells(shares, value, noise))
+    rng = np.random.default_rng(5)
+    for place, people in enumerate(CONCENTRATIONS):
+        drawn = rng.beta(people * 0.1, people * 0.9, 200_000)
+        likely = np.exp(-0.5 * ((drawn - 0.02) / 0.03) ** 2)
+        logs = np.average(np.log(np.maximum(drawn, LEAST)), weights=likely)
+        nobody, none = 0.9**people, np.exp(-0.5 * (0.02 / 0.03) ** 2)
+        total = nobody * none + (1 - nobody) * likely.mean()
+        assert evidence[place] == pytest.approx(np.log(total), abs=0.02)
+        expected = (nobody * none * LEAST + (1 - nobody) * likely.mean() * np.exp(logs)) / total
+        assert given[place] == pytest.approx(expected, rel=0.05)
+
+
+def lacking(epsilon, people, seed, rare=0.0):
+    """Return P(value | label) of the first feature, whose value 'c' the label 'yes' has as rarely as that."""
+    codes, labels = world(people, seed, 8)
+    rng = np.random.default_rng([seed, 1])
+    never = (codes[:, 0] == 2) & (labels == 1)
+    codes[never, 0] = 0
+    codes[(labels == 1) & (rng.random(people) < rare), 0] = 2
+    plan = read_survey(SURVEY.format(epsilon=epsilon)).compile()
+    return estimate_probabilities(collect(plan, codes, labels, FastStream(seed))).conditionals[0]
+
+
+def test_a_value_that_a_label_never_has_rules_it_out_once_reports_show_it():
+    few = [lacking(1, 2000, seed)[2, 1] for seed in range(10)]
+    many = [lacking(4, 200_000, seed)[2, 1] for seed in range(10)]
+    assert np.mean(few) > 0.02
+    assert np.median(many) < 3e-4
+
+
+def test_a_rare_value_is_not_taken_for_one_that_a_label_never_has():
+    assert all(0.01 < lacking(4, 200_000, seed, rare=0.03)[2, 1] < 0.05 for seed in range(10))
+
+
+def test_many_rare_values_do_not_hide_how_frequent_the_others_are():
+    k, truth = 2, np.repeat([0.6, 0.3, *[0.0125] * 8], 2) / 2
+    noise = Noise.of(design("DE", len(truth), Decimal(3)), truth, 2000)
+    found = Contrast.of(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))
+    np.testing.assert_allclose(found.shares[:2], [0.6, 0.3], rtol=0.03)

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey.files import load_plan_file
+from encoders.survey.layout import table
 from ldp_aggregator.estimation import (
     ESTIMATORS,
     Estimates,
     FeatureEstimate,
+    Figure,
     NumberEstimate,
     estimate_snapshot,
 )
@@ -37,7 +40,12 @@ INTERVAL = len("[0.0000, 1.0000]")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
 @click.option("--audit", "audit_file", type=_PATH, help="The survey's audit (ldp-audit --json), to be kept.")
-@click.option("--survey", "survey_id", help="Which survey to read from a store that holds several.")
+@click.option(
+    "--survey",
+    "surveys",
+    multiple=True,
+    help="Which survey to read from a store that holds several; name each of its rounds.",
+)
 @click.option(
     "--dask",
     "scheduler",
@@ -51,7 +59,7 @@ def main(
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
-    survey_id: str | None,
+    surveys: tuple[str, ...],
     scheduler: str | None,
 ) -> None:
     """Train a Naive Bayes model on the reports of one survey.
@@ -59,8 +67,8 @@ def main(
     A SOURCE is a collector's URL (http://host:8000/v1/surveys/ID, with the operator's token in
     LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or an archive of
     raw reports (with --plan): concatenated, maybe compressed with gzip, of any size. Several sources of
-    one plan are added up. A report counts once across all archives; name no reports by two sources of
-    another kind.
+    one plan, or of the rounds of one survey, are added up. A report counts once across all archives; name
+    no reports by two sources of another kind.
 
     Archives beyond some tens of megabytes take temporary files (in TMPDIR), about as large as they are
     unpacked. With --dask, workers must see them under the same paths, and hold one archive each in memory.
@@ -76,7 +84,7 @@ def main(
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
         snapshot = read_sources(
-            sources, plan=plan, survey=survey_id, token=token, warn=_warn, scheduler=scheduler
+            sources, plan=plan, surveys=surveys, token=token, warn=_warn, scheduler=scheduler
         )
         estimates = estimate_snapshot(snapshot, estimator)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
@@ -97,10 +105,12 @@ def _warn(notice: str) -> None:
 def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     """Return what an operator should see at once: reports per question, the prior, warnings."""
     lines = [f"{estimates.survey}: {estimates.reports} reports, epsilon {snapshot.plan.epsilon}", ""]
-    width = max(len(name) for name in [estimates.label, *(feature.name for feature in estimates.features)])
-    if estimates.label_n is not None:
-        lines.append(f"  {estimates.label:<{width}}  {estimates.label_n:>8} reports")
-    lines += [_asked(feature, width) for feature in estimates.features]
+    alone = (
+        []
+        if estimates.label_n is None
+        else [[f"  {estimates.label}", f"{estimates.label_n} reports", *[""] * 3]]
+    )
+    lines += table([*alone, *(_asked(feature, estimates.label) for feature in estimates.features)], "<><<<")
     lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
     if snapshot.rejections:
         counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
@@ -124,17 +134,32 @@ def _privacy(said: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _asked(feature: FeatureEstimate | NumberEstimate, width: int) -> str:
+def _asked(feature: FeatureEstimate | NumberEstimate, label: str) -> list[str]:
+    """Return a row: how many reports, by which mechanism, tell of a feature, and what it explains."""
     if isinstance(feature, NumberEstimate):
         mean, square = feature.mean_question, feature.square_question
-        counts, mechanisms = f"{mean.n:>8} + {square.n}", [mean.mechanism, square.mechanism]
+        counts, mechanisms = f"{mean.n} + {square.n}", [mean.mechanism, square.mechanism]
         others: tuple[str, ...] = ()
     else:
-        counts, mechanisms, others = f"{feature.n:>8}", [feature.mechanism], feature.asked_with
-    names = [name for name in mechanisms if name]
-    asked = f"{counts} reports  {' + '.join(names)}" if names else "not asked"
-    asked += f", the same as of {', '.join(others)}" if others else ""
-    return f"  {feature.name:<{width}}  {asked}"
+        counts, mechanisms, others = str(feature.n), [feature.mechanism], feature.asked_with
+    names = " + ".join(name for name in mechanisms if name)
+    if not names:
+        return [f"  {feature.name}", "", "not asked", "", ""]
+    shared = f"the same as of {', '.join(others)}" if others else ""
+    return [
+        f"  {feature.name}",
+        f"{counts} reports",
+        names,
+        _explains(feature.relevance.figure, label),
+        shared,
+    ]
+
+
+def _explains(relevance: Figure, label: str) -> str:
+    if not np.isfinite(relevance.value):
+        return ""
+    low, high = float(relevance.low), float(relevance.high)
+    return f"explains {max(float(relevance.value), 0):.2f} [{low:.2f}, {high:.2f}] of {label}"
 
 
 def _prior(estimates: Estimates) -> list[str]:

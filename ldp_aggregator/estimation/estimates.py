@@ -143,7 +143,7 @@ def _features(
         else:
             assert not isinstance(heard, Number)
             assert not isinstance(conditional, Gaussian)
-            yield FeatureEstimate.of(feature, heard, conditional)
+            yield FeatureEstimate.of(feature, heard, conditional, chosen.prior)
 
 
 def _warnings(estimates: Estimates) -> Iterator[str]:

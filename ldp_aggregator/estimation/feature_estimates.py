@@ -12,6 +12,7 @@ from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.contrasts import BoolArray, classes_apart
 from ldp_aggregator.estimation.figures import Figure, conditional_figure, frequency_figure, jsonable, unknown
 from ldp_aggregator.estimation.frequencies import Frequencies
+from ldp_aggregator.estimation.relevance import Relevance, table_relevance
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class FeatureEstimate:
         P(value, label), raw.
     conditionals : Figure
         P(value | label), raw, for people.
+    relevance : Relevance
+        How much of the label the feature explains, raw.
     smoothed : array
         P(value | label), consistent, for the classifier.
     """
@@ -47,11 +50,16 @@ class FeatureEstimate:
     asked_with: tuple[str, ...]
     frequencies: Figure
     conditionals: Figure
+    relevance: Relevance
     smoothed: FloatArray
 
     @classmethod
     def of(
-        cls, feature: CategoricalFeature | BinnedFeature, heard: Frequencies | None, smoothed: FloatArray
+        cls,
+        feature: CategoricalFeature | BinnedFeature,
+        heard: Frequencies | None,
+        smoothed: FloatArray,
+        prior: FloatArray,
     ) -> Self:
         """Put together what a coupled question says and what a recipe made of it."""
         k = smoothed.shape[1]
@@ -65,6 +73,7 @@ class FeatureEstimate:
             asked_with=tuple(_others(feature, heard)) if heard else (),
             frequencies=frequency_figure(heard, k) if heard else nothing,
             conditionals=conditional_figure(heard, k) if heard else nothing,
+            relevance=table_relevance(heard, prior),
             smoothed=smoothed,
         )
 
@@ -109,6 +118,7 @@ class FeatureEstimate:
             "asked_with": list(self.asked_with),
             "frequencies": self.frequencies.as_dict(),
             "conditionals": self.conditionals.as_dict(),
+            "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
             "apart": self.apart.tolist(),
             "smoothed": jsonable(self.smoothed),

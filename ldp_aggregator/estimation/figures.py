@@ -77,12 +77,11 @@ def reach(intervals: int) -> float:
     return NormalDist().inv_cdf(1 - ERROR / (2 * max(intervals, 1)))
 
 
-def jsonable(array: FloatArray) -> list[Any]:
-    """Return an array as nested lists, with None for whatever is not finite."""
-    plain = array.astype(object)
+def jsonable(array: FloatArray) -> Any:
+    """Return an array as nested lists, one of shape () as a number; None for whatever is not finite."""
+    plain = np.asarray(array).astype(object)
     plain[~np.isfinite(array)] = None
-    nested: list[Any] = plain.tolist()
-    return nested
+    return plain.tolist()
 
 
 def unknown(shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> Figure:

@@ -14,6 +14,7 @@ from ldp_aggregator.estimation.contrasts import classes_apart
 from ldp_aggregator.estimation.figures import Figure, jsonable
 from ldp_aggregator.estimation.gaussians import Gaussian
 from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.relevance import Relevance, number_relevance
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class NumberEstimate:
         E[number | label] and E[number^2 | label], of the numbers that are there.
     variances, deviations : Figure
         The variance, and its root: the standard deviation.
+    relevance : Relevance
+        How much of the label the number explains, raw.
     missing : Figure or None
         P(missing | label); None if the number cannot be missing.
     smoothed : Gaussian
@@ -71,6 +74,7 @@ class NumberEstimate:
     variances: Figure
     deviations: Figure
     missing: Figure | None
+    relevance: Relevance
     smoothed: Gaussian
     width: float
     noise: float
@@ -96,6 +100,7 @@ class NumberEstimate:
             variances=variances,
             deviations=_root(variances),
             missing=heard.missing_figure() if heard.can_be_missing else None,
+            relevance=number_relevance(means, variances, prior),
             smoothed=smoothed,
             width=feature.width,
             noise=float(np.sqrt(prior @ np.minimum(means.stderr, feature.width) ** 2)),
@@ -149,6 +154,7 @@ class NumberEstimate:
             "variances": self.variances.as_dict(),
             "deviations": self.deviations.as_dict(),
             "missing": self.missing.as_dict() if self.missing else None,
+            "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
             "apart": self.apart,
             "smoothed": {

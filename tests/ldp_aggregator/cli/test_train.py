@@ -226,5 +226,7 @@ def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "sleep: 5000 reports, epsilon 2" in result.stdout
     mean, square, _ = (snapshot.totals[question.key].n for question in plan.questions)
-    assert re.search(rf"^  hours +{mean} \+ {square} reports  sign \+ sign$", result.stdout, re.MULTILINE)
+    assert re.search(
+        rf"^  hours +{mean} \+ {square} reports  sign \+ sign  explains 0", result.stdout, re.MULTILINE
+    )
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "green", "hours": 9}])) == ["no"]

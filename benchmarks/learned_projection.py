@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from encoders.randomness import FastStream
 from ldp_aggregator.csv_rows import read_table as read_csv
 from ldp_aggregator.models.inference import infer_survey
-from ldp_aggregator.trials import Split, Table, View, read_table, second_round, split_rows, views
+from ldp_aggregator.trials import Asked, Split, Table, View, read_table, second_round, split_rows, views
 from ldp_aggregator.variants import Variant, asked_so
 
 REAL = ("australian", "pima")
@@ -87,8 +87,8 @@ class Draw:
         variant = Variant(epsilon, "auto", how, "learned:1" if name in LEARNED else "none")
         if name in LEARNED:
             view = second_round(view, variant, rng)
-        plan = asked_so(self.table.survey, variant, view.fit, paper=False).compile()
-        return view.trial(plan, "default", rng).accuracy
+        asked = Asked.of(asked_so(self.table.survey, variant, view.fit, paper=False))
+        return view.trial(asked, "default", rng).accuracy
 
 
 def draw(name: str, data: str, seed: int) -> Draw:

@@ -61,7 +61,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
 def lines_of(result: Simulation) -> dict[str, list[SimulationRow]]:
     """Return the rows of each line of the picture, by epsilon; its name tells what differs."""
-    varied = _varied(result, ("mechanism", "numeric", "projection")) or ["mechanism"]
+    varied = _varied(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
         lines.setdefault(", ".join(_ways(row, varied)), []).append(row)
@@ -79,4 +79,8 @@ def _varied(result: Simulation, ways: Sequence[str]) -> list[str]:
 
 
 def _ways(row: SimulationRow, ways: Sequence[str]) -> list[str]:
-    return [getattr(row, way) for way in ways]
+    return [_in_rounds(row.rounds) if way == "rounds" else getattr(row, way) for way in ways]
+
+
+def _in_rounds(rounds: int) -> str:
+    return "one round" if rounds == 1 else f"{rounds} rounds"

@@ -50,6 +50,8 @@ class SimulationRow:
     non_private : float
         Accuracy of the same classifier trained on the rows themselves.
     repeats : int
+    rounds : int
+        In how many rounds people were asked.
     """
 
     epsilon: float
@@ -61,6 +63,7 @@ class SimulationRow:
     stderr: float
     non_private: float
     repeats: int
+    rounds: int = 1
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class Simulation:
     Attributes
     ----------
     rows : tuple of SimulationRow
-        Numeric way by numeric way, projection by projection, epsilon by epsilon, mechanism by mechanism.
+        Numeric way by numeric way, projection by projection, epsilon by epsilon, mechanism by mechanism,
+        rounds by rounds.
     majority : float
         Accuracy of always guessing the most frequent label.
     public_share : float
@@ -108,6 +112,7 @@ def simulate(
     mechanisms: Sequence[str] = ("auto",),
     numeric: Sequence[str] = (AS_WRITTEN,),
     projections: Sequence[str] = (NO_PROJECTION,),
+    rounds: Sequence[int] = (1,),
     public_share: float = 0.0,
     estimator: str = "default",
     repeats: int = 10,
@@ -132,6 +137,9 @@ def simulate(
         "none", or a method and its components, as in "dca:1" and "pca:6". Fitted anew in each repeat.
         "learned:1": seven tenths of those who report answer a pilot, which asks about each number in two
         bins; from their reports the others' projection is learned, and these train the model.
+    rounds : sequence of int
+        In how many rounds people are asked. Half of them answer the first, the others evenly the later ones,
+        which leave out what turned out to tell nothing, see :mod:`ldp_aggregator.rounds.narrowed`.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
         At 0 it is fitted on the training rows that report, which epsilon does NOT cover, as 001 does.
@@ -152,8 +160,8 @@ def simulate(
         If the survey cannot be compiled or projected, or a row does not fit it.
     """
     table = read_table(survey, rows)
-    if len(table.labels) < 2 or repeats < 1:
-        raise SimulationError("a simulation needs at least two rows and one repeat")
+    if len(table.labels) < 2 or repeats < 1 or min(rounds) < 1:
+        raise SimulationError("a simulation needs at least two rows, one repeat and one round")
     budgets = [read_epsilon(epsilon) for epsilon in epsilons]
     for name in numeric:
         check_numeric(name)
@@ -164,8 +172,8 @@ def simulate(
     for how, projection in product(numeric, projections):
         seen = views(table, splits, how, projection)
         non_private = math.fsum(view.non_private for view in seen) / repeats
-        for epsilon, mechanism in product(budgets, mechanisms):
-            variant = Variant(epsilon, mechanism, how, projection)
+        for epsilon, mechanism, count in product(budgets, mechanisms, rounds):
+            variant = Variant(epsilon, mechanism, how, projection, count)
             seeds = (np.random.SeedSequence(seed, spawn_key=(repeat, cell)) for repeat in range(repeats))
             accuracies = []
             for trial in run_trials(seen, variant, estimator, seeds):
@@ -176,7 +184,16 @@ def simulate(
             mean, error = _mean(accuracies, len(splits[0].test))
             results.append(
                 SimulationRow(
-                    float(epsilon), mechanism, how, projection, estimator, mean, error, non_private, repeats
+                    epsilon=float(epsilon),
+                    mechanism=mechanism,
+                    numeric=how,
+                    projection=projection,
+                    estimator=estimator,
+                    accuracy=mean,
+                    stderr=error,
+                    non_private=non_private,
+                    repeats=repeats,
+                    rounds=count,
                 )
             )
     return Simulation(tuple(results), _majority(table, splits), public_share)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from encoders.survey import Plan
 from ldp_aggregator.stores.base import Store, Total, no_survey
 from ldp_aggregator.window import require_arrived
 
-__all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "take_snapshot"]
+__all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "pool", "take_snapshot", "wider"]
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
@@ -27,7 +29,10 @@ class SnapshotError(LdpError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Totals of one survey at one moment; snapshots of one plan add up.
+    """Totals of one survey at one moment.
+
+    Snapshots of one plan add up, and so do those of a family's rounds if one of them asks all that the
+    others ask: the sum has that one's plan.
 
     Attributes
     ----------
@@ -43,12 +48,11 @@ class Snapshot:
     rejections: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Snapshot) -> Snapshot:
-        if self.plan != other.plan:
-            raise SnapshotError("snapshots of two different plans cannot be added")
+        plan = wider(self.plan, other.plan)
         totals = dict(self.totals)
         for key, total in other.totals.items():
             totals[key] = totals[key] + total if key in totals else total
-        return Snapshot(self.plan, totals, Counter(self.rejections) + Counter(other.rejections))
+        return Snapshot(plan, totals, Counter(self.rejections) + Counter(other.rejections))
 
     def to_json(self) -> bytes:
         """Return the snapshot as JSON."""
@@ -89,6 +93,41 @@ class Snapshot:
             raise SnapshotError(
                 "the snapshot does not fit its own plan; take it from the collector again"
             ) from error
+
+
+def pool(snapshots: Iterable[Snapshot]) -> Snapshot:
+    """Add snapshots of one plan, or of the rounds of one family, in any order.
+
+    Raises
+    ------
+    SnapshotError
+        See :func:`wider`.
+    """
+    # the round that asks most comes first: of two that ask less, neither may ask all that the other does
+    return reduce(add, sorted(snapshots, key=lambda each: len(each.plan.questions), reverse=True))
+
+
+def wider(one: Plan, other: Plan) -> Plan:
+    """Return which of two plans asks all that the other asks, too; the first if both do.
+
+    Raises
+    ------
+    SnapshotError
+        If neither does: their reports tell of different things.
+    """
+    for plan, within in ((one, other), (other, one)):
+        shared = {question.key for question in within.questions} <= {each.key for each in plan.questions}
+        if shared and _about(plan) == _about(within):
+            return plan
+    raise SnapshotError(
+        f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, and are no "
+        f"rounds of one family of which one asks all that the other asks"
+    )
+
+
+def _about(plan: Plan) -> tuple[Any, ...]:
+    """Return what rounds have in common, whatever they ask of it."""
+    return plan.family, plan.label, plan.features, plan.projection
 
 
 def take_snapshot(store: Store, survey: str) -> Snapshot:

@@ -1,6 +1,6 @@
 """Where totals come from: a collector, a store, a snapshot file, or archives of raw reports.
 
-Whatever the source, the result is a snapshot, and snapshots of one plan add up.
+Whatever the source, the result is a snapshot, and snapshots of one plan add up; so do a survey's rounds.
 """
 
 from __future__ import annotations
@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from functools import reduce
 from http.client import HTTPException
-from operator import add
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -18,7 +16,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_aggregator.archives import ArchiveError, Warn, read_archives
-from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, pool, take_snapshot
 from ldp_aggregator.stores import Store, open_store
 
 TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
@@ -34,7 +32,7 @@ def read_sources(
     sources: Sequence[str],
     *,
     plan: Plan | None = None,
-    survey: str | None = None,
+    surveys: Sequence[str] = (),
     token: str | None = None,
     warn: Warn = warnings.warn,
     scheduler: str | None = None,
@@ -50,8 +48,8 @@ def read_sources(
         from another.
     plan : Plan, optional
         What the archives answer; other sources bring their own, which must be this one.
-    survey : str, optional
-        Which survey of a store to read, if it holds several.
+    surveys : sequence of str
+        Which survey of a store to read, if it holds several; or which, if they are rounds of one.
     token : str, optional
         The operator's, for collectors.
     warn : callable
@@ -64,7 +62,8 @@ def read_sources(
     SourceError
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given.
     SnapshotError
-        If a snapshot is damaged, or two sources have different plans.
+        If a snapshot is damaged, or the sources' plans are no rounds of one survey, see
+        :func:`~ldp_aggregator.snapshot.wider`.
     NotArrivedError
         If an import is still bringing the survey into its store.
     """
@@ -72,11 +71,11 @@ def read_sources(
     if twice:
         raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
     reports = [source for source in sources if _is_reports(source)]
-    snapshots = [_read(source, survey, token) for source in sources if source not in reports]
+    snapshots = [_read(source, surveys, token) for source in sources if source not in reports]
     if reports:
         snapshots.append(read_reports(reports, plan, warn, scheduler))
-    total = reduce(add, snapshots)
-    if plan is not None and plan != total.plan:
+    total = pool(snapshots)
+    if plan is not None and not reports and plan != total.plan:
         raise SourceError("the sources do not answer the plan that was given")
     return total
 
@@ -92,16 +91,16 @@ def _is_reports(source: str) -> bool:
         raise SourceError(f"{source}: cannot be read: {error.strerror}") from error
 
 
-def _read(source: str, survey: str | None, token: str | None) -> Snapshot:
+def _read(source: str, surveys: Sequence[str], token: str | None) -> Snapshot:
     if source.startswith(("http://", "https://")):
         return read_collector(source, token)
     if "://" in source:
-        return read_store(source, survey)
+        return read_store(source, surveys)
     return Snapshot.from_json(Path(source).read_bytes())
 
 
-def read_store(url: str, survey: str | None = None) -> Snapshot:
-    """Read one survey's totals from a store.
+def read_store(url: str, surveys: Sequence[str] = ()) -> Snapshot:
+    """Read one survey's totals from a store, or those of several rounds.
 
     Raises
     ------
@@ -112,7 +111,7 @@ def read_store(url: str, survey: str | None = None) -> Snapshot:
     """
     store = open_existing(url, read_only=True)
     try:
-        return take_snapshot(store, survey or _only_survey(store))
+        return pool(take_snapshot(store, each) for each in surveys or [_only_survey(store)])
     finally:
         store.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from ldp_aggregator.models.counting import count_model
 from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
 from ldp_aggregator.population import collect
-from ldp_aggregator.rounds import PILOT_BINS, PILOT_SHARE, learn_projection
+from ldp_aggregator.rounds.learned import PILOT_BINS, PILOT_SHARE, learn_projection
+from ldp_aggregator.rounds.narrowed import next_round, round_ends
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.variants import (
     NO_PROJECTION,
@@ -90,6 +91,18 @@ def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list
     return [Split(order[known:middle], order[middle:], order[: known or middle]) for order in shuffled]
 
 
+class Asked(NamedTuple):
+    """What is asked in a first round: the survey, and its plan."""
+
+    survey: Survey
+    plan: Plan
+
+    @classmethod
+    def of(cls, survey: Survey) -> Self:
+        """Compile a survey."""
+        return cls(survey, survey.compile())
+
+
 @dataclass(frozen=True)
 class View:
     """One repeat's rows as one numeric way and one projection code them, whatever the epsilon."""
@@ -100,11 +113,20 @@ class View:
     plan: Plan
     codes: IntArray
 
-    def trial(self, plan: Plan, estimator: str, rng: FastStream) -> Trial:
-        """Let everybody send one report, and train on them."""
-        snapshot = collect(plan, self.codes, self.table.labels, rng, users=self.split.train)
+    def trial(self, asked: Asked, estimator: str, rng: FastStream, rounds: int = 1) -> Trial:
+        """Let everybody send one report, in one round or in some that narrow, and train on them all."""
+        ends = round_ends(len(self.split.train), rounds)
+        first, *others = np.split(self.split.train, ends[:-1])
+        snapshot = self._answer(asked.plan, first, rng)
+        survey = asked.survey
+        for people in others:
+            survey = next_round(survey, snapshot)
+            snapshot += self._answer(survey.compile(), people, rng)
         estimated = estimate_probabilities(snapshot, estimator)
         return Trial(self, snapshot, Tables.of(estimated.prior, estimated.conditionals))
+
+    def _answer(self, plan: Plan, people: IntArray, rng: FastStream) -> Snapshot:
+        return collect(plan, self.codes, self.table.labels, rng, users=people)
 
     @cached_property
     def counted(self) -> Tables:
@@ -140,16 +162,16 @@ def run_trials(
     seen: Sequence[View], variant: Variant, estimator: str, seeds: Iterable[np.random.SeedSequence]
 ) -> Iterator[Trial]:
     """Ask in one way in every view, each with the randomness of its seed, and yield what comes of it."""
-    plan = None
+    asked = None
     for view, seed in zip(seen, seeds, strict=True):
         rng = FastStream(seed)
         if learned_components(variant.projection):
             view = second_round(view, variant, rng)
-        if plan is None or view.fit:  # a projection is fitted anew in each repeat
+        if asked is None or view.fit:  # a projection is fitted anew in each repeat
             survey = view.table.survey
             survey = replace(survey, users=survey.users or len(view.split.train))
-            plan = asked_so(survey, variant, view.fit, estimator == "paper").compile()
-        yield view.trial(plan, estimator, rng)
+            asked = Asked.of(asked_so(survey, variant, view.fit, estimator == "paper"))
+        yield view.trial(asked, estimator, rng, variant.rounds)
 
 
 def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> list[View]:

@@ -43,12 +43,15 @@ class Variant:
     projection : str
         "none", or "dca:1", "pca:6": the numbers' so many components; "learned:1": learned from the reports
         of a first round.
+    rounds : int
+        Later ones leave out what turned out to tell nothing, see :mod:`ldp_aggregator.rounds.narrowed`.
     """
 
     epsilon: Decimal
     mechanism: str = "auto"
     numeric: str = AS_WRITTEN
     projection: str = NO_PROJECTION
+    rounds: int = 1
 
 
 def check_numeric(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Two rounds, the whole way: a pilot over HTTP teaches the projection that the second round asks about."""
+"""Two rounds, the whole way: what people said over HTTP decides what the others are asked."""
 
 from __future__ import annotations
 
@@ -78,3 +78,55 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
     predicted = model.predict([row for row, _ in test])
     right = sum(guess == label for guess, (_, label) in zip(predicted, test, strict=True))
     assert right / len(test) > 0.85  # the best possible is .921; 400 rows tell it to within .014
+
+
+SHOE = "[features.shoe{}]\nrange = [30, 50]\nbins = 2\n"
+SHOES = 9
+
+
+def someone_with_shoes(rng: random.Random) -> tuple[dict[str, object], str]:
+    """Draw a row with more numbers that say nothing."""
+    row, tired = someone(rng)
+    return row | {f"shoe{number}": rng.gauss(40, 4) for number in range(SHOES)}, tired
+
+
+def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_the_model(
+    tmp_path: Path,
+) -> None:
+    survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
+    survey.write_text(PILOT.replace("epsilon = 4", "epsilon = 0.8") + "".join(map(SHOE.format, range(SHOES))))
+    store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(13), FastStream(13)
+    row, label = someone_with_shoes(rng)
+    journal = tmp_path / "journal.db"
+    with collector([survey], store) as (base, _):
+        url = f"{base}/v1/surveys/sleep"
+        plan = load_plan(url)
+        reports = [make_report(plan, *someone_with_shoes(rng), noise) for _ in range(PEOPLE)]
+        assert post(url, b"".join(reports))["recorded"] == PEOPLE
+        with Client(plan, url, journal=journal) as client:
+            client.grant()
+            client.report(row, label)
+            assert client.flush().state is State.SENT
+        command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
+
+    second.write_text(command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey))
+    with collector([survey, second], store) as (base, _):
+        urls = [f"{base}/v1/surveys/sleep", f"{base}/v1/surveys/sleep-round2"]
+        plan = load_plan(urls[1])
+        assert {"hours", "cups"} <= {each.name for each in plan.questions}
+        assert len(plan.questions) < (SHOES + 3) / 2
+        reports = [make_report(plan, *someone_with_shoes(rng), noise) for _ in range(PEOPLE)]
+        assert post(urls[1], b"".join(reports))["recorded"] == PEOPLE
+        with Client(plan, urls[1], journal=journal) as client:
+            client.grant()
+            receipt = client.report(row, label)
+            assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
+        said = command("ldp-train", *reversed(urls), "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+        assert said.startswith(f"sleep: {2 * PEOPLE + 1} reports")
+    rounds = ["--survey", "sleep-round2", "--survey", "sleep"]
+    command("ldp-train", store, *rounds, "-o", tmp_path / "same.json")
+    assert (tmp_path / "same.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+
+    model = load_model(tmp_path / "model.json")
+    counted = {each["name"]: each["n"] for each in model.estimates_["features"]}
+    assert counted["shoe"] < 0.2 * PEOPLE < 0.3 * PEOPLE < min(counted["hours"], counted["cups"])

@@ -8,7 +8,7 @@ from encoders.survey import Survey
 from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds import PILOT_SHARE, doubts, learn_projection, people_needed
+from ldp_aggregator.rounds.learned import PILOT_SHARE, doubts, learn_projection, people_needed
 from ldp_aggregator.variants import inputs_of
 from reduction.learned import LEARNED
 

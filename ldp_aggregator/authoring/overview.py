@@ -46,9 +46,13 @@ def warnings(plan: Plan) -> list[str]:
             "refuses, or must raise its max_epsilon"
         )
     asked = {place for question in plan.questions for place in question.features}
-    for index, feature in enumerate(plan.features):
-        if index not in asked:
-            found.append(f"{feature.name} is never asked (weight 0): the model learns nothing from it")
+    left = [feature.name for place, feature in enumerate(plan.features) if place not in asked]
+    if left and plan.family == plan.id:
+        found.append(f"{', '.join(left)}: never asked (weight 0): the model learns nothing from that")
+    elif left:
+        found.append(
+            f"{', '.join(left)}: not asked in this round (weight 0): it takes others to tell of that"
+        )
     found += [f"{name} says the same of everybody: {why}" for name, why in _idle_components(plan)]
     for question in plan.questions:
         # what is told of several features are sums over many answers

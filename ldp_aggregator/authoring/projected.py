@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.numbers import NumericFeature
-from encoders.survey.toml_lines import line_of
-from ldp_aggregator.authoring.toml_tables import LayoutError, exchange
+from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
+from ldp_aggregator.authoring.toml_tables import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
 from ldp_aggregator.variants import common_weight, inputs_of
 from reduction.components import Fit
@@ -24,7 +23,6 @@ _DEVICE = (
     "Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted "
     "sums below. It is asked about the sums only."
 )
-_WIDTH = 105
 
 
 class ProjectError(LdpError):
@@ -85,7 +83,7 @@ class Projected:
 
         Raises
         ------
-        ProjectError
+        LayoutError
             If the tables of the text cannot be told apart.
         SurveyError
             If the result is no survey, for being too large.
@@ -95,18 +93,23 @@ class Projected:
         header = [first, *self.header, _LAST, then]
         names = [each.name for each in self.found.projection.inputs]
         tables = self._tables(survey)
-        try:
-            changed = exchange(
-                _renamed(text, survey.id, entry), [("features", name) for name in names], tables
-            )
-        except LayoutError as error:
-            raise ProjectError(
-                f"{error}: needs a table of its own, under a header [features.NAME]"
-            ) from error
-        _prove(changed, text, names, tables, entry)
-        changed = f"{_comment(*header)}\n{changed}"
+        changed = exchange(renamed(text, survey.id, entry), [("features", name) for name in names], tables)
+        prove(changed, self._expected(text, names, tables, entry))
+        changed = f"{comment(*header)}\n{changed}"
         read_survey(changed)
         return changed
+
+    @staticmethod
+    def _expected(text: str, names: Sequence[str], tables: str, entry: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the text said, but for the survey's entry and the tables exchanged."""
+        document, added = map(parsed, (text, tables))
+        left = {name: table for name, table in document["features"].items() if name not in names}
+        return {
+            **document,
+            "survey": {**document["survey"], **entry},
+            "features": {**left, **added["features"]},
+            "projection": added["projection"],
+        }
 
     def _entry(self, survey: Survey) -> dict[str, str]:
         """Return what becomes of the survey's id, and of its family if that changes."""
@@ -124,33 +127,24 @@ class Projected:
         weight = common_weight(weights.values())
         places = range(len(self.found.powers))
         components = (self._component(place, weight) for place in places)
-        return "\n".join([_comment(*self.origin, _DEVICE), *map(_input, weights), *components])
+        return "\n".join([comment(*self.origin, _DEVICE), *map(_input, weights), *components])
 
     def _component(self, place: int, weight: int) -> str:
         component = self.found.projection.components[place]
         gaps = any(each.missing == "category" for each in self.found.projection.inputs)
         low, high = self.found.bounds[place]
         lines = [
-            _comment(self.powers[place]).rstrip(),
+            comment(self.powers[place]).rstrip(),
             f"[features.{component.name}]",
             array("weights", component.weights),
             f"offset = {component.offset}",
-            _comment(self.ranges[place]).rstrip(),
+            comment(self.ranges[place]).rstrip(),
             f"range = [{low}, {high}]",
             *([f"bins = {self.bins}"] if self.bins else []),
             *(["# missing where one of the numbers is", 'missing = "category"'] if gaps else []),
             *([f"weight = {weight}"] if weight != 1 else []),
         ]
         return "\n".join([*lines, ""])
-
-
-def _comment(*paragraphs: str) -> str:
-    """Return paragraphs as a comment, its lines broken."""
-    filled = (
-        textwrap.fill(each, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
-        for each in paragraphs
-    )
-    return "\n#\n".join(filled) + "\n"
 
 
 def _input(feature: NumericFeature) -> str:
@@ -160,35 +154,3 @@ def _input(feature: NumericFeature) -> str:
         *(['missing = "category"'] if feature.missing == "category" else []),
     ]
     return "\n".join([*lines, ""])
-
-
-def _renamed(text: str, old: str, entry: Mapping[str, str]) -> str:
-    """Exchange the id in its line, and add the family below; no id holds a quote or an escape."""
-    lines = text.split("\n")
-    place = (line_of(text, ("survey", "id")) or 1) - 1
-    marks = (f'"{old}"', f"'{old}'")
-    written = min((mark for mark in marks if mark in lines[place]), key=lines[place].find, default=old)
-    lines[place] = lines[place].replace(written, f'"{entry["id"]}"', 1)
-    if "family" in entry:
-        lines.insert(place + 1, f'family = "{entry["family"]}"  # who answered one round answers no other')
-    return "\n".join(lines)
-
-
-def _prove(changed: str, text: str, names: Sequence[str], tables: str, entry: Mapping[str, str]) -> None:
-    """Make sure that the text says what it did, but for the survey's entry and the tables exchanged."""
-    document, added = (tomllib.loads(each, parse_float=Decimal) for each in (text, tables))
-    left = {name: table for name, table in document["features"].items() if name not in names}
-    expected = {
-        **document,
-        "survey": {**document["survey"], **entry},
-        "features": {**left, **added["features"]},
-        "projection": added["projection"],
-    }
-    try:
-        same = tomllib.loads(changed, parse_float=Decimal) == expected
-    except tomllib.TOMLDecodeError:
-        same = False
-    if not same:
-        raise ProjectError(
-            "the survey is laid out too freely: write its id and each table on lines of its own"
-        )

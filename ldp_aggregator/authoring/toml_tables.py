@@ -1,14 +1,15 @@
-"""Tables of a TOML text exchanged for others, all else of it kept as it was written."""
+"""Tables and entries of a TOML text exchanged for others, all else of it kept as it was written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from encoders.errors import LdpError
 from encoders.survey.toml_lines import line_of
 
 
-class LayoutError(ValueError):
-    """An entry that is not written as a table of its own, under a header."""
+class LayoutError(LdpError):
+    """A text whose entries cannot be told apart by their lines; says how to write them."""
 
 
 def exchange(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:
@@ -36,10 +37,28 @@ def exchange(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:
     return "\n".join(kept).rstrip("\n") + "\n"
 
 
+def assign(text: str, path: tuple[str, ...], value: int) -> str:
+    """Give an entry of a table a value, in its own line or, if it is new, below the table's header.
+
+    Raises
+    ------
+    LayoutError
+        Naming the table, if it has no header ``[...]``.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    header = _header(text, lines, path[:-1])
+    line = line_of(text, path)
+    assert line is not None
+    # an entry that is not there has the table's own line
+    lines[max(line - 1, header + 1) : line] = [f"{path[-1]} = {value}"]
+    return "\n".join(lines)
+
+
 def _header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
     line = line_of(text, path)
     if line is None or not _is_header(lines[line - 1]):
-        raise LayoutError(".".join(path))
+        name = ".".join((*path[:-1], "NAME")) if len(path) > 1 else path[0]
+        raise LayoutError(f"{'.'.join(path)}: needs a table of its own, under a header [{name}]")
     return line - 1
 
 

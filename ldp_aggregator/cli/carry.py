@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ import click
 from encoders.errors import LdpError
 from ldp_aggregator.cli.which_store import durability_option, opened, store_option
 from ldp_aggregator.moving import move
-from ldp_aggregator.snapshot import Snapshot, plan_of, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, plan_of, pool, take_snapshot
 from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
 
@@ -36,7 +35,7 @@ def export(survey: str, url: str, output: Path) -> None:
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
 @click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
-    """Add SNAPSHOTS of one plan, from collectors that counted different reports, into one."""
+    """Add SNAPSHOTS of one plan, or of a survey's rounds, into one, if each counted other reports."""
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
@@ -44,7 +43,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
             raise click.ClickException(
                 "the output is one of the snapshots: merged again, it would count twice"
             )
-        total = reduce(add, map(_read, snapshots))
+        total = pool(map(_read, snapshots))
         _write(output, total)
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error

@@ -30,6 +30,13 @@ def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -
         raise click.BadParameter("give numbers separated by commas, for example 0.5,1,2") from None
 
 
+def _counts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and int(part) for part in parts):
+        raise click.BadParameter("give whole numbers from 1 on, separated by commas, as in 1,3")
+    return [int(part) for part in parts]
+
+
 def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Return a callback that reads names separated by commas, each of which `check` knows."""
 
@@ -68,6 +75,12 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
     "randomised reports of a first round, which asks seven tenths of the people about numbers in 2 bins.",
 )
 @click.option(
+    "--rounds",
+    callback=_counts,
+    default="1",
+    help="As in 1,3. Half of the people answer the first round; later ones leave out what tells nothing.",
+)
+@click.option(
     "--public-share",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.0,
@@ -89,7 +102,7 @@ def main(
     try:
         agreed = read_survey(survey.read_text("utf-8"))
         columns = read_rows(rows, agreed.entries)
-        ways = (options[name] for name in ("mechanisms", "numeric", "projections"))
+        ways = (options[name] for name in ("mechanisms", "numeric", "projections", "rounds"))
         length = prod(map(len, ways)) * len(epsilons) * options["repeats"]
         with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
             result = simulate(agreed, columns, epsilons=epsilons, progress=bar.update, **options)
@@ -105,6 +118,7 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "mechanism": lambda row: row.mechanism,
     "numeric": lambda row: row.numeric,
     "projection": lambda row: row.projection,
+    "rounds": lambda row: str(row.rounds),
     "accuracy": lambda row: f"{row.accuracy:.4f}",
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
     "non-private": lambda row: f"{row.non_private:.4f}",
@@ -112,11 +126,13 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
 
 
 def _table(result: Simulation, survey: Survey) -> str:
-    """Lay out the rows; how numbers are asked for only where that was varied."""
+    """Lay out the rows; how numbers are asked for, and in how many rounds, only where that was varied."""
     first = result.rows[0]
     plain = (first.numeric, first.projection) == (AS_WRITTEN, NO_PROJECTION)
     varied = not plain or len({(row.numeric, row.projection) for row in result.rows}) > 1
     hidden = set() if varied else {"numeric", "projection"}
+    if {row.rounds for row in result.rows} == {1}:
+        hidden.add("rounds")
     shown = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(shown), *([cell(row) for cell in shown.values()] for row in result.rows)]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}", ""]

@@ -18,6 +18,7 @@ from encoders.survey.preview import preview
 from encoders.survey.values import MISSING_TEXT
 from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.learn import learn
+from ldp_aggregator.authoring.narrow import narrow
 from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.preview import made_up_row, rivals
 from ldp_aggregator.authoring.project import project
@@ -182,6 +183,21 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     """
     with _clear_errors():
         text = learn(read_toml(survey), read_model(pilot), pilot.name, components, bins, people)
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+
+
+@main.command("narrow")
+@click.argument("survey", type=_FILE)
+@click.option("--pilot", type=_FILE, required=True, help="What ldp-train made of all rounds' reports so far.")
+def narrow_(survey: Path, pilot: Path) -> None:
+    """Leave out what tells nothing, and write the survey of the next round to standard output.
+
+    SURVEY is what the latest round answered. Who answered it answers no other of its family, so that further
+    rounds cost no one more epsilon. What is written says how much of the label each feature explains, and is
+    trained together with the earlier rounds: ldp-train URL URL-round2 -o model.json.
+    """
+    with _clear_errors():
+        text = narrow(read_toml(survey), read_model(pilot), pilot.name)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from encoders.errors import LdpError, RowError, SurveyError
+from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numbers import GRID
 from ldp_aggregator import simulate, trials
@@ -78,7 +79,7 @@ def test_the_result_has_the_documented_shape(survey, people):
         (2.0, "auto"),
         (2.0, "OUE"),
     ]
-    ways = {"epsilon", "mechanism", "numeric", "projection", "estimator", "repeats"}
+    ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "estimator", "repeats"}
     assert set(said["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
     assert {(row["numeric"], row["projection"]) for row in said["rows"]} == {("survey", "none")}
     assert {(row["estimator"], row["repeats"]) for row in said["rows"]} == {("default", 3)}
@@ -147,9 +148,9 @@ def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
 
 
 def test_too_little_to_split_is_refused(survey, people):
-    for rows, repeats in ((people.head(1), 1), (people, 0)):
-        with pytest.raises(SimulationError, match="at least two rows and one repeat"):
-            simulate(survey, rows, repeats=repeats)
+    for rows, repeats, rounds in ((people.head(1), 1, 1), (people, 0, 1), (people, 1, 0)):
+        with pytest.raises(SimulationError, match="at least two rows, one repeat and one round"):
+            simulate(survey, rows, repeats=repeats, rounds=[1, rounds])
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 
@@ -157,6 +158,59 @@ def test_progress_is_told_after_every_repeat(survey, people):
     steps = []
     simulate(survey, people.head(50), epsilons=[1, 2], repeats=3, progress=steps.append)
     assert steps == [1] * 6
+
+
+# -- rounds -------------------------------------------------------------------------------------
+
+
+NOISES = 30
+MANY = """
+[survey]
+id = "many"
+epsilon = 1
+[label]
+name = "class"
+values = ["a", "b"]
+[features.tells]
+values = ["x", "y"]
+""" + "".join(f"[features.noise{number}]\nvalues = ['x', 'y']\n" for number in range(NOISES))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """One feature that tells the classes apart, and many that tell nothing."""
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 2, 5000)
+    columns = {f"noise{number}": np.array(["x", "y"])[rng.integers(0, 2, 5000)] for number in range(NOISES)}
+    tells = np.where(rng.random(5000) < 0.9, kind, 1 - kind)
+    return pd.DataFrame(
+        {"tells": np.array(["x", "y"])[tells], "class": np.array(["a", "b"])[kind], **columns}
+    )
+
+
+def test_rounds_that_leave_out_what_tells_nothing_do_better(crowd):
+    survey = read_survey(MANY)
+    one, three = simulate(survey, crowd, rounds=[1, 3], repeats=40).rows
+    assert (one.rounds, three.rounds) == (1, 3)
+    assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
+
+
+def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
+    survey = read_survey(MANY)
+    table = trials.read_table(survey, crowd)
+    (view,) = trials.views(table, trials.split_rows(len(crowd), 1, 0, 0.0), "survey", "none")
+    trial = view.trial(trials.Asked.of(survey), "default", FastStream(1), rounds=4)
+    counted = {each.name: trial.snapshot.totals[each.key].n for each in trial.snapshot.plan.questions}
+    assert sum(counted.values()) == 4000
+    assert counted["tells"] > 2 * 4000 / (NOISES + 1)
+    assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
+
+
+def test_where_noise_drowns_everything_rounds_change_nothing(crowd):
+    survey = read_survey(MANY)
+    one, three = simulate(survey, crowd.head(500), epsilons=[0.1], rounds=[1, 3], repeats=2).rows
+    assert 0.3 < one.accuracy < 0.7
+    assert 0.3 < three.accuracy < 0.7
 
 
 # -- numbers, other ways ------------------------------------------------------------------------

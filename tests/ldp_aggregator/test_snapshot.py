@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total
+from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total, pool
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
 
@@ -43,6 +44,67 @@ def test_snapshots_add_up(plan: Plan, snapshot: Snapshot) -> None:
     both = snapshot + more
     assert (both.totals[key].n, both.totals[key].cells[1]) == (7, 1 - 2**61)
     assert both.rejections == {"malformed": 3, "too-large": 1}
+
+
+ROUNDS = """
+[survey]
+id = "{id}"
+family = "tea"
+epsilon = 1
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+weight = {tea}
+[features.milk]
+values = ["with", "without"]
+weight = {milk}
+[features.sugar]
+values = ["none", "one", "two"]
+weight = {sugar}
+"""
+
+
+def make_round(name: str, tea: int = 1, milk: int = 1, sugar: int = 1) -> Snapshot:
+    plan = read_survey(ROUNDS.format(id=name, tea=tea, milk=milk, sugar=sugar)).compile()
+    counted = {each.key: Total(3, np.ones(each.cells, dtype=np.int64)) for each in plan.questions}
+    return Snapshot(plan, counted, {"malformed": 1})
+
+
+def test_rounds_add_up_in_any_order_under_the_plan_that_asks_most() -> None:
+    first, second, third = make_round("tea"), make_round("two", milk=0), make_round("three", tea=0, sugar=0)
+    expected = {first.plan.questions[place].key: 6 for place in range(3)}
+    for order in permutations([first, second, third]):
+        total = pool(order)
+        assert total.plan == first.plan
+        assert {key: each.n for key, each in total.totals.items()} == expected
+        assert total.rejections == {"malformed": 3}
+
+
+def test_of_rounds_that_ask_the_same_the_first_gives_the_plan() -> None:
+    even, uneven = make_round("even"), make_round("uneven", tea=2)
+    assert (even + uneven).plan == even.plan
+    assert (uneven + even).plan == uneven.plan
+
+
+def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
+    first = make_round("tea")
+    text = ROUNDS.format(id="two", tea=1, milk=0, sugar=1)
+    others = [
+        text.replace('family = "tea"\n', ""),
+        text.replace('"without"', '"never"'),
+        text.replace("epsilon = 1", "epsilon = 2"),
+        text.replace('"no"]', '"never"]'),
+        text.replace("weight = 0", "weight = 1") + '[features.more]\nvalues = ["a", "b"]\n',
+    ]
+    for other in others:
+        second = Snapshot(read_survey(other).compile(), {})
+        for pair in permutations([first, second]):
+            with pytest.raises(SnapshotError, match="no rounds of one family"):
+                pool(pair)
+    with pytest.raises(SnapshotError, match="no rounds of one family"):
+        pool([make_round("two", milk=0), make_round("three", tea=0)])
 
 
 Spoil = Callable[[dict[str, Any], dict[str, Any]], object]

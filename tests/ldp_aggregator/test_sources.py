@@ -118,7 +118,7 @@ def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
         store = MemoryStore()
         store.publish(other.id, other.json)
         (tmp_path / name).write_bytes(take_snapshot(store, other.id).to_json())
-    with pytest.raises(SnapshotError, match="two different plans"):
+    with pytest.raises(SnapshotError, match="one and two cannot be added: they answer different plans"):
         read_sources([str(tmp_path / "one"), str(tmp_path / "two")])
     with pytest.raises(SourceError, match="do not answer the plan"):
         read_sources([str(tmp_path / "two")], plan=plan)
@@ -142,9 +142,9 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
     store.close()
     with pytest.raises(SourceError, match="several surveys, choose one with --survey: one, two"):
         read_sources([url])
-    assert read_sources([url], survey="two").plan == other
+    assert read_sources([url], surveys=["two"]).plan == other
     with pytest.raises(StoreError, match="no survey 'three'"):
-        read_sources([url], survey="three")
+        read_sources([url], surveys=["three"])
 
 
 def test_a_misspelt_store_is_not_created(tmp_path):

@@ -16,6 +16,7 @@ from encoders.survey.columns import encode_table
 from encoders.survey.numbers import NumericFeature
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.projected import ProjectError
+from ldp_aggregator.authoring.toml_tables import LayoutError
 from reduction.errors import FitError
 from reduction.fit import fit
 
@@ -296,14 +297,14 @@ def test_a_survey_without_numbers_is_refused():
 )
 def test_a_number_without_a_table_of_its_own_is_refused(old, new):
     assert old in SURVEY
-    with pytest.raises(ProjectError, match=r"features\.hours: needs a table of its own"):
+    with pytest.raises(LayoutError, match=r"features\.hours: needs a table of its own"):
         project(SURVEY.replace(old, new), TABLE, "rows.csv")
 
 
 def test_a_layout_that_cannot_be_kept_is_refused():
     freely = SURVEY.replace('id = "tea" ', 'id = """\ntea""" ')
     assert read_survey(freely).id == "tea"
-    with pytest.raises(ProjectError, match="laid out too freely"):
+    with pytest.raises(LayoutError, match="laid out too freely"):
         project(freely, TABLE, "rows.csv")
 
 

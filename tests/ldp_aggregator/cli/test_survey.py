@@ -203,7 +203,7 @@ def test_check_warns_of_what_is_seldom_meant(files):
     odd = SURVEY.replace("epsilon = 1.0", "epsilon = 4").replace("bins = 3", "bins = 200")
     said = run("check", files("survey.toml", odd.replace('"mint"]', '"mint"]\nweight = 0'))).stdout
     assert "warning: epsilon is above 2" in said
-    assert "warning: tea is never asked" in said
+    assert "warning: tea: never asked" in said
     assert "warning: hours has 402 possible answers" in said
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.rounds import doubts, learn_projection, people_needed
+from ldp_aggregator.rounds.learned import doubts, learn_projection, people_needed
 
 PILOT = """
 [survey]

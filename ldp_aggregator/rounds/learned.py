@@ -1,7 +1,6 @@
-"""Two rounds: some people answer plain questions, and what they say decides what the others are asked.
+"""A second round about a projection that the first one taught.
 
-Each person answers one round with one report, so that two rounds cost no one more epsilon. The first
-round, the pilot, asks about every number; the second about the projection that tells its classes apart.
+The first round, the pilot, asks about every number; the second about what tells its classes apart.
 """
 
 from __future__ import annotations

@@ -1,0 +1,58 @@
+"""A survey made from another: what its comments say, its id, and the family that makes it a further round."""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from encoders.survey.toml_lines import line_of
+from ldp_aggregator.authoring.toml_tables import LayoutError
+
+_WIDTH = 105
+
+
+def comment(*paragraphs: str) -> str:
+    """Return paragraphs as a comment, its lines broken."""
+    filled = (
+        textwrap.fill(each, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+        for each in paragraphs
+    )
+    return "\n#\n".join(filled) + "\n"
+
+
+def renamed(text: str, old: str, entry: Mapping[str, str]) -> str:
+    """Exchange the id in its line, and add the family below; no id holds a quote or an escape."""
+    lines = text.split("\n")
+    place = (line_of(text, ("survey", "id")) or 1) - 1
+    marks = (f'"{old}"', f"'{old}'")
+    written = min((mark for mark in marks if mark in lines[place]), key=lines[place].find, default=old)
+    lines[place] = lines[place].replace(written, f'"{entry["id"]}"', 1)
+    if "family" in entry:
+        lines.insert(place + 1, f'family = "{entry["family"]}"  # who answered one round answers no other')
+    return "\n".join(lines)
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return what a TOML text says, its fractions as decimals."""
+    return tomllib.loads(text, parse_float=Decimal)
+
+
+def prove(changed: str, expected: Mapping[str, Any]) -> None:
+    """Make sure that a changed text says what it should.
+
+    Raises
+    ------
+    LayoutError
+        If it does not: its lines were taken for others.
+    """
+    try:
+        same = parsed(changed) == expected
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise LayoutError(
+            "the survey is laid out too freely: write its id and each table on lines of its own"
+        )

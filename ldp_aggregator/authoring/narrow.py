@@ -1,0 +1,182 @@
+"""A further round of a survey that leaves out what the earlier rounds found to tell nothing of the label."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from encoders.errors import LdpError
+from encoders.survey import Survey, read_survey
+from encoders.survey.layout import table
+from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
+from ldp_aggregator.authoring.toml_tables import assign
+from ldp_aggregator.authoring.toml_text import quote
+from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.rounds.narrowed import CLEAR, Told, median_error, narrowed
+from ldp_aggregator.snapshot import SnapshotError, wider
+
+_ORIGIN = (
+    "The survey {old}, narrowed. It is a further round of the family {family}: who answered another round of "
+    "it does not answer this one, each device sees to that."
+)
+_LEFT_OUT = (
+    "{left} of the {asked} features asked about are left out, weight = 0: the others hold {holds:.0%} of how "
+    "much of {label} all of them explain, as the {reports} randomised reports tell that the model {source} "
+    "was trained on. Their epsilon covers it; no other data was used. What the earlier rounds heard of these "
+    "features still counts: train on all rounds together."
+)
+_TABLE = (
+    "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, and the 95% interval "
+    "of that; its share of it as the model has it, where noise is taken off."
+)
+_ROUND = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
+_MOST_ID = 64
+
+
+class NarrowError(LdpError):
+    """A survey that cannot be narrowed, or need not be; says why, and what to do instead."""
+
+
+def narrow(text: str, model: Model, source: str) -> str:
+    """Return the next round of a survey: features that tell too little of the label have weight 0.
+
+    All else stays as it is but for the survey's id, which gets a suffix such as -round2, its family, which
+    becomes the first round's, and the label's weight, so that it is asked as often in proportion.
+
+    Parameters
+    ----------
+    text : str
+        The authored survey of the latest round, each feature in a table [features.NAME] of its own.
+    model : Model
+        Trained on the reports of all rounds so far.
+    source : str
+        What the model is called in comments.
+
+    Returns
+    -------
+    str
+        TOML that :func:`encoders.survey.read_survey` accepts; its comments say what each feature explains.
+
+    Raises
+    ------
+    NarrowError
+        If nothing can be left out, or not yet; or if the model is of another survey.
+    LayoutError
+        If the tables of the text cannot be told apart.
+    SurveyError
+        If the text is no survey.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    survey = read_survey(text)
+    _same_family(survey, model, source)
+    told = _told(model)
+    found = narrowed(survey, told)
+    if found is survey:
+        raise NarrowError(_why_not(survey, told))
+    changed = renamed(text, survey.id, _entry(survey))
+    for path, weight in _weights(survey, found):
+        changed = assign(changed, (*path, "weight"), weight)
+    prove(changed, _expected(text, survey, found))
+    read_survey(changed)
+    return f"{_comments(survey, found, model, told, source)}\n{changed}"
+
+
+def _same_family(survey: Survey, model: Model, source: str) -> None:
+    try:
+        same = wider(model.plan, survey.compile()) == model.plan
+    except SnapshotError:
+        same = False
+    if not same:
+        raise NarrowError(
+            f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
+            f"survey that the latest round answered, unchanged"
+        )
+
+
+def _told(model: Model) -> list[Told]:
+    try:
+        raw = [each["relevance"] for each in model.estimates["features"]]
+    except KeyError as error:
+        raise NarrowError("the model is of an older release, which told no relevance: train again") from error
+    return [
+        Told(explained(table, model.prior), _known(each["stderr"]), _known(each["noise"]))
+        for table, each in zip(model.conditionals, raw, strict=True)
+    ]
+
+
+def _known(figure: float | None) -> float:
+    return math.inf if figure is None else figure
+
+
+def _why_not(survey: Survey, told: list[Told]) -> str:
+    error = median_error(survey, told)
+    if error > CLEAR:
+        return (
+            f"too early: what a feature explains of the label is between 0 and 1, and by these reports it is "
+            f"off by {error:.2g} (median of the features). Let more people answer this round first; leaving "
+            f"something out was found to pay from {CLEAR:g} on"
+        )
+    return (
+        "nothing to leave out: asked about less, as many people again would not tell a tenth more of the "
+        "label. Go on with the survey as it is"
+    )
+
+
+def _entry(survey: Survey) -> dict[str, str]:
+    """Return what becomes of the survey's id and family."""
+    match = _ROUND.fullmatch(survey.id)
+    base, suffix = (match[1], f"-round{int(match[2]) + 1}") if match else (survey.id, "-round2")
+    entry = {"id": base[: _MOST_ID - len(suffix)] + suffix}
+    return entry if survey.family else {**entry, "family": survey.id}
+
+
+def _weights(survey: Survey, found: Survey) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Return the tables whose weight changes, and those weights."""
+    paths = [("label",), *(("features", feature.name) for feature in survey.features)]
+    for path, old, new in zip(paths, survey.weights, found.weights, strict=True):
+        if new != old:
+            assert new is not None
+            yield path, new
+
+
+def _expected(text: str, survey: Survey, found: Survey) -> dict[str, Any]:
+    """Return what the text said, but for the survey's entry and the weights."""
+    document = parsed(text)
+    document["survey"] |= _entry(survey)
+    for path, weight in _weights(survey, found):
+        place = document
+        for name in path:
+            place = place[name]
+        place["weight"] = weight
+    return document
+
+
+def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], source: str) -> str:
+    asked = [place for place, weight in enumerate(survey.weights[1:]) if weight]
+    kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
+    whole = sum(told[place].explained for place in asked)
+    shown = {
+        "old": quote(survey.id),
+        "family": quote(survey.family or survey.id),
+        "left": len(asked) - len(kept),
+        "asked": len(asked),
+        "holds": sum(told[place].explained for place in kept) / whole,
+        "label": quote(survey.label.name),
+        "reports": f"{model.reports:,}",
+        "source": quote(source),
+    }
+    rows = [["", "explains", "interval", "share", ""]]
+    for place in sorted(asked, key=lambda place: -told[place].explained):
+        raw = model.estimates["features"][place]["relevance"]
+        share, mark = f"{told[place].explained / whole:.0%}", "" if place in kept else "left out"
+        rows.append([survey.features[place].name, *_relevance(raw), share, mark])
+    header = comment(*(each.format(**shown) for each in (_ORIGIN, _LEFT_OUT, _TABLE)))
+    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, "<>>><")), "#"])
+
+
+def _relevance(raw: dict[str, Any]) -> tuple[str, str]:
+    value = "unknown" if raw["value"] is None else f"{max(raw['value'], 0):.2f}"
+    return value, f"[{raw['low']:.2f}, {raw['high']:.2f}]"

@@ -1,0 +1,136 @@
+"""Rounds that narrow: what turns out to tell nothing of the label is asked no more.
+
+A later round asks some of the first one's questions, as often in proportion as before. So the reports of
+all rounds add up, and what is left is heard by more people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.survey import Plan, Survey
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.snapshot import Snapshot
+
+HOLDS = 0.9
+"""A round keeps the fewest questions that hold so much of what all of them explain of the label."""
+CLEAR = 1.0
+"""Nothing is left out while the median feature's relevance, between 0 and 1, has a larger standard error."""
+GAIN = 1.1
+"""Nothing is left out unless as many people again would tell so many times as much as by the same round."""
+
+
+class Told(NamedTuple):
+    """What the reports so far say of a feature.
+
+    Attributes
+    ----------
+    explained : float
+        How much of the label it explains as the classifier sees it, see :func:`relevance.explained`.
+    error : float
+        Standard error of its raw relevance; infinite where nothing is known.
+    noise : float
+        What noise alone adds up to in it.
+    """
+
+    explained: float
+    error: float
+    noise: float
+
+
+def round_ends(people: int, rounds: int) -> list[int]:
+    """Return how many people have answered by the end of each round: half in the first, the others evenly."""
+    shares = [1.0] if rounds == 1 else [0.5, *(0.5 / (rounds - 1) for _ in range(rounds - 1))]
+    return [round(people * share) for share in accumulate(shares)]
+
+
+def next_round(survey: Survey, snapshot: Snapshot) -> Survey:
+    """Return the survey of the next round, by the reports of all rounds so far; see :func:`narrowed`."""
+    found = estimate_snapshot(snapshot)
+    raw = [each.relevance for each in found.features]
+    relevance = [explained(each.smoothed, found.prior) for each in found.features]
+    told = (
+        Told(own, float(each.figure.stderr), each.noise) for own, each in zip(relevance, raw, strict=True)
+    )
+    return narrowed(survey, list(told))
+
+
+def narrowed(survey: Survey, told: Sequence[Told]) -> Survey:
+    """Return the survey of the next round: what tells too little has weight 0, and is asked no more.
+
+    It is the survey itself where nothing should be left out: where noise is so large that nobody can tell
+    what, see CLEAR; where all questions are needed to hold a share of HOLDS; and where features are known so
+    well, or are so much alike, that there is little to gain, see GAIN.
+
+    Parameters
+    ----------
+    survey : Survey
+        Of the round before.
+    told : sequence of Told
+        Of each of its features, by the reports of all rounds so far.
+    """
+    plan = survey.compile()
+    asked: dict[tuple[int, ...], int] = {}
+    for question in plan.questions:
+        if question.features:
+            asked[question.features] = asked.get(question.features, 0) + question.weight
+    kept = _most_relevant({places: sum(told[place].explained for place in places) for places in asked})
+    if median_error(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
+        return survey
+    asking = {place for places in kept for place in places}
+    weights = (weight if place in asking else 0 for place, weight in enumerate(survey.weights[1:]))
+    return replace(survey, weights=(_label_weight(plan, asking), *weights))
+
+
+def median_error(survey: Survey, told: Sequence[Told]) -> float:
+    """Return the median standard error of the features that a survey asks about."""
+    asked = zip(told, survey.weights[1:], strict=True)
+    return float(np.median([each.error for each, weight in asked if weight]))
+
+
+_Places = tuple[int, ...]
+"""The features of a question."""
+
+
+def _most_relevant(relevance: Mapping[_Places, float]) -> set[_Places]:
+    """Return the fewest that hold a share of HOLDS of all of it."""
+    order = sorted(relevance, key=lambda each: -relevance[each])
+    held = np.cumsum([relevance[each] for each in order])
+    return set(order[: int(np.searchsorted(held, HOLDS * held[-1])) + 1])
+
+
+def _gain(asked: Mapping[_Places, int], kept: set[_Places], told: Sequence[Told]) -> float:
+    """Return how much more of the label the features would tell if as many people again answered the rest.
+
+    What a feature explains, r, is told but for noise, as r / (r + noise): the more people hear of it, the
+    less there is.
+    """
+    more = 1 + sum(asked.values()) / sum(asked[places] for places in kept)
+    same = narrow = 0.0
+    for places in asked:
+        for place in places:
+            same += _known(told[place], 2.0)
+            narrow += _known(told[place], more if places in kept else 1.0)
+    return narrow / same if same else 1.0
+
+
+def _known(told: Told, people: float) -> float:
+    """Return how much a feature would tell, heard by so many times as many people."""
+    return told.explained**2 / (told.explained + told.noise / people) if told.explained else 0.0
+
+
+def _label_weight(plan: Plan, asking: set[int]) -> int:
+    """Return the label's weight for which it is asked as often, in proportion, beside what is left."""
+    weights = [(question.weight, asking.issuperset(question.features)) for question in plan.questions]
+    alone = sum(question.weight for question in plan.questions if not question.features)
+    before = sum(weight for weight, _ in weights) - alone
+    after = sum(weight for weight, kept in weights if kept) - alone
+    # beside numbers, which are two questions each, all other weights count double
+    scale = 2 if any(question.moment for question in plan.questions) else 1
+    return max(round(alone / scale * after / before), 1) if alone else 0

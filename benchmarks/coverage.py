@@ -27,6 +27,8 @@ from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import Estimates, Figure, NumberEstimate, estimate_snapshot
 from ldp_aggregator.estimation.contrasts import uneven_classes
+from ldp_aggregator.estimation.gaussians import Gaussian
+from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.population import collect
 
 Floats = NDArray[np.float64]
@@ -43,6 +45,7 @@ FIVE = np.array([[0.5, 0.1, 0.2], [0.25, 0.3, 0.2], [0.15, 0.3, 0.1], [0.04, 0.1
 VALUES = {"two": TWO, "five": FIVE}
 """P(value | label); the last of the five is a missing one."""
 JOINT, GIVEN, MISSING = "P(value, label)", r"P(value \| label)", r"P(missing \| label)"
+RELEVANCE = "relevance"
 
 SURVEY = """
 [survey]
@@ -122,9 +125,13 @@ class Cell:
         for feature in self.plan().features:
             if isinstance(feature, NumericFeature):
                 found |= {(what, feature.name): truth for what, truth in LAWS[feature.name].truths()}
+                mean, variance = found["mean", feature.name], found["variance", feature.name]
+                like = Gaussian(mean * (not self.alike), variance, None)
+                found[RELEVANCE, feature.name] = np.array(explained(like, self.prior))
             else:
                 given = self.shares(feature.name)
                 found |= {(JOINT, feature.name): given * self.prior, (GIVEN, feature.name): given}
+                found[RELEVANCE, feature.name] = np.array(explained(given, self.prior))
         return found
 
     def survey(self, plan: Plan, seed: int) -> Estimates:
@@ -175,6 +182,9 @@ def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, Figure, tu
     """Yield every figure with what is possible."""
     yield ("prior", "class"), estimates.raw_prior, (0, 1)
     for feature, each in zip(plan.features, estimates.features, strict=True):
+        of = len(plan.label.values) - 1
+        most = 1 if isinstance(feature, NumericFeature) else min(feature.size - 1, of)
+        yield (RELEVANCE, each.name), each.relevance.figure, (0, most / of)
         if isinstance(each, NumberEstimate):
             assert isinstance(feature, NumericFeature)
             yield ("mean", each.name), each.means, feature.bounds
@@ -250,6 +260,8 @@ def together(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
     for seen, _ in found.values():
         groups: dict[Kind, list[Seen]] = defaultdict(list)
         for (what, name), part in seen.items():
+            if what == RELEVANCE:
+                continue
             groups["number" if name in LAWS else what, name].append(part)
         for (what, _), parts in groups.items():
             joined = Seen.joined(parts, 1)

@@ -9,6 +9,9 @@ DATA_SETS = ("car", "chess", "mushroom", "connect-4")
 EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "5")
 PAPER = ("DE", "SUE", "OUE", "SHE", "THE")
 OURS = "ours"
+ROUNDS = "ours, 3 rounds"
+"""The first asks half of the users; the others leave out what was found to tell nothing."""
+MANY_ROUNDS = 3
 LABEL = "label only"
 """Every user is asked for nothing but the label."""
 NON_PRIVATE = "non-private"
@@ -16,7 +19,7 @@ NON_PRIVATE = "non-private"
 POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 5}
 """Numbers of users drawn from the training rows, and how often at most that is repeated."""
 POPULATION_EPSILONS = ("0.5", "1")
-POPULATION_WAYS = ("DE", "OUE", OURS)
+POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, OURS, LABEL, or NON_PRIVATE, which has no epsilon.
+        A mechanism of PAPER, OURS, ROUNDS, LABEL, or NON_PRIVATE, which has no epsilon.
     epsilon : str
     users : int
         So many, drawn with replacement from the training rows; at 0 these rows themselves.
@@ -49,7 +52,7 @@ def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
     for data in data_sets:
         yield Cell(data, NON_PRIVATE)
         for epsilon in EPSILONS:
-            yield from (Cell(data, way, epsilon) for way in (*PAPER, OURS, LABEL))
+            yield from (Cell(data, way, epsilon) for way in (*PAPER, OURS, ROUNDS, LABEL))
         for users in POPULATIONS:
             yield Cell(data, NON_PRIVATE, users=users)
             for epsilon in POPULATION_EPSILONS:

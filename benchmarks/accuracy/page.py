@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.accuracy.gains import data_set, gains
-from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, Cell
+from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, ROUNDS, Cell
 from benchmarks.accuracy.results import MissingError, Results
 from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
@@ -94,13 +94,13 @@ def draw(results: Results, data: str, path: Path) -> None:
             mechanism=way,
             numeric=AS_WRITTEN,
             projection=NO_PROJECTION,
-            estimator="default" if way == OURS else "paper",
+            estimator="paper" if way in PAPER else "default",
             accuracy=accuracy,
             stderr=stderr,
             non_private=without,
             repeats=results.settings.repeats,
         )
-        for epsilon, way in product(EPSILONS, (*PAPER, OURS))
+        for epsilon, way in product(EPSILONS, (*PAPER, OURS, ROUNDS))
         for accuracy, stderr in [mean_error(results.get(Cell(data, way, epsilon)))]
     ]
     path.parent.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy.grid import LABEL, NON_PRIVATE, OURS, Cell
+from benchmarks.accuracy.grid import LABEL, MANY_ROUNDS, NON_PRIVATE, OURS, PAPER, ROUNDS, Cell
 from benchmarks.accuracy.plain import estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
@@ -57,8 +57,9 @@ def measure(task: Task) -> list[Found]:
         return [without_privacy(view) for view in seen]
     if cell.way == LABEL:
         return [label_only(view, cell.epsilon, seed) for view, seed in zip(seen, seeds, strict=True)]
-    mechanism, estimator = ("auto", "default") if cell.way == OURS else (cell.way, "paper")
-    trials = run_trials(seen, Variant(Decimal(cell.epsilon), mechanism), estimator, seeds)
+    mechanism, estimator = ("auto", "default") if cell.way in (OURS, ROUNDS) else (cell.way, "paper")
+    rounds = MANY_ROUNDS if cell.way == ROUNDS else 1
+    trials = run_trials(seen, Variant(Decimal(cell.epsilon), mechanism, rounds=rounds), estimator, seeds)
     return [dict(judged(trial, cell)) for trial in trials]
 
 
@@ -122,7 +123,7 @@ def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
     others: dict[str, Callable[[], Tables]] = {}
     if cell.way == OURS:
         others = {"plug-in": lambda: plug_in(trial.snapshot)}
-    elif not cell.users:
+    elif not cell.users and cell.way in PAPER:
         others = estimators_of(trial.snapshot, cell.way)
     for name, train in others.items():
         yield from ((f"{name} {what}", value) for what, value in judge(trial.view, train()).items())

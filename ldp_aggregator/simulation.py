@@ -18,6 +18,7 @@ import numpy as np
 
 from encoders.survey import Survey
 from ldp_aggregator.population import read_epsilon
+from ldp_aggregator.rounds.narrowed import MOST_ROUNDS
 from ldp_aggregator.trials import SimulationError, Split, Table, read_table, run_trials, split_rows, views
 from ldp_aggregator.variants import (
     AS_WRITTEN,
@@ -160,8 +161,10 @@ def simulate(
         If the survey cannot be compiled or projected, or a row does not fit it.
     """
     table = read_table(survey, rows)
-    if len(table.labels) < 2 or repeats < 1 or min(rounds) < 1:
-        raise SimulationError("a simulation needs at least two rows, one repeat and one round")
+    if len(table.labels) < 2 or repeats < 1:
+        raise SimulationError("a simulation needs at least two rows and one repeat")
+    if not all(1 <= each <= MOST_ROUNDS for each in rounds):
+        raise SimulationError(f"rounds are from 1 to {MOST_ROUNDS}")
     budgets = [read_epsilon(epsilon) for epsilon in epsilons]
     for name in numeric:
         check_numeric(name)

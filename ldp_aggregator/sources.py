@@ -67,17 +67,21 @@ def read_sources(
     NotArrivedError
         If an import is still bringing the survey into its store.
     """
-    twice = sorted({source for source in sources if sources.count(source) > 1})
-    if twice:
-        raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
+    for names in (list(map(_whole_name, sources)), list(surveys)):
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
     reports = [source for source in sources if _is_reports(source)]
     snapshots = [_read(source, surveys, token) for source in sources if source not in reports]
     if reports:
         snapshots.append(read_reports(reports, plan, warn, scheduler))
     total = pool(snapshots)
     if plan is not None and not reports and plan != total.plan:
-        raise SourceError("the sources do not answer the plan that was given")
+        raise SourceError("the sources do not answer the plan that was given, which only raw reports need")
     return total
+
+
+def _whole_name(source: str) -> str:
+    return source if "://" in source else str(Path(source).resolve())
 
 
 def _is_reports(source: str) -> bool:
@@ -143,7 +147,9 @@ def _only_survey(store: Store) -> str:
         return held[0]
     if not held:
         raise SourceError("the store holds no survey yet")
-    raise SourceError(f"the store holds several surveys, choose one with --survey: {', '.join(held)}")
+    raise SourceError(
+        f"the store holds several surveys, choose one, or the rounds of one, by --survey: {', '.join(held)}"
+    )
 
 
 def read_reports(

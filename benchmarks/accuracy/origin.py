@@ -10,6 +10,7 @@ SOURCES = (
     "encoders/**/*.py",
     "ldp_aggregator/estimation/*.py",
     "ldp_aggregator/models/*.py",
+    "ldp_aggregator/rounds/*.py",
     "ldp_aggregator/trials.py",
     "ldp_aggregator/population.py",
     "ldp_aggregator/variants.py",

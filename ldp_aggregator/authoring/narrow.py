@@ -9,11 +9,12 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
+from encoders.survey.checks import TOKEN
 from encoders.survey.layout import table
 from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
 from ldp_aggregator.authoring.toml_tables import assign
 from ldp_aggregator.authoring.toml_text import quote
-from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.estimation.relevance import explained, shown
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.narrowed import CLEAR, Told, median_error, narrowed
 from ldp_aggregator.snapshot import SnapshotError, wider
@@ -29,9 +30,11 @@ _LEFT_OUT = (
     "features still counts: train on all rounds together."
 )
 _TABLE = (
-    "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, and the 95% interval "
-    "of that; its share of it as the model has it, where noise is taken off."
+    "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, as the model has it, "
+    "where what may be noise is taken off; its share of that, which decides; and what the raw reports say, "
+    "with a 95% interval. Where that is wide, what is left out may tell after all."
 )
+_TOKENS = "Invite others than were invited before: a token of this round counts, whoever has it."
 _ROUND = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
 _MOST_ID = 64
 
@@ -80,7 +83,7 @@ def narrow(text: str, model: Model, source: str) -> str:
     for path, weight in _weights(survey, found):
         changed = assign(changed, (*path, "weight"), weight)
     prove(changed, _expected(text, survey, found))
-    read_survey(changed)
+    read_survey(changed).compile()
     return f"{_comments(survey, found, model, told, source)}\n{changed}"
 
 
@@ -102,12 +105,12 @@ def _told(model: Model) -> list[Told]:
     except KeyError as error:
         raise NarrowError("the model is of an older release, which told no relevance: train again") from error
     return [
-        Told(explained(table, model.prior), _known(each["stderr"]), _known(each["noise"]))
+        Told(explained(table, model.prior), _finite(each["stderr"]), _finite(each["noise"]))
         for table, each in zip(model.conditionals, raw, strict=True)
     ]
 
 
-def _known(figure: float | None) -> float:
+def _finite(figure: float | None) -> float:
     return math.inf if figure is None else figure
 
 
@@ -158,7 +161,7 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
     asked = [place for place, weight in enumerate(survey.weights[1:]) if weight]
     kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
     whole = sum(told[place].explained for place in asked)
-    shown = {
+    words = {
         "old": quote(survey.id),
         "family": quote(survey.family or survey.id),
         "left": len(asked) - len(kept),
@@ -168,15 +171,12 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         "reports": f"{model.reports:,}",
         "source": quote(source),
     }
-    rows = [["", "explains", "interval", "share", ""]]
+    rows = [["", "explains", "share", "raw", ""]]
     for place in sorted(asked, key=lambda place: -told[place].explained):
-        raw = model.estimates["features"][place]["relevance"]
-        share, mark = f"{told[place].explained / whole:.0%}", "" if place in kept else "left out"
-        rows.append([survey.features[place].name, *_relevance(raw), share, mark])
-    header = comment(*(each.format(**shown) for each in (_ORIGIN, _LEFT_OUT, _TABLE)))
+        raw, own = model.estimates["features"][place]["relevance"], told[place].explained
+        figure = shown(raw["value"], raw["low"], raw["high"])
+        mark = "" if place in kept else "left out"
+        rows.append([survey.features[place].name, f"{own:.2f}", f"{own / whole:.0%}", figure, mark])
+    said = [_ORIGIN, *([_TOKENS] if survey.enrolment == TOKEN else []), _LEFT_OUT, _TABLE]
+    header = comment(*(each.format(**words) for each in said))
     return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, "<>>><")), "#"])
-
-
-def _relevance(raw: dict[str, Any]) -> tuple[str, str]:
-    value = "unknown" if raw["value"] is None else f"{max(raw['value'], 0):.2f}"
-    return value, f"[{raw['low']:.2f}, {raw['high']:.2f}]"

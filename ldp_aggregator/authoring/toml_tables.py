@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from encoders.errors import LdpError
 from encoders.survey.toml_lines import line_of
+
+_VALUE = re.compile(r"(=\s*)[^\s#]+")
 
 
 class LayoutError(LdpError):
@@ -49,8 +52,10 @@ def assign(text: str, path: tuple[str, ...], value: int) -> str:
     header = _header(text, lines, path[:-1])
     line = line_of(text, path)
     assert line is not None
-    # an entry that is not there has the table's own line
-    lines[max(line - 1, header + 1) : line] = [f"{path[-1]} = {value}"]
+    if line - 1 == header:  # the table's own, since the entry is not there
+        lines.insert(line, f"{path[-1]} = {value}")
+    else:
+        lines[line - 1] = _VALUE.sub(rf"\g<1>{value}", lines[line - 1], count=1)
     return "\n".join(lines)
 
 

@@ -22,6 +22,7 @@ from ldp_aggregator.estimation import (
     NumberEstimate,
     estimate_snapshot,
 )
+from ldp_aggregator.estimation.relevance import shown
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
@@ -158,8 +159,8 @@ def _asked(feature: FeatureEstimate | NumberEstimate, label: str) -> list[str]:
 def _explains(relevance: Figure, label: str) -> str:
     if not np.isfinite(relevance.value):
         return ""
-    low, high = float(relevance.low), float(relevance.high)
-    return f"explains {max(float(relevance.value), 0):.2f} [{low:.2f}, {high:.2f}] of {label}"
+    value, low, high = map(float, (relevance.value, relevance.low, relevance.high))
+    return f"explains {shown(value, low, high)} of {label}"
 
 
 def _prior(estimates: Estimates) -> list[str]:

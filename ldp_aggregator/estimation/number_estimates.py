@@ -91,6 +91,7 @@ class NumberEstimate:
     ) -> Self:
         """Put together what two questions say and what a recipe made of it."""
         means, variances = _means(feature, heard), _variances(feature, heard)
+        missing = heard.missing_figure() if heard.can_be_missing else None
         return cls(
             name=feature.name,
             mean_question=asked[0],
@@ -99,8 +100,8 @@ class NumberEstimate:
             squares=_squares(feature, heard),
             variances=variances,
             deviations=_root(variances),
-            missing=heard.missing_figure() if heard.can_be_missing else None,
-            relevance=number_relevance(means, variances, prior),
+            missing=missing,
+            relevance=number_relevance(means, variances, missing, prior),
             smoothed=smoothed,
             width=feature.width,
             noise=float(np.sqrt(prior @ np.minimum(means.stderr, feature.width) ** 2)),

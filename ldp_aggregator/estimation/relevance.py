@@ -56,7 +56,7 @@ def explained(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
     between = float(prior @ (conditional.mean - prior @ conditional.mean) ** 2)
     missing = conditional.missing
     absent = 0.0 if missing is None else _phi_square(np.stack([missing, 1 - missing]), prior)
-    return (between / (between + within) + absent) / (len(prior) - 1)
+    return min(between / (between + within) + absent, 1.0) / (len(prior) - 1)
 
 
 def _phi_square(table: FloatArray, prior: FloatArray) -> float:
@@ -88,15 +88,20 @@ def table_relevance(heard: Frequencies | None, prior: FloatArray) -> Relevance:
     return Relevance(figure, square.chance / (k - 1))
 
 
-def number_relevance(means: Figure, variances: Figure, prior: FloatArray) -> Relevance:
+def number_relevance(
+    means: Figure, variances: Figure, missing: Figure | None, prior: FloatArray
+) -> Relevance:
     """Return a number's relevance as raw reports tell it.
 
     Its interval is that of the variance between the labels over the one within them, both with their noise.
+    That a number can be missing counts as a feature of its own, added to it.
 
     Parameters
     ----------
     means, variances : Figure
         (k,) of each class.
+    missing : Figure or None
+        (k,) shares of missing values, if it can be missing.
     prior : (k,) array
         P(label), above zero.
     """
@@ -113,8 +118,42 @@ def number_relevance(means: Figure, variances: Figure, prior: FloatArray) -> Rel
 
     stderr = ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1)
     ends = (ratio.low, ratio.high, ratio.all_low, ratio.all_high)
-    noise = between.chance / within / (k - 1) if within > 0 else math.inf
-    return Relevance(Figure(part(ratio.value), np.asarray(stderr), *map(part, ends)), noise)
+    noise = between.chance / max(within, math.sqrt(doubt)) / (k - 1)
+    there = Relevance(Figure(part(ratio.value), np.asarray(stderr), *map(part, ends)), noise)
+    return there if missing is None else _sum(there, _absence(missing, prior), 1 / (k - 1))
+
+
+def _absence(missing: Figure, prior: FloatArray) -> Relevance:
+    """Return what it explains of the label whether a number is missing."""
+    k = len(prior)
+    if not np.isfinite(missing.stderr).all():
+        return _UNKNOWN
+    doubt = float(np.sqrt(prior**2 @ missing.stderr**2))
+    share = float(np.clip(prior @ missing.value, min(doubt, 0.5), 1 - min(doubt, 0.5)))
+    columns = (np.diag(prior) - np.outer(prior, prior)) / (share * (1 - share))
+    square = _square(missing.value[None], missing.stderr[None] ** 2, np.ones(1), np.zeros(1), columns)
+    return Relevance(_within(square, 1.0, 0.0, most=1 / (k - 1), labels=k), square.chance / (k - 1))
+
+
+def _sum(one: Relevance, other: Relevance, most: float) -> Relevance:
+    """Return a sum of two; how far its interval's ends are off is the root of the sum of theirs squared."""
+    if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
+        return _UNKNOWN
+    figures = (one.figure, other.figure)
+    inside = [np.clip(each.value, each.low, each.high) for each in figures]
+    below = np.hypot(*(at - each.low for at, each in zip(inside, figures, strict=True)))
+    above = np.hypot(*(each.high - at for at, each in zip(inside, figures, strict=True)))
+    low, high = (np.asarray(np.clip(end, 0.0, most)) for end in (sum(inside) - below, sum(inside) + above))
+    value = np.asarray(one.figure.value + other.figure.value)
+    stderr = np.asarray(np.hypot(one.figure.stderr, other.figure.stderr))
+    return Relevance(Figure(value, stderr, low, high, low, high), one.noise + other.noise)
+
+
+def shown(value: float | None, low: float, high: float) -> str:
+    """Return a relevance for people, with its interval, and inside it."""
+    if value is None or not math.isfinite(value):
+        return f"unknown [{low:.2f}, {high:.2f}]"
+    return f"{min(max(value, low), high):.2f} [{low:.2f}, {high:.2f}]"
 
 
 class _Square(NamedTuple):
@@ -155,8 +194,7 @@ def _within(square: _Square, whole: float, doubt: float, *, most: float, labels:
     top, bottom, none = np.asarray(square.value / of), np.asarray(whole), np.asarray(0.0)
     spread = np.asarray(square.noise / of**2), np.asarray(square.slope * whole / of), none + doubt
     ends = ratios(top, bottom, *spread, together=1, bounds=(0.0, most))
-    if whole <= 0:
-        return Figure(none + math.nan, none + math.inf, *ends)
+    whole = max(whole, math.sqrt(doubt))  # it cannot be told to be less than its own doubt
     value = top / whole
     variance = square.noise / of**2 + square.slope / of * max(float(top), 0.0) + float(value) ** 2 * doubt
     return Figure(np.asarray(value), np.asarray(math.sqrt(variance) / whole), *ends)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
-from encoders.survey import Plan, Survey
+from encoders.mechanisms import NumericMechanism
+from encoders.survey import Plan, Question, Survey
+from encoders.survey.checks import MAX_WEIGHT
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.snapshot import Snapshot
@@ -24,6 +27,14 @@ CLEAR = 1.0
 """Nothing is left out while the median feature's relevance, between 0 and 1, has a larger standard error."""
 GAIN = 1.1
 """Nothing is left out unless as many people again would tell so many times as much as by the same round."""
+
+
+MOST_ROUNDS = 10
+"""More were never found to gain anything."""
+_LABEL_OFF = 0.05
+_MOST_TIMES = 1000
+Places = tuple[int, ...]
+"""The features of a question."""
 
 
 class Told(NamedTuple):
@@ -53,12 +64,15 @@ def round_ends(people: int, rounds: int) -> list[int]:
 def next_round(survey: Survey, snapshot: Snapshot) -> Survey:
     """Return the survey of the next round, by the reports of all rounds so far; see :func:`narrowed`."""
     found = estimate_snapshot(snapshot)
-    raw = [each.relevance for each in found.features]
-    relevance = [explained(each.smoothed, found.prior) for each in found.features]
-    told = (
-        Told(own, float(each.figure.stderr), each.noise) for own, each in zip(relevance, raw, strict=True)
-    )
-    return narrowed(survey, list(told))
+    told = [
+        Told(
+            explained(each.smoothed, found.prior),
+            float(each.relevance.figure.stderr),
+            each.relevance.noise,
+        )
+        for each in found.features
+    ]
+    return narrowed(survey, told)
 
 
 def narrowed(survey: Survey, told: Sequence[Told]) -> Survey:
@@ -76,16 +90,15 @@ def narrowed(survey: Survey, told: Sequence[Told]) -> Survey:
         Of each of its features, by the reports of all rounds so far.
     """
     plan = survey.compile()
-    asked: dict[tuple[int, ...], int] = {}
+    asked: dict[Places, int] = {}
     for question in plan.questions:
         if question.features:
             asked[question.features] = asked.get(question.features, 0) + question.weight
-    kept = _most_relevant({places: sum(told[place].explained for place in places) for places in asked})
+    relevance = {places: sum(told[place].explained for place in places) for places in asked}
+    kept = _with_label(_most_relevant(relevance), plan, relevance)
     if median_error(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
         return survey
-    asking = {place for places in kept for place in places}
-    weights = (weight if place in asking else 0 for place, weight in enumerate(survey.weights[1:]))
-    return replace(survey, weights=(_label_weight(plan, asking), *weights))
+    return _asking(survey, plan, {place for places in kept for place in places})
 
 
 def median_error(survey: Survey, told: Sequence[Told]) -> float:
@@ -94,18 +107,27 @@ def median_error(survey: Survey, told: Sequence[Told]) -> float:
     return float(np.median([each.error for each, weight in asked if weight]))
 
 
-_Places = tuple[int, ...]
-"""The features of a question."""
-
-
-def _most_relevant(relevance: Mapping[_Places, float]) -> set[_Places]:
+def _most_relevant(relevance: Mapping[Places, float]) -> set[Places]:
     """Return the fewest that hold a share of HOLDS of all of it."""
     order = sorted(relevance, key=lambda each: -relevance[each])
     held = np.cumsum([relevance[each] for each in order])
     return set(order[: int(np.searchsorted(held, HOLDS * held[-1])) + 1])
 
 
-def _gain(asked: Mapping[_Places, int], kept: set[_Places], told: Sequence[Told]) -> float:
+def _with_label(kept: set[Places], plan: Plan, relevance: Mapping[Places, float]) -> set[Places]:
+    """Keep one question more if no other tells of the label: most mechanisms for numbers do not."""
+    telling = {question.features for question in plan.questions if _tells_label(question)}
+    if () in telling or telling & kept:
+        return kept
+    return kept | {max(telling, key=lambda places: relevance[places])}
+
+
+def _tells_label(question: Question) -> bool:
+    mechanism = question.mechanism
+    return mechanism.tells_label if isinstance(mechanism, NumericMechanism) else True
+
+
+def _gain(asked: Mapping[Places, int], kept: set[Places], told: Sequence[Told]) -> float:
     """Return how much more of the label the features would tell if as many people again answered the rest.
 
     What a feature explains, r, is told but for noise, as r / (r + noise): the more people hear of it, the
@@ -125,12 +147,31 @@ def _known(told: Told, people: float) -> float:
     return told.explained**2 / (told.explained + told.noise / people) if told.explained else 0.0
 
 
-def _label_weight(plan: Plan, asking: set[int]) -> int:
-    """Return the label's weight for which it is asked as often, in proportion, beside what is left."""
-    weights = [(question.weight, asking.issuperset(question.features)) for question in plan.questions]
-    alone = sum(question.weight for question in plan.questions if not question.features)
-    before = sum(weight for weight, _ in weights) - alone
-    after = sum(weight for weight, kept in weights if kept) - alone
+def _asking(survey: Survey, plan: Plan, asking: set[int]) -> Survey:
+    """Return the survey that asks about these features alone, and for the label as often in proportion.
+
+    Weights are multiplied by what it takes for that to be so within a twentieth.
+    """
+    pairs = enumerate(survey.weights[1:])
+    weights = [(weight or 0) if place in asking else 0 for place, weight in pairs]
+    wanted = _label_weight(plan, asking)
+    if not wanted:
+        # where the author leaves it to the number of users, fewer features could have it asked anew
+        label = survey.weights[0] if survey.users is None else 0
+        return replace(survey, weights=(label, *weights))
+    most = max(1, min(_MOST_TIMES, MAX_WEIGHT // max(weights)))
+    off = {times: abs(round(times * wanted) / (times * wanted) - 1) for times in range(1, most + 1)}
+    times = next((each for each in off if off[each] <= _LABEL_OFF), min(off, key=lambda each: off[each]))
+    label = max(round(times * wanted), 1)
+    return replace(survey, weights=(label, *(times * weight for weight in weights)))
+
+
+def _label_weight(plan: Plan, asking: set[int]) -> Fraction:
+    """Return the label's weight, exactly, for which it is asked as often, in proportion, as before."""
+    asked = [(question.weight, question.features) for question in plan.questions]
+    alone = sum(weight for weight, places in asked if not places)
+    before = sum(weight for weight, places in asked if places)
+    after = sum(weight for weight, places in asked if places and asking.issuperset(places))
     # beside numbers, which are two questions each, all other weights count double
     scale = 2 if any(question.moment for question in plan.questions) else 1
-    return max(round(alone / scale * after / before), 1) if alone else 0
+    return Fraction(alone * after, before * scale)

@@ -148,9 +148,12 @@ def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
 
 
 def test_too_little_to_split_is_refused(survey, people):
-    for rows, repeats, rounds in ((people.head(1), 1, 1), (people, 0, 1), (people, 1, 0)):
-        with pytest.raises(SimulationError, match="at least two rows, one repeat and one round"):
-            simulate(survey, rows, repeats=repeats, rounds=[1, rounds])
+    for rows, repeats in ((people.head(1), 1), (people, 0)):
+        with pytest.raises(SimulationError, match="at least two rows and one repeat"):
+            simulate(survey, rows, repeats=repeats)
+    for rounds in (0, 11):
+        with pytest.raises(SimulationError, match="rounds are from 1 to 10"):
+            simulate(survey, people, rounds=[1, rounds])
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 

@@ -129,6 +129,17 @@ def test_a_source_named_twice_is_refused(tmp_path):
         read_sources([str(tmp_path), str(tmp_path)])
 
 
+def test_reports_named_twice_in_other_words_are_refused_too(plan, tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 3)))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SourceError, match="named twice"):
+        read_sources(["a", "./a"], plan=plan)
+    url = f"sqlite:///{tmp_path / 'ldp.db'}"
+    open_store(url).publish(plan.id, plan.json)
+    with pytest.raises(SourceError, match="one is named twice"):
+        read_sources([url], surveys=["one", "two", "one"])
+
+
 def test_a_store_is_read_by_its_url(plan, tmp_path):
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     store = open_store(url)
@@ -140,7 +151,9 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
     other = make_plan("two")
     store.publish(other.id, other.json)
     store.close()
-    with pytest.raises(SourceError, match="several surveys, choose one with --survey: one, two"):
+    with pytest.raises(
+        SourceError, match="several surveys, choose one, or the rounds of one, by --survey: one, two"
+    ):
         read_sources([url])
     assert read_sources([url], surveys=["two"]).plan == other
     with pytest.raises(StoreError, match="no survey 'three'"):

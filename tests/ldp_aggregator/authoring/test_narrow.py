@@ -17,6 +17,7 @@ from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import Model, parse_model
 from ldp_aggregator.models.model_file import dump_model as dump
 from ldp_aggregator.population import collect
+from ldp_aggregator.rounds.narrowed import next_round
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\
@@ -86,7 +87,8 @@ def model() -> Model:
 
 def test_features_that_tell_nothing_get_weight_0_and_all_else_stays(model):
     narrower = narrow(SURVEY, model, "pilot.json")
-    assert weights(narrower) == {"label": 1, "tells": 1, "silent": 0, "it's # silent too": 0, "idle": 0}
+    assert weights(narrower) == {"label": 4, "tells": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
+    assert "weight = 0   # three times\n" in narrower
     old, new = read_survey(SURVEY), read_survey(narrower)
     assert dataclasses.replace(new, id="tea", family="", weights=old.weights) == old
     assert (new.id, new.family) == ("tea-round2", "tea")
@@ -102,9 +104,41 @@ def test_its_comments_say_what_each_feature_explains_and_what_is_left_out(model)
     assert "2 of the 3 features asked about are left out" in words
     assert 'the 6,000 randomised reports tell that the model "pilot.json" was trained on' in words
     first, second, third = (line.split() for line in said.splitlines() if " [" in line and "%" in line)
-    assert first[1] == "tells"
-    assert int(first[-1].rstrip("%")) > 90
-    assert second[-2:] == third[-2:] == ["left", "out"]
+    assert (first[1], second[-2:], third[-2:]) == ("tells", ["left", "out"], ["left", "out"])
+    assert int(first[3].rstrip("%")) > 90
+    assert 0.2 < float(first[2]) < 1
+
+
+def test_invitations_must_go_to_others(model):
+    text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
+    invited = narrow(text, make_model(make_snapshot(text, 6000)), "pilot.json")
+    assert "Invite others than were invited before" in " ".join(invited.replace("#", " ").split())
+    assert "Invite" not in narrow(SURVEY, model, "pilot.json")
+
+
+NUMBERS = """
+[survey]
+id = "numbers"
+epsilon = 1
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tells]
+values = ["a", "b", "c", "d", "e", "f"]
+""" + "".join(f'[features.n{each}]\nrange = [0, 10]\nmissing = "category"\n' for each in range(4))
+
+
+@pytest.mark.parametrize("people", [0, 30, 300, 1500, 6000])
+def test_the_command_decides_as_a_simulation_does(people):
+    survey = read_survey(NUMBERS)
+    for seed in range(6):
+        snapshot = make_snapshot(NUMBERS, people, seed)
+        simulated = next_round(survey, snapshot)
+        try:
+            written = read_survey(narrow(NUMBERS, make_model(snapshot), "pilot.json")).weights
+        except NarrowError:
+            written = survey.weights
+        assert written == simulated.weights
 
 
 def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model):

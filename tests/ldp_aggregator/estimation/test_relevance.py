@@ -12,7 +12,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
-from ldp_aggregator.estimation.relevance import _square, explained
+from ldp_aggregator.estimation.relevance import _square, explained, shown
 from ldp_aggregator.population import collect
 from ldp_aggregator.snapshot import Snapshot
 
@@ -137,6 +137,44 @@ def test_intervals_hold_the_truth_nineteen_times_in_twenty(found):
     assert (held >= 345).all()
     assert (low >= 0).all()
     assert (high <= 1).all()
+
+
+GAPS = """
+[survey]
+id = "gaps"
+epsilon = 2
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.number]
+range = [0, 10]
+missing = "category"
+"""
+
+
+@pytest.mark.parametrize("people", [1, 20, 300, 3000, 50_000])
+def test_whether_a_number_is_missing_counts_too_and_no_figure_is_nan(people):
+    plan = read_survey(GAPS).compile()
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, 2, people)
+        number = np.where(rng.random(people) < np.where(labels, 0.8, 0.05), np.nan, rng.random(people) * 10)
+        codes = np.asfortranarray(plan.features[0].codes(number)[:, None])
+        (feature,) = estimate_snapshot(collect(plan, codes, labels, FastStream(seed))).features
+        found = feature.relevance.figure
+        assert not np.isnan([found.stderr, found.low, found.high, feature.relevance.noise]).any()
+        assert 0 <= found.low <= found.high <= 1
+        if people == 50_000:
+            truth = phi_square(np.array([[0.05, 0.8], [0.95, 0.2]]) / 2)
+            assert abs(found.value - truth) < 6 * found.stderr < 0.6
+            assert explained(feature.smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
+
+
+def test_people_see_a_relevance_inside_its_interval():
+    assert shown(1412.7, 0.0, 1.0) == "1.00 [0.00, 1.00]"
+    assert shown(-0.2, 0.0, 0.3) == "0.00 [0.00, 0.30]"
+    assert shown(0.27, 0.1, 0.5) == "0.27 [0.10, 0.50]"
+    assert shown(None, 0.0, 1.0) == "unknown [0.00, 1.00]"
 
 
 def test_nothing_is_known_without_reports():

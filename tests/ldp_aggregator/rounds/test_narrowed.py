@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
 import pytest
 
+from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.rounds.narrowed import GAIN, HOLDS, Told, median_error, narrowed, round_ends
 
@@ -111,17 +113,41 @@ def test_both_questions_about_a_number_are_kept_or_left_out_together():
     assert keys(left) < keys(survey)
 
 
-@pytest.mark.parametrize("more", ["", "[features.number]\nrange = [0, 10]\n"])
-def test_the_label_is_asked_as_often_in_proportion(more):
-    survey = make_survey(20, label=10, more=more)
-    relevance = [1.0] * 4 + [0.0] * (len(survey.features) - 4)
+NUMBER = "[features.number]\nrange = [0, 10]\n"
+
+
+@pytest.mark.parametrize("more", ["", NUMBER])
+@pytest.mark.parametrize("label", [1, 3, 10])
+@pytest.mark.parametrize("kept", [1, 4])
+def test_the_label_is_asked_as_often_in_proportion(more, label, kept):
+    survey = make_survey(20, label=label, more=more)
+    relevance = [1.0] * kept + [0.0] * (len(survey.features) - kept)
     second = narrowed(survey, told(relevance))
-    assert second.weights[0] == 2
+    assert keys(second) < keys(survey)
     shares = []
     for each in (survey, second):
         questions = each.compile().questions
         shares.append(questions[0].weight / sum(question.weight for question in questions))
     assert shares[1] == pytest.approx(shares[0], rel=0.05)
+
+
+@pytest.mark.parametrize("users", [None, 500])
+def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users):
+    survey = dataclasses.replace(make_survey(20), weights=(None, *[1] * 20), users=users and 10**9)
+    second = narrowed(survey, told([1.0] + [0.0] * 19))
+    assert second.weights[0] == (None if users is None else 0)
+    few = dataclasses.replace(second, users=users)
+    assert keys(few) < keys(survey)
+
+
+@pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
+def test_a_question_that_tells_of_the_label_is_kept(numeric):
+    more = f'{NUMBER}[features.more]\nrange = [0, 10]\n[mechanism]\nnumeric = "{numeric}"\n'
+    survey = dataclasses.replace(make_survey(12, more=more), weights=(None, *[1] * 14))
+    for numbers in ([1.0, 0.0], [0.0, 1.0]):
+        second = narrowed(survey, told([0.001] * 11 + [0.002, *numbers]))
+        assert keys(second) < keys(survey)
+        assert sum(bool(weight) for weight in second.weights[1:]) <= 3
 
 
 def test_half_of_the_people_answer_the_first_round_and_the_others_evenly_the_later_ones():

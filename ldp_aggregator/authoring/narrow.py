@@ -174,7 +174,7 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
     rows = [["", "explains", "share", "raw", ""]]
     for place in sorted(asked, key=lambda place: -told[place].explained):
         raw, own = model.estimates["features"][place]["relevance"], told[place].explained
-        figure = shown(raw["value"], raw["low"], raw["high"])
+        figure = shown(raw["value"], raw["low"], raw["high"]) or "unknown"
         mark = "" if place in kept else "left out"
         rows.append([survey.features[place].name, f"{own:.2f}", f"{own / whole:.0%}", figure, mark])
     said = [_ORIGIN, *([_TOKENS] if survey.enrolment == TOKEN else []), _LEFT_OUT, _TABLE]

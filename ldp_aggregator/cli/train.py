@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey.files import load_plan_file
@@ -157,10 +156,8 @@ def _asked(feature: FeatureEstimate | NumberEstimate, label: str) -> list[str]:
 
 
 def _explains(relevance: Figure, label: str) -> str:
-    if not np.isfinite(relevance.value):
-        return ""
-    value, low, high = map(float, (relevance.value, relevance.low, relevance.high))
-    return f"explains {shown(value, low, high)} of {label}"
+    figure = shown(*map(float, (relevance.value, relevance.low, relevance.high)))
+    return f"explains {figure} of {label}" if figure else ""
 
 
 def _prior(estimates: Estimates) -> list[str]:

@@ -150,9 +150,9 @@ def _sum(one: Relevance, other: Relevance, most: float) -> Relevance:
 
 
 def shown(value: float | None, low: float, high: float) -> str:
-    """Return a relevance for people, with its interval, and inside it."""
-    if value is None or not math.isfinite(value):
-        return f"unknown [{low:.2f}, {high:.2f}]"
+    """Return a relevance for people, with its interval and inside it; nothing if that is all there can be."""
+    if value is None or (low <= 0 and high >= 1):
+        return ""
     return f"{min(max(value, low), high):.2f} [{low:.2f}, {high:.2f}]"
 
 

@@ -103,7 +103,9 @@ def test_its_comments_say_what_each_feature_explains_and_what_is_left_out(model)
     assert 'a further round of the family "tea"' in words
     assert "2 of the 3 features asked about are left out" in words
     assert 'the 6,000 randomised reports tell that the model "pilot.json" was trained on' in words
-    first, second, third = (line.split() for line in said.splitlines() if " [" in line and "%" in line)
+    first, second, third = (
+        line.split() for line in said.splitlines() if line.startswith("#   ") and "%" in line
+    )
     assert (first[1], second[-2:], third[-2:]) == ("tells", ["left", "out"], ["left", "out"])
     assert int(first[3].rstrip("%")) > 90
     assert 0.2 < float(first[2]) < 1

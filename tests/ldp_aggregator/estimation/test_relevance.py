@@ -171,10 +171,11 @@ def test_whether_a_number_is_missing_counts_too_and_no_figure_is_nan(people):
 
 
 def test_people_see_a_relevance_inside_its_interval():
-    assert shown(1412.7, 0.0, 1.0) == "1.00 [0.00, 1.00]"
+    assert shown(1412.7, 0.1, 1.0) == "1.00 [0.10, 1.00]"
     assert shown(-0.2, 0.0, 0.3) == "0.00 [0.00, 0.30]"
     assert shown(0.27, 0.1, 0.5) == "0.27 [0.10, 0.50]"
-    assert shown(None, 0.0, 1.0) == "unknown [0.00, 1.00]"
+    assert not shown(0.4, 0.0, 1.0)  # that is known without asking anybody
+    assert not shown(None, 0.0, 0.5)
 
 
 def test_nothing_is_known_without_reports():

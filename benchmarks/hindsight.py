@@ -1,0 +1,83 @@
+"""What a million people could tell at epsilon 1 if it were known which features to ask about.
+
+    LDP_DATA=DIRECTORY python -m benchmarks.hindsight        # ten minutes on one core
+
+All are asked about the features that explain most of the label in the rows themselves, which no survey
+knows; the best number of them is chosen by the rows that test. Beside it: what it takes to know a table, the
+median standard error of P(value | label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.accuracy.grid import DATA_SETS
+from benchmarks.accuracy.ways import coded, drawn
+from encoders.randomness import FastStream
+from encoders.survey.layout import table
+from ldp_aggregator.estimation import FeatureEstimate, estimate_snapshot
+from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.trials import Asked, View
+
+USERS = 1_000_000
+EPSILON = Decimal(1)
+KEPT = (1, 2, 3, 4, 6, 8, 12, 20)
+
+
+def most_telling(view: View, kept: int) -> Asked:
+    """Ask about the features that explain most of the label in the rows that report."""
+    survey = view.table.survey
+    labels, prior = view.table.labels[view.split.train], np.exp(view.counted.prior)
+    relevance = []
+    for place, feature in enumerate(survey.features):
+        counts = np.zeros((feature.size, len(prior)))
+        np.add.at(counts, (view.codes[view.split.train, place], labels), 1)
+        relevance.append(explained(counts / counts.sum(axis=0), prior))
+    best = set(np.argsort(relevance)[::-1][:kept].tolist())
+    weights = (0, *(int(place in best) for place in range(len(survey.features))))
+    return Asked.of(replace(survey, epsilon=EPSILON, users=USERS, weights=weights))
+
+
+def rows(directory: Path, repeats: int, seed: int) -> Iterator[list[str]]:
+    """Measure data set by data set."""
+    for name in DATA_SETS:
+        splits = coded(directory / f"{name}.csv", repeats, seed)
+        seen = [drawn(view, USERS, seed, number) for number, view in enumerate(splits)]
+        features = len(seen[0].table.survey.features)
+        found: dict[int, list[float]] = {}
+        for kept in (*(each for each in KEPT if each < features), features):
+            trials = [view.trial(most_telling(view, kept), "default", FastStream(seed)) for view in seen]
+            found[kept] = [trial.accuracy for trial in trials]
+        known = estimate_snapshot(trials[0].snapshot).features  # of all features
+        errors = [each.conditionals.stderr.ravel() for each in known if isinstance(each, FeatureEstimate)]
+        best = max(found, key=lambda kept: float(np.mean(found[kept])))
+        shown = (f"{np.mean(found[kept]):.3f}" for kept in (features, best))
+        without = np.mean([view.non_private for view in seen])
+        yield [
+            name,
+            str(features),
+            *shown,
+            str(best),
+            f"{without:.3f}",
+            f"{np.median(np.concatenate(errors)):.3f}",
+        ]
+
+
+@click.command()
+@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.argument("directory", envvar="LDP_DATA", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def main(directory: Path, repeats: int, seed: int) -> None:
+    """Print accuracies: of all features, of the best with hindsight, and without privacy."""
+    head = ["", "features", "all", "best", "of them", "non-private", "s.e. of P(value | label)"]
+    click.echo("\n".join(table([head, *rows(directory, repeats, seed)], "<>>>>>>")))
+
+
+if __name__ == "__main__":
+    main()

@@ -47,7 +47,8 @@ def narrow(text: str, model: Model, source: str) -> str:
     """Return the next round of a survey: features that tell too little of the label have weight 0.
 
     All else stays as it is but for the survey's id, which gets a suffix such as -round2, its family, which
-    becomes the first round's, and the label's weight, so that it is asked as often in proportion.
+    becomes the first round's, and the label's weight, so that it is asked as often in proportion; if that
+    takes it, the weights of all that is left are multiplied.
 
     Parameters
     ----------

@@ -19,7 +19,6 @@ from encoders.survey.layout import table
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.plotting import plot_simulation
-from ldp_aggregator.rounds.narrowed import MOST_ROUNDS
 from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow, simulate
 from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
 
@@ -32,12 +31,10 @@ def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -
 
 
 def _counts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() and 1 <= int(part[:3]) <= MOST_ROUNDS for part in parts):
-        raise click.BadParameter(
-            f"give whole numbers from 1 to {MOST_ROUNDS}, separated by commas, as in 1,3"
-        )
-    return list(dict.fromkeys(map(int, parts)))
+    try:
+        return list(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise click.BadParameter("give whole numbers separated by commas, for example 1,3") from None
 
 
 def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Parameter, str], list[str]]:

@@ -84,7 +84,7 @@ def table_relevance(heard: Frequencies | None, prior: FloatArray) -> Relevance:
     shared = (weights.mean() / 2 - weights) / size
     across = (np.eye(k) - prior[:, None]).T / np.sqrt(prior)
     square = _square(table, own, weights, shared, across @ across.T)
-    figure = _within(square, 1.0, 0.0, most=(min(size, k) - 1) / (k - 1), labels=k)
+    figure = _within(square, 1.0, 0.0, most=(min(size, k) - 1) / (k - 1), of=k - 1)
     return Relevance(figure, square.chance / (k - 1))
 
 
@@ -111,7 +111,7 @@ def number_relevance(
     own, none = means.stderr[None] ** 2, np.zeros(1)
     between = _square(means.value[None], own, none + 1, none, np.diag(prior) - np.outer(prior, prior))
     within, doubt = float(prior @ variances.value), float(prior**2 @ variances.stderr**2)
-    ratio = _within(between, within, doubt, most=math.inf, labels=2)
+    ratio = _within(between, within, doubt, most=math.inf, of=1)
 
     def part(of: FloatArray) -> FloatArray:
         return np.asarray((1 - 1 / (1 + np.maximum(of, 0)) + np.minimum(of, 0)) / (k - 1))
@@ -132,7 +132,7 @@ def _absence(missing: Figure, prior: FloatArray) -> Relevance:
     share = float(np.clip(prior @ missing.value, min(doubt, 0.5), 1 - min(doubt, 0.5)))
     columns = (np.diag(prior) - np.outer(prior, prior)) / (share * (1 - share))
     square = _square(missing.value[None], missing.stderr[None] ** 2, np.ones(1), np.zeros(1), columns)
-    return Relevance(_within(square, 1.0, 0.0, most=1 / (k - 1), labels=k), square.chance / (k - 1))
+    return Relevance(_within(square, 1.0, 0.0, most=1 / (k - 1), of=k - 1), square.chance / (k - 1))
 
 
 def _sum(one: Relevance, other: Relevance, most: float) -> Relevance:
@@ -188,9 +188,8 @@ def _square(
     return _Square(total - chance, chance, noise, slope)
 
 
-def _within(square: _Square, whole: float, doubt: float, *, most: float, labels: int) -> Figure:
-    """Return the figure of a square over a whole, whose variance is `doubt`, and over k - 1."""
-    of = labels - 1
+def _within(square: _Square, whole: float, doubt: float, *, most: float, of: int) -> Figure:
+    """Return the figure of a square over a whole, whose variance is `doubt`, and over `of`."""
     top, bottom, none = np.asarray(square.value / of), np.asarray(whole), np.asarray(0.0)
     spread = np.asarray(square.noise / of**2), np.asarray(square.slope * whole / of), none + doubt
     ends = ratios(top, bottom, *spread, together=1, bounds=(0.0, most))

@@ -27,8 +27,6 @@ CLEAR = 1.0
 """Nothing is left out while the median feature's relevance, between 0 and 1, has a larger standard error."""
 GAIN = 1.1
 """Nothing is left out unless as many people again would tell so many times as much as by the same round."""
-
-
 MOST_ROUNDS = 10
 """More were never found to gain anything."""
 _LABEL_OFF = 0.05

@@ -49,6 +49,8 @@ def collect(
 ) -> Snapshot:
     """Return the totals after each of m users has sent one report.
 
+    Those who are asked to judge a model judge it here, as their devices would.
+
     Parameters
     ----------
     plan : Plan
@@ -62,6 +64,9 @@ def collect(
         Which rows report; all of them by default.
     """
     users = np.arange(len(codes)) if users is None else users
+    if plan.validation:
+        codes, labels = plan.validation.judge_table(codes[users], labels[users])
+        users = np.arange(len(users))
     drawn = draw_questions(plan, len(users), rng)
     order = users[np.argsort(drawn, kind="stable")]
     ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))

@@ -53,6 +53,8 @@ class SimulationRow:
     repeats : int
     rounds : int
         In how many rounds people were asked.
+    validated : bool
+        Whether some judged the model of the first.
     """
 
     epsilon: float
@@ -65,6 +67,7 @@ class SimulationRow:
     non_private: float
     repeats: int
     rounds: int = 1
+    validated: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def simulate(
     numeric: Sequence[str] = (AS_WRITTEN,),
     projections: Sequence[str] = (NO_PROJECTION,),
     rounds: Sequence[int] = (1,),
+    validate: bool = False,
     public_share: float = 0.0,
     estimator: str = "default",
     repeats: int = 10,
@@ -141,6 +145,9 @@ def simulate(
     rounds : sequence of int
         In how many rounds people are asked. Half of them answer the first, the others evenly the later ones,
         which leave out what turned out to tell nothing, see :mod:`ldp_aggregator.rounds.narrowed`.
+    validate : bool
+        Whether a fifth of the people judge the model of the first round instead of answering any, so that it
+        keeps the features it does best with, see :mod:`ldp_aggregator.rounds.validated`.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
         At 0 it is fitted on the training rows that report, which epsilon does NOT cover, as 001 does.
@@ -176,7 +183,7 @@ def simulate(
         seen = views(table, splits, how, projection)
         non_private = math.fsum(view.non_private for view in seen) / repeats
         for epsilon, mechanism, count in product(budgets, mechanisms, rounds):
-            variant = Variant(epsilon, mechanism, how, projection, count)
+            variant = Variant(epsilon, mechanism, how, projection, count, validate)
             seeds = (np.random.SeedSequence(seed, spawn_key=(repeat, cell)) for repeat in range(repeats))
             accuracies = []
             for trial in run_trials(seen, variant, estimator, seeds):
@@ -197,6 +204,7 @@ def simulate(
                     non_private=non_private,
                     repeats=repeats,
                     rounds=count,
+                    validated=validate,
                 )
             )
     return Simulation(tuple(results), _majority(table, splits), public_share)

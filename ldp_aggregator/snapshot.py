@@ -127,7 +127,7 @@ def wider(one: Plan, other: Plan) -> Plan:
 
 def _about(plan: Plan) -> tuple[Any, ...]:
     """Return what rounds have in common, whatever they ask of it."""
-    return plan.family, plan.label, plan.features, plan.projection, plan.enrolment
+    return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
 
 
 def take_snapshot(store: Store, survey: str) -> Snapshot:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from http.client import HTTPException
 from pathlib import Path
+from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -24,6 +25,21 @@ _TIMEOUT_SECONDS = 60
 _EXPLANATION_BYTES = 4096
 
 
+class Collected(NamedTuple):
+    """What sources hold.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+        Of all rounds.
+    validation : Snapshot or None
+        Of the round that validates a model, if one was named.
+    """
+
+    snapshot: Snapshot
+    validation: Snapshot | None
+
+
 class SourceError(LdpError):
     """A source that yields no totals; says what to do about it."""
 
@@ -36,7 +52,7 @@ def read_sources(
     token: str | None = None,
     warn: Warn = warnings.warn,
     scheduler: str | None = None,
-) -> Snapshot:
+) -> Collected:
     """Read every source and add up what they hold.
 
     Parameters
@@ -60,7 +76,8 @@ def read_sources(
     Raises
     ------
     SourceError
-        If a source cannot be read, is named twice, or needs a plan, survey or token that is not given.
+        If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
+        several validations are named, or nothing else.
     SnapshotError
         If a snapshot is damaged, or the sources' plans are no rounds of one survey, see
         :func:`~ldp_aggregator.snapshot.wider`.
@@ -71,13 +88,28 @@ def read_sources(
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
     reports = [source for source in sources if _is_reports(source)]
-    snapshots = [_read(source, surveys, token) for source in sources if source not in reports]
+    snapshots = [
+        each for source in sources if source not in reports for each in _read(source, surveys, token)
+    ]
     if reports:
         snapshots.append(read_reports(reports, plan, warn, scheduler))
-    total = pool(snapshots)
-    if plan is not None and not reports and plan != total.plan:
+    if plan is not None and not reports and plan not in [each.plan for each in snapshots]:
         raise SourceError("the sources do not answer the plan that was given, which only raw reports need")
-    return total
+    return _apart(snapshots)
+
+
+def _apart(snapshots: Sequence[Snapshot]) -> Collected:
+    """Add up the rounds, and apart from them what validates a model."""
+    rounds = [each for each in snapshots if not each.plan.validation]
+    judged = [each for each in snapshots if each.plan.validation]
+    if not rounds:
+        raise SourceError(
+            f"{judged[0].plan.id} validates a model, and cannot train one: name the rounds that it was made "
+            "from, too"
+        )
+    if twice := [each.plan.id for each in judged if each.plan != judged[0].plan]:
+        raise SourceError(f"{judged[0].plan.id} and {twice[0]} validate two models: name one of them")
+    return Collected(pool(rounds), pool(judged) if judged else None)
 
 
 def _whole_name(source: str) -> str:
@@ -95,16 +127,16 @@ def _is_reports(source: str) -> bool:
         raise SourceError(f"{source}: cannot be read: {error.strerror}") from error
 
 
-def _read(source: str, surveys: Sequence[str], token: str | None) -> Snapshot:
+def _read(source: str, surveys: Sequence[str], token: str | None) -> list[Snapshot]:
     if source.startswith(("http://", "https://")):
-        return read_collector(source, token)
+        return [read_collector(source, token)]
     if "://" in source:
         return read_store(source, surveys)
-    return Snapshot.from_json(Path(source).read_bytes())
+    return [Snapshot.from_json(Path(source).read_bytes())]
 
 
-def read_store(url: str, surveys: Sequence[str] = ()) -> Snapshot:
-    """Read one survey's totals from a store, or those of several rounds.
+def read_store(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
+    """Read one survey's totals from a store, or those of each of several.
 
     Raises
     ------
@@ -115,7 +147,7 @@ def read_store(url: str, surveys: Sequence[str] = ()) -> Snapshot:
     """
     store = open_existing(url, read_only=True)
     try:
-        return pool(take_snapshot(store, each) for each in surveys or [_only_survey(store)])
+        return [take_snapshot(store, each) for each in surveys or [_only_survey(store)]]
     finally:
         store.close()
 

@@ -22,6 +22,7 @@ from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
 from ldp_aggregator.population import collect
 from ldp_aggregator.rounds.learned import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrowed import next_round, round_ends
+from ldp_aggregator.rounds.validated import SHARE, ValidationError, validation_of
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.variants import (
     NO_PROJECTION,
@@ -113,17 +114,35 @@ class View:
     plan: Plan
     codes: IntArray
 
-    def trial(self, asked: Asked, estimator: str, rng: FastStream, rounds: int = 1) -> Trial:
-        """Let everybody send one report, in one round or in some that narrow, and train on them all."""
-        ends = round_ends(len(self.split.train), rounds)
-        first, *others = np.split(self.split.train, ends[:-1])
+    def trial(
+        self, asked: Asked, estimator: str, rng: FastStream, rounds: int = 1, validated: bool = False
+    ) -> Trial:
+        """Let everybody send one report, in one round or in some that narrow, and train on them all.
+
+        Some of them may judge the model of the first round instead.
+        """
+        train = self.split.train
+        judges, answering = np.split(train, [round(SHARE * len(train)) if validated else 0])
+        first, *others = np.split(answering, round_ends(len(answering), rounds)[:-1])
         snapshot = self._answer(asked.plan, first, rng)
+        judged = self._judge(asked.survey, snapshot, estimator, judges, rng) if validated else None
         survey = asked.survey
         for people in others:
-            survey = next_round(survey, snapshot)
+            survey = next_round(survey, snapshot, judged)
             snapshot += self._answer(survey.compile(), people, rng)
-        estimated = estimate_probabilities(snapshot, estimator)
+        estimated = estimate_probabilities(snapshot, estimator, judged)
         return Trial(self, snapshot, Tables.of(estimated.prior, estimated.conditionals))
+
+    def _judge(
+        self, survey: Survey, snapshot: Snapshot, estimator: str, judges: IntArray, rng: FastStream
+    ) -> Snapshot | None:
+        """Let people judge the model that a snapshot makes, if there is anything to judge."""
+        found = estimate_probabilities(snapshot, estimator)
+        try:
+            validation = validation_of(snapshot.plan, found.prior, found.conditionals)
+        except ValidationError:
+            return None
+        return self._answer(survey.judging(validation).compile(), judges, rng)
 
     def _answer(self, plan: Plan, people: IntArray, rng: FastStream) -> Snapshot:
         return collect(plan, self.codes, self.table.labels, rng, users=people)
@@ -171,7 +190,7 @@ def run_trials(
             survey = view.table.survey
             survey = replace(survey, users=survey.users or len(view.split.train))
             asked = Asked.of(asked_so(survey, variant, view.fit, estimator == "paper"))
-        yield view.trial(asked, estimator, rng, variant.rounds)
+        yield view.trial(asked, estimator, rng, variant.rounds, variant.validated)
 
 
 def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> list[View]:

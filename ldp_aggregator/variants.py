@@ -45,6 +45,8 @@ class Variant:
         of a first round.
     rounds : int
         Later ones leave out what turned out to tell nothing, see :mod:`ldp_aggregator.rounds.narrowed`.
+    validated : bool
+        Whether some people judge the model of the first round, see :mod:`ldp_aggregator.rounds.validated`.
     """
 
     epsilon: Decimal
@@ -52,6 +54,7 @@ class Variant:
     numeric: str = AS_WRITTEN
     projection: str = NO_PROJECTION
     rounds: int = 1
+    validated: bool = False
 
 
 def check_numeric(text: str) -> str:

@@ -38,10 +38,11 @@ def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
     Labels are the first, the last and one between; values are `PLACES`, as far as the features have them.
     Where a number is a component of a projection, its inputs are such that it is least or greatest.
     """
-    asked = plan.features if question is None else question.asked
+    # all of a row decides on a verdict
+    asked = plan.rows.features if question is None or plan.validation else question.asked
     rows = {word: _row(plan, asked, word) for word in PLACES}
     words = [word for place, word in enumerate(PLACES) if rows[word] not in list(rows.values())[:place]]
-    known = plan.label.values
+    known = plan.rows.label.values
     labels = dict.fromkeys((known[0], known[-1], known[len(known) // 2]))
     found = product(words, labels)
     return [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]
@@ -63,13 +64,14 @@ def _row(plan: Plan, asked: Sequence[Feature], word: str) -> dict[str, object]:
 
 def _cells(plan: Plan, feature: Feature, word: str) -> Iterator[tuple[str, object]]:
     """Yield the entries of a row that make a feature extreme."""
-    known = plan.projection.components if plan.projection else ()
+    projection = plan.rows.projection
+    known = projection.components if projection else ()
     component = next((each for each in known if each.name == feature.name), None)
-    if component is None or plan.projection is None:
+    if component is None or projection is None:
         yield feature.name, _cell(feature, word)
         return
     opposite = {"first": "last", "last": "first"}
-    for entry, weight in zip(plan.projection.inputs, component.weights, strict=True):
+    for entry, weight in zip(projection.inputs, component.weights, strict=True):
         yield entry.name, _cell(entry, opposite.get(word, word) if weight.startswith("-") else word)
 
 

@@ -16,6 +16,7 @@ from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question
+from encoders.survey.validation import Validation
 from encoders.survey.values import MISSING_TEXT
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
@@ -54,6 +55,23 @@ def check_plan(
         raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
     if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
+    _check_form(label, features, projection)
+    _check_questions(questions, features)
+    for question in questions:
+        _check_size(question)
+        question.mechanism.prove(epsilon)
+
+
+def check_validation(validation: Validation, label: Label, features: Sequence[Feature]) -> None:
+    """Check a validated model, and that a plan's label and features are its verdicts; raises SurveyError."""
+    _check_form(validation.label, validation.features, validation.projection)
+    validation.check()
+    if label != validation.asked_label or tuple(features) != validation.asked_features:
+        raise SurveyError("the label and the features of a validation are its verdicts", "validation")
+
+
+def _check_form(label: Label, features: Sequence[Feature], projection: Projection | None) -> None:
+    """Check what rows are coded by."""
     if len(label.values) < 2:
         raise SurveyError("needs at least two values", "label")
     inputs = projection.inputs if projection else ()
@@ -65,10 +83,6 @@ def check_plan(
         _check_feature(feature)
     if projection:
         _check_projection(projection, features)
-    _check_questions(questions, features)
-    for question in questions:
-        _check_size(question)
-        question.mechanism.prove(epsilon)
 
 
 def _check_projection(projection: Projection, features: Sequence[Feature]) -> None:

@@ -18,7 +18,7 @@ _WIDEST = 1 << 16
 
 
 def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Code the features of a table.
+    """Code the features of a table; of a validation, those that its model uses.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
     import numpy as np
 
     coded = []
-    if plan.projection:
-        columns = {**columns, **plan.projection.columns(columns)}
-    for feature in plan.features:
+    if plan.rows.projection:
+        columns = {**columns, **plan.rows.projection.columns(columns)}
+    for feature in plan.rows.features:
         if feature.name not in columns:
             raise RowError(feature.name, "the table has no such column")
         coded.append(_encode_feature(feature, columns[feature.name]))
@@ -80,7 +80,7 @@ def _encode_whole(feature: Feature, values: NDArray[Any]) -> NDArray[np.int64] |
 
 def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:
     """Code m labels; shape (m,)."""
-    return _encode(labels, plan.label.code, plan.label.name)
+    return _encode(labels, plan.rows.label.code, plan.rows.label.name)
 
 
 def _encode(values: Sequence[object], code: Callable[[object], int], name: str) -> NDArray[np.int64]:

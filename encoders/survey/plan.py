@@ -13,11 +13,12 @@ from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
-from encoders.survey.checks import ENROLMENTS, OPEN, TOKEN, check_plan, is_survey_id
+from encoders.survey.checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, draw, form_of, thresholds
+from encoders.survey.validation import Validation
 from encoders.tables import realised_epsilon
 
 FORMAT = 1
@@ -45,6 +46,8 @@ class Plan:
         the survey's own id.
     enrolment : str
         "open": anybody may answer. "token": whoever was given one, see :mod:`encoders.survey.enrolment`.
+    validation : Validation or None
+        A model that devices judge by a row of what it was trained on. Label and features are its verdicts.
     json : bytes
         Canonical form; its SHA-256 is the digest every report carries.
     """
@@ -57,11 +60,14 @@ class Plan:
     projection: Projection | None = None
     family: str = ""
     enrolment: str = OPEN
+    validation: Validation | None = None
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", self.family or self.id)
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
+        if self.validation:
+            check_validation(self.validation, self.label, self.features)
         if not is_survey_id(self.family):
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
@@ -119,9 +125,14 @@ class Plan:
         return self.enrolment == TOKEN
 
     @property
+    def rows(self) -> Plan | Validation:
+        """Whose label, features and projection rows are coded by: this plan's, or a validated model's."""
+        return self.validation or self
+
+    @property
     def entries(self) -> tuple[Feature, ...]:
         """What a row must hold: the projection's inputs, and the features that are not projected."""
-        return entries(self.features, self.projection)
+        return entries(self.rows.features, self.rows.projection)
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
         """Code the features of a row.
@@ -132,23 +143,25 @@ class Plan:
             For an absent feature, an unknown category, a wrong type; it never repeats the value.
         """
         full = self._projected(row)
-        return tuple(feature.code(_entry(full, feature.name)) for feature in self.features)
+        return tuple(feature.code(_entry(full, feature.name)) for feature in self.rows.features)
 
     def _projected(self, row: Mapping[str, object]) -> Mapping[str, object]:
         if not isinstance(row, Mapping):
             raise RowError("row", f"must map each feature's name to its value, not a {type(row).__name__}")
-        return {**row, **self.projection.apply(row)} if self.projection else row
+        projection = self.rows.projection
+        return {**row, **projection.apply(row)} if projection else row
 
     def clipped(self, row: Mapping[str, object]) -> tuple[str, ...]:
         """Return the names of what is beyond its public bounds in a row that can be coded."""
-        full = self._projected(row)
-        numbers = [each for each in self.features if not isinstance(each, CategoricalFeature)]
-        inputs = self.projection.clips(row) if self.projection else ()
+        full, rows = self._projected(row), self.rows
+        numbers = [each for each in rows.features if not isinstance(each, CategoricalFeature)]
+        inputs = rows.projection.clips(row) if rows.projection else ()
         return (*inputs, *(each.name for each in numbers if each.clips(_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label; all of it is checked, whichever question is asked later."""
-        return self.encode_row(row), self.label.code(label)
+        codes, code = self.encode_row(row), self.rows.label.code(label)
+        return self.validation.judge(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:
         """Draw the question to ask by the public weights; takes 8 random bytes, sees no data."""
@@ -176,6 +189,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         more["family"] = plan.family
     if plan.enrolment != OPEN:
         more["enrolment"] = plan.enrolment
+    if plan.validation:
+        more["validation"] = plan.validation.as_dict()
     keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
     realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
@@ -195,40 +210,54 @@ def _tables_key(tables: object) -> str:
 
 
 def _from_dict(document: dict[str, Any]) -> Plan:
-    label = Label(document["label"]["name"], tuple(document["label"]["values"]))
-    features = tuple(_feature(entry) for entry in document["features"])
-    projection = Projection.from_dict(document["projection"]) if "projection" in document else None
+    validation = None
+    if "validation" in document:
+        validation = Validation.from_dict(document["validation"], *_row_form(document["validation"]))
+    label, features, projection = form = _row_form(document)
     built: dict[tuple[object, ...], Mechanism] = {}
     questions = tuple(
-        _question(index, entry, label, features, projection, document["tables"], built)
+        _question(index, entry, form, validation, document["tables"], built)
         for index, entry in enumerate(document["questions"])
     )
     epsilon, family = Decimal(document["epsilon"]), document.get("family", "")
     enrolment = document.get("enrolment", OPEN)
-    return Plan(document["id"], epsilon, label, features, questions, projection, family, enrolment)
+    return Plan(
+        document["id"], epsilon, label, features, questions, projection, family, enrolment, validation
+    )
+
+
+_Form = tuple[Label, tuple[Feature, ...], Projection | None]
+
+
+def _row_form(document: Mapping[str, Any]) -> _Form:
+    """Read a label, features and maybe a projection: of a plan, or of the model that one validates."""
+    label = Label(document["label"]["name"], tuple(document["label"]["values"]))
+    features = tuple(_feature(entry) for entry in document["features"])
+    projection = Projection.from_dict(document["projection"]) if "projection" in document else None
+    return label, features, projection
 
 
 def _question(
     index: int,
     entry: dict[str, Any],
-    label: Label,
-    features: tuple[Feature, ...],
-    projection: Projection | None,
+    form: _Form,
+    validation: Validation | None,
     tables: dict[str, Any],
     built: dict[tuple[object, ...], Mechanism],
 ) -> Question:
     """Build a question; its mechanism is built once for all questions that share it."""
+    label, features, projection = form
     places = _places(entry["feature"], len(features), f"questions.{index}.feature")
     asked, moment, name = tuple(features[place] for place in places), entry.get("moment"), entry["mechanism"]
     if moment is None:
-        which = (name, entry["domain"], entry["tables"])
+        which: tuple[object, ...] = (name, entry["domain"], entry["tables"])
         mechanism = built.get(which) or load(name, entry["domain"], tables[entry["tables"]])
     else:
-        form = form_of(label, asked, moment)
-        which = (name, form, entry["tables"])
-        mechanism = built.get(which) or load_numeric(name, form, tables[entry["tables"]])
+        numeric = form_of(label, asked, moment)
+        which = (name, numeric, entry["tables"])
+        mechanism = built.get(which) or load_numeric(name, numeric, tables[entry["tables"]])
     built[which] = mechanism
-    return Question(index, label, places, asked, entry["weight"], mechanism, moment, projection)
+    return Question(index, label, places, asked, entry["weight"], mechanism, moment, projection, validation)
 
 
 def _places(entry: object, count: int, field: str) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from encoders.survey import canonical
 from encoders.survey.features import Feature, Label
 from encoders.survey.numbers import NumericFeature
 from encoders.survey.projection import Projection
+from encoders.survey.validation import Validation
 from encoders.survey.values import MISSING_TEXT
 from encoders.tables import WORD
 
@@ -59,6 +60,8 @@ class Question:
         MEAN or SQUARE: whether a number or its square is asked for; None for what is discrete.
     projection : Projection or None
         The plan's, from which some features take their numbers.
+    validation : Validation or None
+        The plan's: the model whose verdicts the label and the features are.
     """
 
     index: int
@@ -69,6 +72,7 @@ class Question:
     mechanism: Mechanism
     moment: int | None = None
     projection: Projection | None = None
+    validation: Validation | None = None
 
     @property
     def feature(self) -> Feature | None:
@@ -130,6 +134,8 @@ class Question:
             asked["moment"] = self.moment
         if projected := self._projected():
             asked["projection"] = projected
+        if self.validation:
+            asked["validation"] = self.validation.digest
         return hashlib.sha256(canonical.dump(asked)).hexdigest()[:16]
 
     def _projected(self) -> dict[str, Any] | None:

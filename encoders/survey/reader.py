@@ -16,15 +16,17 @@ from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Component, Projection
 from encoders.survey.survey import Survey
+from encoders.survey.validation import Validation
 from encoders.survey.values import text_of
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 _KEYS = {
-    (): {"survey", "label", "features", "mechanism", "projection"},
+    (): {"survey", "label", "features", "mechanism", "projection", "validation"},
     ("survey",): {"id", "epsilon", "family", "enrolment", "users"},
     ("label",): {"name", "values", "weight"},
     ("mechanism",): {"frequency", "numeric"},
     ("projection",): {"inputs"},
+    ("validation",): {"order", "tops", "prior", "scores"},
 }
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
 MAX_USERS = 10**11
@@ -50,9 +52,7 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def survey(self) -> Survey:
-        tables = {
-            name: self.table(name) for name in ("survey", "label", "features", "mechanism", "projection")
-        }
+        tables = {name: self.table(name) for name in sorted(_KEYS[()])}
         for path, known in _KEYS.items():
             self.known(self.document if not path else tables[path[0]], known, path)
         label = self.label(tables["label"])
@@ -64,7 +64,7 @@ class _Reader:
         weights = [self.weight(tables["label"], ("label",), None)]
         weights += [self.weight(entry, ("features", name), 1) for name, entry in tables["features"].items()]
         mechanism = tables["mechanism"]
-        return Survey(
+        survey = Survey(
             self.id(tables["survey"]),
             self.epsilon(tables["survey"]),
             label,
@@ -77,6 +77,8 @@ class _Reader:
             self.enrolment(tables["survey"]),
             self.users(tables["survey"]),
         )
+        judged = self.validation(tables["validation"], survey) if "validation" in self.document else None
+        return survey.judging(judged) if judged else survey
 
     # -- entries ---------------------------------------------------------------------------
 
@@ -272,6 +274,38 @@ class _Reader:
             name, _, key = rest.rpartition(".")  # a name may hold dots itself
             self.wrong(tuple(part for part in (table, name, key) if part), error.why)
 
+    # -- a model to be judged --------------------------------------------------------------
+
+    def validation(self, table: Mapping[str, Any], survey: Survey) -> Validation | None:
+        if self.problems:
+            return None
+        places = {feature.name: place for place, feature in enumerate(survey.features)}
+        order = [places.get(name) if isinstance(name, str) else None for name in _list(table.get("order"))]
+        if None in order:
+            self.wrong(("validation", "order"), "needs a list of the names of features")
+            return None
+        scores = table.get("scores")
+        if not isinstance(scores, dict) or set(scores) != set(places):
+            self.wrong(
+                ("validation", "scores"), "needs a table of scores for each feature, NAME = [[...], ...]"
+            )
+            return None
+        found = Validation(
+            survey.label,
+            survey.features,
+            tuple(place for place in order if place is not None),
+            tuple(_list(table.get("tops"))),
+            tuple(_list(table.get("prior"))),
+            tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in places),
+            survey.projection,
+        )
+        try:
+            found.check()
+        except SurveyError as error:
+            self.wrong(tuple(error.field.split(".", 2)), error.why)  # a name may hold dots itself
+            return None
+        return found
+
     # -- structure -------------------------------------------------------------------------
 
     def table(self, name: str) -> dict[str, Any]:
@@ -288,3 +322,8 @@ class _Reader:
 
     def wrong(self, path: tuple[str, ...], why: str) -> None:
         self.problems.append((path, why))
+
+
+def _list(value: object) -> list[Any]:
+    """Return a list as it is, and nothing for what is none; whoever checks what it holds misses that."""
+    return value if isinstance(value, list) else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import ceil, fsum, prod
 
@@ -17,6 +17,7 @@ from encoders.survey.numbers import NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question, form_of
+from encoders.survey.validation import Validation
 from encoders.survey.weights import label_weight
 
 
@@ -48,6 +49,8 @@ class Survey:
     users : int or None
         How many people are expected to answer, if the author says so; it decides the label's weight where
         the author says nothing of that, see :func:`label_weight`.
+    validation : Validation or None
+        A model that devices judge, see :meth:`judging`; label and features are its verdicts.
     """
 
     id: str
@@ -61,11 +64,25 @@ class Survey:
     family: str = ""
     enrolment: str = OPEN
     users: int | None = None
+    validation: Validation | None = None
 
     @property
     def entries(self) -> tuple[Feature, ...]:
         """What a row must hold: the projection's inputs, and the features that are not projected."""
-        return entries(self.features, self.projection)
+        rows = self.validation or self
+        return entries(rows.features, rows.projection)
+
+    def judging(self, validation: Validation) -> Survey:
+        """Return the survey that asks whether a model is right, as often with each of its tops."""
+        return replace(
+            self,
+            label=validation.asked_label,
+            features=validation.asked_features,
+            weights=(0, *(1 for _ in validation.tops)),
+            projection=None,
+            users=None,
+            validation=validation,
+        )
 
     def compile(self) -> Plan:
         """Design every question's tables for `epsilon`, prove them, and return the plan.
@@ -89,6 +106,7 @@ class Survey:
             self.projection,
             self.family,
             self.enrolment,
+            self.validation,
         )
 
 
@@ -118,7 +136,8 @@ class _Compiler:
         for index, (places, weight, moment, mechanism) in enumerate(drafts):
             survey = self.survey
             asked = tuple(survey.features[place] for place in places)
-            yield Question(index, survey.label, places, asked, weight, mechanism, moment, survey.projection)
+            more = survey.projection, survey.validation
+            yield Question(index, survey.label, places, asked, weight, mechanism, moment, *more)
 
     def label(self, coupled: Sequence[_Draft]) -> Iterator[_Draft]:
         told = self.is_told()

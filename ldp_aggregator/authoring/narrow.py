@@ -29,12 +29,18 @@ _LEFT_OUT = (
     "was trained on. Their epsilon covers it; no other data was used. What the earlier rounds heard of these "
     "features still counts: train on all rounds together."
 )
+_CHOSEN = (
+    "{left} of the {asked} features asked about are left out, weight = 0: as {judges} devices found, the "
+    "model {source} is right about {label} more often with the others alone. What earlier rounds heard of "
+    "them still counts: train on all rounds together, the one that validated among them."
+)
+_CHOSEN_ALREADY = "nothing to leave out: the survey asks only for what the validated model keeps"
 _TABLE = (
     "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, as the model has it, "
     "where what may be noise is taken off; its share of that, which decides; and what the raw reports say, "
     "with a 95% interval. Where that is wide, what is left out may tell after all."
 )
-_TOKENS = "Invite others than were invited before: a token of this round counts, whoever has it."
+TOKENS = "Invite others than were invited before: a token of this round counts, whoever has it."
 _ROUND = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
 _MOST_ID = 64
 
@@ -75,11 +81,15 @@ def narrow(text: str, model: Model, source: str) -> str:
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
-    _same_family(survey, model, source)
-    told = _told(model)
-    found = narrowed(survey, told)
+    if not same_family(survey, model):
+        raise NarrowError(
+            f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
+            f"survey that the latest round answered, unchanged"
+        )
+    told, chosen = _told(model), _chosen(model)
+    found = narrowed(survey, told, chosen)
     if found is survey:
-        raise NarrowError(_why_not(survey, told))
+        raise NarrowError(_CHOSEN_ALREADY if chosen else _why_not(survey, told))
     changed = renamed(text, survey.id, _entry(survey))
     for path, weight in _weights(survey, found):
         changed = assign(changed, (*path, "weight"), weight)
@@ -88,16 +98,21 @@ def narrow(text: str, model: Model, source: str) -> str:
     return f"{_comments(survey, found, model, told, source)}\n{changed}"
 
 
-def _same_family(survey: Survey, model: Model, source: str) -> None:
+def same_family(survey: Survey, model: Model) -> bool:
+    """Tell whether a model was trained on a survey, or on it and other rounds."""
     try:
-        same = wider(model.plan, survey.compile()) == model.plan
+        return wider(model.plan, survey.compile()) == model.plan
     except SnapshotError:
-        same = False
-    if not same:
-        raise NarrowError(
-            f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
-            f"survey that the latest round answered, unchanged"
-        )
+        return False
+
+
+def _chosen(model: Model) -> frozenset[int]:
+    """Return the features that devices found the model to do better with alone, if they did."""
+    verdicts = model.estimates.get("validation")
+    if not verdicts or verdicts["kept"] is None:
+        return frozenset()
+    kept = verdicts["features"][: verdicts["kept"]]
+    return frozenset(place for place, each in enumerate(model.plan.features) if each.name in kept)
 
 
 def _told(model: Model) -> list[Told]:
@@ -162,6 +177,8 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
     asked = [place for place, weight in enumerate(survey.weights[1:]) if weight]
     kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
     whole = sum(told[place].explained for place in asked)
+    verdicts = model.estimates.get("validation")
+    chosen = bool(_chosen(model))
     words = {
         "old": quote(survey.id),
         "family": quote(survey.family or survey.id),
@@ -171,6 +188,7 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         "label": quote(survey.label.name),
         "reports": f"{model.reports:,}",
         "source": quote(source),
+        "judges": f"{verdicts['reports']:,}" if verdicts else "no",
     }
     rows = [["", "explains", "share", "raw", ""]]
     for place in sorted(asked, key=lambda place: -told[place].explained):
@@ -178,6 +196,11 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         figure = shown(raw["value"], raw["low"], raw["high"]) or "unknown"
         mark = "" if place in kept else "left out"
         rows.append([survey.features[place].name, f"{own:.2f}", f"{own / whole:.0%}", figure, mark])
-    said = [_ORIGIN, *([_TOKENS] if survey.enrolment == TOKEN else []), _LEFT_OUT, _TABLE]
+    said = [
+        _ORIGIN,
+        *([TOKENS] if survey.enrolment == TOKEN else []),
+        _CHOSEN if chosen else _LEFT_OUT,
+        _TABLE,
+    ]
     header = comment(*(each.format(**words) for each in said))
     return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, "<>>><")), "#"])

@@ -14,7 +14,8 @@ from encoders.survey.questions import MEAN
 def made_up_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     """Make up a row, its label with it, of the survey's own values, each equally likely."""
     row = {feature.name: _made_up(feature, rng) for feature in plan.entries}
-    return row | {plan.label.name: plan.label.values[_below(len(plan.label.values), rng)]}
+    label = plan.rows.label
+    return row | {label.name: label.values[_below(len(label.values), rng)]}
 
 
 def rivals(plan: Plan, question: Question) -> str:

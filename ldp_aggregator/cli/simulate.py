@@ -81,6 +81,11 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
     help="As in 1,3. Half of the people answer the first round; later ones leave out what tells nothing.",
 )
 @click.option(
+    "--validate",
+    is_flag=True,
+    help="A fifth of the people judge the model of the first round, which then keeps what it does best with.",
+)
+@click.option(
     "--public-share",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.0,
@@ -135,7 +140,8 @@ def _table(result: Simulation, survey: Survey) -> str:
         hidden.add("rounds")
     shown = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(shown), *([cell(row) for cell in shown.values()] for row in result.rows)]
-    lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}", ""]
+    lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
+    lines += ["a fifth of the people judge the first round's model", ""] if first.validated else [""]
     lines += table(cells, "".join("<" if name in _WORDS else ">" for name in shown))
     if result.uncovered:
         lines += ["", UNCOVERED]

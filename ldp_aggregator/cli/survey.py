@@ -24,6 +24,7 @@ from ldp_aggregator.authoring.preview import made_up_row, rivals
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_text import read_toml
+from ldp_aggregator.authoring.validate import validate
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_rows, read_table
 from ldp_aggregator.models.model_file import read_model
@@ -121,7 +122,7 @@ def preview_(
             click.echo("A row, made up from the survey's values:")
             click.echo("\n".join(f"  {name} = {_shown(cell)}" for name, cell in row.items()) + "\n")
         seen = preview(
-            plan, row, row.get(plan.label.name) if label is None else label, SystemEntropy(), question
+            plan, row, row.get(plan.rows.label.name) if label is None else label, SystemEntropy(), question
         )
     click.echo(str(seen))
     if why := rivals(plan, seen.answer.question):
@@ -198,6 +199,22 @@ def narrow_(survey: Path, pilot: Path) -> None:
     """
     with _clear_errors():
         text = narrow(read_toml(survey), read_model(pilot), pilot.name)
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+
+
+@main.command("validate")
+@click.argument("survey", type=_FILE)
+@click.option("--model", type=_FILE, required=True, help="What ldp-train made of all rounds' reports so far.")
+def validate_(survey: Path, model: Path) -> None:
+    """Let devices judge a model: write the survey of a round that asks whether it is right.
+
+    SURVEY is what people answered (to look for mistakes in it, use ldp-survey check). Who answered it
+    answers no other of its family, so that a further round costs no one more epsilon. Devices judge the
+    model with all its features, and with the few that tell most. Trained on that round too, it keeps what
+    it does best with: ldp-train URL URL-validation -o model.json; that says how often it is right, too.
+    """
+    with _clear_errors():
+        text = validate(read_toml(survey), read_model(model), model.name)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 

@@ -12,7 +12,7 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey.files import load_plan_file
-from encoders.survey.layout import table
+from encoders.survey.layout import paragraph, table
 from ldp_aggregator.estimation import (
     ESTIMATORS,
     Estimates,
@@ -22,6 +22,7 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.relevance import shown
+from ldp_aggregator.estimation.verdicts import Verdicts
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
@@ -67,7 +68,8 @@ def main(
     A SOURCE is a collector's URL (http://host:8000/v1/surveys/ID, with the operator's token in
     LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or an archive of
     raw reports (with --plan): concatenated, maybe compressed with gzip, of any size. Several sources of
-    one plan, or of the rounds of one survey, are added up. A report counts once across all archives; name
+    one plan, or of the rounds of one survey, are added up; a round that validates a model (ldp-survey
+    validate) tells which features it keeps. A report counts once across all archives; name
     no reports by two sources of another kind.
 
     Archives beyond some tens of megabytes take temporary files (in TMPDIR), about as large as they are
@@ -83,10 +85,10 @@ def main(
             require_onnx()
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
-        snapshot = read_sources(
+        snapshot, validation = read_sources(
             sources, plan=plan, surveys=surveys, token=token, warn=_warn, scheduler=scheduler
         )
-        estimates = estimate_snapshot(snapshot, estimator)
+        estimates = estimate_snapshot(snapshot, estimator, validation)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         save_model(output, snapshot, estimates, audit)
         if onnx_file:
@@ -112,6 +114,8 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     )
     lines += table([*alone, *(_asked(feature, estimates.label) for feature in estimates.features)], "<><<<")
     lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
+    if estimates.verdicts:
+        lines += ["", *_validated(estimates.verdicts)]
     if snapshot.rejections:
         counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
         lines += ["", f"rejected: {counted}"]
@@ -174,6 +178,33 @@ def _prior(estimates: Estimates) -> list[str]:
     return [
         f"  {name:<{names}}  {value:>{values}}  {one:<{INTERVAL}}  {all_}".rstrip()
         for name, value, one, all_ in rows
+    ]
+
+
+def _validated(verdicts: Verdicts) -> list[str]:
+    """Say how often devices found a model right, and what it keeps."""
+    model = verdicts.plan.validation
+    assert model is not None
+    right, gains = verdicts.right, verdicts.gains
+    often = _interval(float(right.low), float(right.high))
+    rows = [
+        [
+            f"  with the top {top} alone",
+            f"{value:+.4f}",
+            f"[{low:+.4f}, {high:+.4f}]",
+            "kept" * (place == verdicts.chosen),
+        ]
+        for place, (top, value, low, high) in enumerate(
+            zip(model.tops, gains.value, gains.all_low, gains.all_high, strict=True)
+        )
+    ]
+    used = [model.features[place].name for place in model.order]
+    kept = used[: model.tops[verdicts.chosen]] if verdicts.chosen is not None else ["all its features"]
+    return [
+        f"{verdicts.plan.id}: {verdicts.reports} devices judged the model before",
+        f"  right with all {len(used)} features: {right.value:.4f} {often}",
+        *table(rows, "<>><"),
+        *paragraph(f"keeps {', '.join(kept)}", "  "),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.survey.numbers import NumericFeature
@@ -19,6 +19,7 @@ from ldp_aggregator.estimation.number_estimates import Asked, NumberEstimate
 from ldp_aggregator.estimation.numbers import Number
 from ldp_aggregator.estimation.poisoning import Poisoning
 from ldp_aggregator.estimation.recipes import ESTIMATORS, EstimationError, Probabilities, Recipe
+from ldp_aggregator.estimation.verdicts import Verdicts, silent
 from ldp_aggregator.snapshot import Snapshot
 
 
@@ -44,6 +45,8 @@ class Estimates:
     features : tuple of (FeatureEstimate or NumberEstimate)
     poisoning : Poisoning
         Whether reports look made up, and how far made-up ones could move the figures.
+    verdicts : Verdicts or None
+        What devices said of an earlier model; the classifier uses what it keeps.
     """
 
     survey: str
@@ -57,6 +60,7 @@ class Estimates:
     prior: FloatArray
     features: tuple[FeatureEstimate | NumberEstimate, ...]
     poisoning: Poisoning
+    verdicts: Verdicts | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -65,7 +69,8 @@ class Estimates:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON; unknown and infinite figures become None."""
-        return {
+        judged = {"validation": self.verdicts.as_dict()} if self.verdicts else {}
+        return judged | {
             "survey": self.survey,
             "plan_digest": self.plan_digest,
             "estimator": self.estimator,
@@ -84,7 +89,9 @@ class Estimates:
         }
 
 
-def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimates:
+def estimate_snapshot(
+    snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
+) -> Estimates:
     """Estimate priors, conditionals, means and variances, each with its standard error, from totals.
 
     Parameters
@@ -94,14 +101,19 @@ def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimat
     estimator : {"default", "paper"}
         The recipe for the classifier's probabilities; raw figures do not depend on it, except that
         "paper" takes the prior from the label question alone.
+    validation : Snapshot, optional
+        The totals of a round that judged an earlier model: for the classifier, features that it did better
+        without tell nothing of the label.
 
     Raises
     ------
     EstimationError
-        On an unknown estimator, or one that needs a question the survey does not ask.
+        On an unknown estimator, or one that needs a question the survey does not ask; or if what was judged
+        is no model of this survey.
     """
     plan, answers = snapshot.plan, hear(snapshot)
-    chosen = _recipe(estimator)(answers)
+    verdicts = _verdicts(snapshot, validation)
+    chosen = _keeping(_recipe(estimator)(answers), verdicts)
     features = tuple(_features(snapshot, answers, chosen))
     return Estimates(
         survey=plan.id,
@@ -115,12 +127,36 @@ def estimate_snapshot(snapshot: Snapshot, estimator: str = "default") -> Estimat
         prior=chosen.prior,
         features=features,
         poisoning=measure_estimates(snapshot, answers, features, chosen.raw_prior),
+        verdicts=verdicts,
     )
 
 
-def estimate_probabilities(snapshot: Snapshot, estimator: str = "default") -> Probabilities:
+def estimate_probabilities(
+    snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
+) -> Probabilities:
     """Estimate only what a classifier needs, see :func:`estimate_snapshot`: the short way for simulations."""
-    return _recipe(estimator)(hear(snapshot))
+    return _keeping(_recipe(estimator)(hear(snapshot)), _verdicts(snapshot, validation))
+
+
+def _verdicts(snapshot: Snapshot, validation: Snapshot | None) -> Verdicts | None:
+    if validation is None:
+        return None
+    plan, judged = snapshot.plan, validation.plan.validation
+    own = (plan.family, plan.label, plan.features, plan.projection)
+    if not judged or own != (validation.plan.family, judged.label, judged.features, judged.projection):
+        raise EstimationError(
+            f"{validation.plan.id} validates no model of {plan.id}: it codes rows otherwise"
+        )
+    return Verdicts.of(validation)
+
+
+def _keeping(found: Probabilities, verdicts: Verdicts | None) -> Probabilities:
+    """Silence the features that a model did better without."""
+    if verdicts is None or verdicts.chosen is None:
+        return found
+    kept, pairs = verdicts.kept, enumerate(found.conditionals)
+    conditionals = (each if place in kept else silent(each, found.prior) for place, each in pairs)
+    return replace(found, conditionals=tuple(conditionals))
 
 
 def _recipe(estimator: str) -> Recipe:

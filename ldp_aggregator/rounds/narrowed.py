@@ -7,6 +7,7 @@ all rounds add up, and what is left is heard by more people.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -59,9 +60,9 @@ def round_ends(people: int, rounds: int) -> list[int]:
     return [round(people * share) for share in accumulate(shares)]
 
 
-def next_round(survey: Survey, snapshot: Snapshot) -> Survey:
+def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None = None) -> Survey:
     """Return the survey of the next round, by the reports of all rounds so far; see :func:`narrowed`."""
-    found = estimate_snapshot(snapshot)
+    found = estimate_snapshot(snapshot, validation=validation)
     told = [
         Told(
             explained(each.smoothed, found.prior),
@@ -70,10 +71,11 @@ def next_round(survey: Survey, snapshot: Snapshot) -> Survey:
         )
         for each in found.features
     ]
-    return narrowed(survey, told)
+    verdicts = found.verdicts
+    return narrowed(survey, told, verdicts.kept if verdicts and verdicts.chosen is not None else frozenset())
 
 
-def narrowed(survey: Survey, told: Sequence[Told]) -> Survey:
+def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = frozenset()) -> Survey:
     """Return the survey of the next round: what tells too little has weight 0, and is asked no more.
 
     It is the survey itself where nothing should be left out: where noise is so large that nobody can tell
@@ -86,6 +88,9 @@ def narrowed(survey: Survey, told: Sequence[Told]) -> Survey:
         Of the round before.
     told : sequence of Told
         Of each of its features, by the reports of all rounds so far.
+    chosen : set of int
+        The features, by their places, that a model was found to do better with alone, if it was: then the
+        next round asks about these, whatever else they tell.
     """
     plan = survey.compile()
     asked: dict[Places, int] = {}
@@ -93,8 +98,14 @@ def narrowed(survey: Survey, told: Sequence[Told]) -> Survey:
         if question.features:
             asked[question.features] = asked.get(question.features, 0) + question.weight
     relevance = {places: sum(told[place].explained for place in places) for places in asked}
-    kept = _with_label(_most_relevant(relevance), plan, relevance)
-    if median_error(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
+    if chosen:
+        kept = {places for places in asked if not chosen.isdisjoint(places)}
+    else:
+        kept = _most_relevant(relevance)
+        if median_error(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
+            return survey
+    kept = _with_label(kept, plan, relevance)
+    if not kept or kept == set(asked):
         return survey
     return _asking(survey, plan, {place for places in kept for place in places})
 

@@ -79,7 +79,7 @@ def test_the_result_has_the_documented_shape(survey, people):
         (2.0, "auto"),
         (2.0, "OUE"),
     ]
-    ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "estimator", "repeats"}
+    ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "validated", "estimator", "repeats"}
     assert set(said["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
     assert {(row["numeric"], row["projection"]) for row in said["rows"]} == {("survey", "none")}
     assert {(row["estimator"], row["repeats"]) for row in said["rows"]} == {("default", 3)}

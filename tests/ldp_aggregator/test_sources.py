@@ -64,7 +64,7 @@ def test_files_of_reports_are_counted_like_the_collectors(plan, tmp_path):
     first, second = make_reports(plan, 60), make_reports(plan, 40, seed=2)
     (tmp_path / "a").write_bytes(b"".join(first))
     (tmp_path / "b").write_bytes(b"".join([*second, *first[:10], *make_reports(make_plan("other"), 3)]))
-    snapshot = read_sources([str(tmp_path / "a"), str(tmp_path / "b")], plan=plan)
+    snapshot = read_sources([str(tmp_path / "a"), str(tmp_path / "b")], plan=plan).snapshot
     assert count_of(snapshot) == 100
     assert dict(snapshot.rejections) == {"wrong-plan": 3}
     assert snapshot.plan == plan
@@ -75,11 +75,11 @@ def test_an_archive_that_was_cut_off_adds_up_with_others(plan, tmp_path):
     (tmp_path / "b").write_bytes(gzip.compress(b"".join(make_reports(plan, 40, seed=2))))
     archives = [str(tmp_path / "a"), str(tmp_path / "b")]
     with pytest.warns(UserWarning, match="a: ends inside a report"):
-        alone = read_sources(archives, plan=plan)
+        alone = read_sources(archives, plan=plan).snapshot
     assert (count_of(alone), dict(alone.rejections)) == (99, {"incomplete-body": 1})
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
     heard = []
-    both = read_sources([*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=heard.append)
+    both = read_sources([*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=heard.append).snapshot
     assert (count_of(both), dict(both.rejections)) == (198, {"incomplete-body": 2})
     assert len(heard) == 1
 
@@ -104,11 +104,11 @@ def test_an_absent_file_is_named(tmp_path):
 
 def test_a_snapshot_file_is_read_and_adds_up_with_others(plan, tmp_path):
     (tmp_path / "reports").write_bytes(b"".join(make_reports(plan, 50)))
-    alone = read_sources([str(tmp_path / "reports")], plan=plan)
+    alone = read_sources([str(tmp_path / "reports")], plan=plan).snapshot
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
-    again = read_sources([str(tmp_path / "snapshot.json")])
+    again = read_sources([str(tmp_path / "snapshot.json")]).snapshot
     assert again.to_json() == alone.to_json()
-    both = read_sources([str(tmp_path / "snapshot.json"), str(tmp_path / "reports")], plan=plan)
+    both = read_sources([str(tmp_path / "snapshot.json"), str(tmp_path / "reports")], plan=plan).snapshot
     assert count_of(both) == 100
 
 
@@ -145,7 +145,7 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
     store = open_store(url)
     store.publish(plan.id, plan.json)
     fill(store, plan, reports=4)
-    snapshot = read_sources([url])
+    snapshot = read_sources([url]).snapshot
     assert count_of(snapshot) == 2
     assert snapshot.rejections == {"malformed": 4}
     other = make_plan("two")
@@ -155,7 +155,7 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
         SourceError, match="several surveys, choose one, or the rounds of one, by --survey: one, two"
     ):
         read_sources([url])
-    assert read_sources([url], surveys=["two"]).plan == other
+    assert read_sources([url], surveys=["two"]).snapshot.plan == other
     with pytest.raises(StoreError, match="no survey 'three'"):
         read_sources([url], surveys=["three"])
 
@@ -205,7 +205,7 @@ def test_a_collector_is_asked_with_the_operators_token(plan):
     fill(store, plan, reports=1)
     held = take_snapshot(store, plan.id)
     with collector(200, held.to_json()) as (url, heard):
-        assert read_sources([url], token="secret").to_json() == held.to_json()
+        assert read_sources([url], token="secret").snapshot.to_json() == held.to_json()
     assert heard == [("/v1/surveys/one/snapshot", "Bearer secret")]
 
 

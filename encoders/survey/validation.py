@@ -1,0 +1,202 @@
+"""A validation: devices are asked whether a model is right about them, with all its features and with few.
+
+Nobody but the device knows both a row and its label, so only there can a model be judged. The model is Naive
+Bayes in whole numbers: each value has a score for each label, the sum of a row's scores is a label's score,
+and the label with the highest is the guess. Whether it is right is all that the device is asked, once with
+all features and once with the top few; that answer is randomised like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.numeric import GRID
+from encoders.survey import canonical
+from encoders.survey.features import CategoricalFeature, Feature, Label, entries
+from encoders.survey.numbers import NumericFeature
+from encoders.survey.projection import Projection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NATS = 1000
+"""Scores are whole numbers of thousandths: logarithms of probabilities."""
+LOWEST = -1_000_000
+"""The least score; the largest is zero, so that every sum is exact in a double too."""
+BINS = 64
+"""A number's score is that of the one of so many even parts of its range that it lies in."""
+VERDICTS = ("wrong", "right")
+Scores = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A model to be judged, and which of its features alone are judged too.
+
+    Attributes
+    ----------
+    label : Label
+        What the model guesses.
+    features : tuple of Feature
+        What a row is coded by; scores follow their order.
+    order : tuple of int
+        Places of the features that the model uses, the one that tells most of the label first.
+    tops : tuple of int
+        How many of them the model is judged with, too: increasing, and fewer than all.
+    prior : tuple of int
+        A score for each label.
+    scores : tuple of Scores
+        For each feature, each of its values, and each label: a table of its codes, or of BINS parts of a
+        number's range, and after these of a missing number.
+    projection : Projection or None
+        Gives some of the features their numbers.
+    """
+
+    label: Label
+    features: tuple[Feature, ...]
+    order: tuple[int, ...]
+    tops: tuple[int, ...]
+    prior: tuple[int, ...]
+    scores: tuple[Scores, ...]
+    projection: Projection | None = None
+
+    @property
+    def entries(self) -> tuple[Feature, ...]:
+        """What a row must hold."""
+        return entries(self.features, self.projection)
+
+    @cached_property
+    def asked_label(self) -> Label:
+        """Whether the guess by all features is right: the label of the questions."""
+        return Label(f"all {len(self.order)}", VERDICTS)
+
+    @cached_property
+    def asked_features(self) -> tuple[CategoricalFeature, ...]:
+        """Whether the guess by the top few is right: the features of the questions."""
+        return tuple(CategoricalFeature(f"top {top}", VERDICTS) for top in self.tops)
+
+    def judge(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
+        """Return the codes of a row's answers: for each of `tops`, and for all features.
+
+        Parameters
+        ----------
+        codes : (n,) sequence of int
+            The coded row.
+        label_code : int
+            The code of the true label. Of labels with the same score the first is the guess.
+        """
+        sums: list[int] = list(self.prior)
+        verdicts: dict[int, int] = {}
+        for used, place in enumerate(self.order, 1):
+            row = self.scores[place][_cell(self.features[place], codes[place])]
+            sums = list(map(add, sums, row))
+            verdicts[used] = int(sums.index(max(sums)) == label_code)
+        return tuple(verdicts[top] for top in self.tops), verdicts[len(self.order)]
+
+    def judge_table(
+        self, codes: NDArray[np.int64], labels: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, tops) and (m,)."""
+        import numpy as np
+
+        sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
+        verdicts = {}
+        for used, place in enumerate(self.order, 1):
+            table = np.array(self.scores[place], dtype=np.int64)
+            sums += table[_cell(self.features[place], codes[:, place])]
+            if used in self.tops or used == len(self.order):
+                verdicts[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
+        return np.stack([verdicts[top] for top in self.tops], axis=1), verdicts[len(self.order)]
+
+    def check(self) -> None:
+        """Check all but the label, features and projection, which are checked like any plan's.
+
+        Raises
+        ------
+        SurveyError
+            Naming the entry of the authored survey.
+        """
+        known = set(range(len(self.features)))
+        if (
+            not _are_whole(self.order)
+            or len(set(self.order)) < len(self.order)
+            or not set(self.order) <= known
+        ):
+            raise SurveyError("names features of the survey, each once", "validation.order")
+        tops = (0, *self.tops, len(self.order))
+        if not self.tops or not _are_whole(tops) or any(low >= high for low, high in pairwise(tops)):
+            why = f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order"
+            raise SurveyError(why, "validation.tops")
+        if not _are_scores(self.prior, len(self.label.values)):
+            raise SurveyError(_needs("label", len(self.label.values)), "validation.prior")
+        for feature, table in zip(self.features, self.scores, strict=True):
+            rows, width = cells_of(feature), len(self.label.values)
+            if len(table) != rows or not all(_are_scores(row, width) for row in table):
+                field = f"validation.scores.{feature.name}"
+                raise SurveyError(f"needs {rows} rows, and in each {_needs('label', width)}", field)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the devices do, in hexadecimal."""
+        return hashlib.sha256(canonical.dump(self.as_dict())).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan's form."""
+        more = {"projection": self.projection.as_dict()} if self.projection else {}
+        return more | {
+            "features": [feature.as_dict() for feature in self.features],
+            "label": self.label.as_dict(),
+            "order": list(self.order),
+            "prior": list(self.prior),
+            "scores": [[list(row) for row in table] for table in self.scores],
+            "tops": list(self.tops),
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        document: Mapping[str, Any],
+        label: Label,
+        features: tuple[Feature, ...],
+        projection: Projection | None,
+    ) -> Validation:
+        """Read the plan's form, of which the parts that every plan has were read before."""
+        scores = tuple(tuple(map(tuple, table)) for table in document["scores"])
+        order, tops, prior = (tuple(document[name]) for name in ("order", "tops", "prior"))
+        return cls(label, features, order, tops, prior, scores, projection)
+
+
+def cells_of(feature: Feature) -> int:
+    """Return how many rows of scores a feature has."""
+    if isinstance(feature, NumericFeature):
+        return BINS + (feature.missing == "category")
+    return feature.size
+
+
+def _cell(feature: Feature, code: Any) -> Any:
+    """Return the row of scores for a code, or for an array of codes."""
+    return code * BINS // (2 * GRID + 1) if isinstance(feature, NumericFeature) else code
+
+
+def _are_whole(numbers: Sequence[object]) -> bool:
+    return all(type(number) is int for number in numbers)
+
+
+def _are_scores(row: object, width: int) -> bool:
+    return (
+        isinstance(row, tuple)
+        and len(row) == width
+        and all(type(score) is int and LOWEST <= score <= 0 for score in row)
+    )
+
+
+def _needs(of: str, count: int) -> str:
+    return f"a whole number from {LOWEST} to 0 for each {of}, {count} in all"

@@ -1,0 +1,112 @@
+"""Verdicts: how often devices found a model right, and which of its features it does better without.
+
+Naive Bayes takes each feature for a witness of its own. Where features tell the same, it counts that several
+times, and a few of them can be right more often than all. Tables of one feature each do not tell; devices do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Self
+
+import numpy as np
+
+from encoders.survey import Plan
+from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.figures import Figure
+from ldp_aggregator.estimation.frequencies import Frequencies
+from ldp_aggregator.estimation.gaussians import Gaussian
+from ldp_aggregator.estimation.hearing import hear
+from ldp_aggregator.estimation.recipes import Conditional
+from ldp_aggregator.snapshot import Snapshot
+
+ERROR = 0.1
+"""How often, at most, a model keeps fewer features where with none of the tops it is right more often."""
+_GAIN = (-1.0, 1.0)
+_RIGHT = 1
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What devices said of a model.
+
+    Attributes
+    ----------
+    plan : Plan
+        The validation's.
+    reports : int
+    right : Figure
+        Of shape (): how often the model is right with all its features.
+    gains : Figure
+        (tops,) how much more often it is right with the top few alone.
+    """
+
+    plan: Plan
+    reports: int
+    right: Figure
+    gains: Figure
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Estimate them from a validation's totals."""
+        heard = hear(snapshot)
+        figure = heard.prior.figure
+        right = Figure.around(figure.value[_RIGHT], figure.stderr[_RIGHT])
+        found = np.array([_gain(each) for each in heard.heard if isinstance(each, Frequencies)])
+        return cls(snapshot.plan, heard.reports, right, Figure.around(found[:, 0], found[:, 1], _GAIN))
+
+    @property
+    def chosen(self) -> int | None:
+        """Which of the tops the model should keep alone, by its place; None if all of its features.
+
+        The one whose gain's lower bound is largest, if that is above zero. The bounds hold all at once, but
+        for ERROR of the surveys (Bonferroni).
+        """
+        far = NormalDist().inv_cdf(1 - ERROR / self.gains.value.size)
+        sure = np.where(np.isfinite(self.gains.stderr), self.gains.value - far * self.gains.stderr, -1.0)
+        best = int(sure.argmax())
+        return best if sure[best] > 0 else None
+
+    @property
+    def kept(self) -> frozenset[int]:
+        """The features that the model keeps, by their places."""
+        model = self.plan.validation
+        assert model is not None
+        used = model.order if self.chosen is None else model.order[: model.tops[self.chosen]]
+        return frozenset(used)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        model = self.plan.validation
+        assert model is not None
+        return {
+            "survey": self.plan.id,
+            "plan_digest": self.plan.digest,
+            "reports": self.reports,
+            "features": [model.features[place].name for place in model.order],
+            "right": self.right.as_dict(),
+            "tops": list(model.tops),
+            "gains": self.gains.as_dict(),
+            "kept": None if self.chosen is None else model.tops[self.chosen],
+        }
+
+
+def _gain(heard: Frequencies) -> tuple[float, float]:
+    """Return how much more often the top few are right than all, F[1, 0] - F[0, 1], and its error."""
+    if not heard.n:
+        return float("nan"), float("inf")
+    raw, own, likely = (each.reshape(2, 2) for each in (heard.raw, heard.noise.own, heard.noise.frequencies))
+    gain, expected = (float(each[1, 0] - each[0, 1]) for each in (raw, likely))
+    # what all cells share cancels in a difference
+    return gain, float(np.sqrt(own[1, 0] + own[0, 1] - expected**2 / heard.n))
+
+
+def silent(conditional: Conditional, prior: FloatArray) -> Conditional:
+    """Return what a feature's value would say if it told nothing of the label: alike for all labels."""
+    if not isinstance(conditional, Gaussian):
+        return np.repeat((conditional @ prior)[:, None], len(prior), axis=1)
+    mean = np.full(len(prior), prior @ conditional.mean)
+    variance = np.full(len(prior), prior @ (conditional.variance + (conditional.mean - mean) ** 2))
+    missing = conditional.missing
+    return Gaussian(mean, variance, None if missing is None else np.full(len(prior), prior @ missing))

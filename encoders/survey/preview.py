@@ -100,6 +100,7 @@ def explain(seen: Preview) -> str:
     clipped = [f"  (clipped to its public range: {', '.join(seen.clipped)})"] if seen.clipped else []
     return _paragraphs(
         _asked(plan, question, "asked", "is"),
+        _judging(plan),
         ["The true answer, which stays on the device:", f"  {in_words(seen.truth)}", *clipped],
         [
             f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
@@ -123,6 +124,7 @@ def explain_report(plan: Plan, report: bytes) -> str:
     question = plan.questions[read.question]
     return _paragraphs(
         _asked(plan, question, "answered", "was"),
+        _judging(plan),
         _bytes(report, "The report") + _decoded(question, read.payload),
         _invited(plan),
         could_have_been(plan, question, read.payload),
@@ -144,6 +146,16 @@ def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
         for each, chance in zip(plan.questions, chances, strict=True)
     ]
     return [f"One question is {done}, {how}:", *table(rows, "<><")]
+
+
+def _judging(plan: Plan) -> list[str]:
+    if not plan.validation:
+        return []
+    name, all_ = plan.validation.label.name, plan.label.name
+    return paragraph(
+        f"What is asked is whether a model, made of other people's reports, is right about this row: whether it "
+        f"guesses {name} by {all_} of its features, and by the top few alone. The device guesses by itself."
+    )
 
 
 def _invited(plan: Plan) -> list[str]:

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.accuracy.grid import EPSILONS, LABEL, NON_PRIVATE, OURS, PAPER, ROUNDS, Cell
+from benchmarks.accuracy.grid import EPSILONS, LABEL, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
 from benchmarks.accuracy.results import Floats, Results
 from benchmarks.accuracy.tables import markdown, mean_error, shown, times
 
@@ -69,7 +69,12 @@ def data_set(results: Results, data: str) -> str:
         *map(accuracies, (*PAPER, OURS)),
         ["ours - best of five", *(f"{shown(each.gains, '+')} ({each.best})" for each in cells)],
         accuracies(ROUNDS),
-        ["3 rounds - ours", *(shown(by_rounds(results, data, epsilon), "+") for epsilon in EPSILONS)],
+        ["3 rounds - ours", *(shown(beyond(results, ROUNDS, data, epsilon), "+") for epsilon in EPSILONS)],
+        accuracies(VALIDATED),
+        [
+            "validated - ours",
+            *(shown(beyond(results, VALIDATED, data, epsilon), "+") for epsilon in EPSILONS),
+        ],
         accuracies(LABEL),
         ["z of the majority", *map(distance, cells)],
     ]
@@ -83,9 +88,17 @@ def data_set(results: Results, data: str) -> str:
 Non-private Naive Bayes {without:.3f}, majority class {majority:.3f}; {repeats}."""
 
 
-def by_rounds(results: Results, data: str, epsilon: str) -> Floats:
-    """Return what asking in rounds gained, repeat by repeat."""
-    return results.get(Cell(data, ROUNDS, epsilon)) - results.get(Cell(data, OURS, epsilon))
+def beyond(results: Results, way: str, data: str, epsilon: str) -> Floats:
+    """Return what asking otherwise gained over ours, repeat by repeat."""
+    return results.get(Cell(data, way, epsilon)) - results.get(Cell(data, OURS, epsilon))
+
+
+def gained(results: Results, way: str, names: Sequence[str]) -> str:
+    """Say what asking otherwise gained on average, and on each data set."""
+    found = {each: [beyond(results, way, each, epsilon) for epsilon in EPSILONS] for each in names}
+    overall = np.mean([cell for cells in found.values() for cell in cells], axis=0)
+    each = [f"{name} {shown(np.mean(cells, axis=0), '+')}" for name, cells in found.items()]
+    return f"{shown(overall, '+')} on average over ours: {listed(each)}"
 
 
 def distance(cell: Gain) -> str:
@@ -104,9 +117,6 @@ def gains(results: Results, names: Sequence[str]) -> str:
     ]
     found = [cell for cell in cells if cell.z >= FOUND]
     below = [cell.where for cell in found if cell.below]
-    rounds = {each: [by_rounds(results, each, epsilon) for epsilon in EPSILONS] for each in names}
-    gained = [f"{each} {shown(np.mean(found, axis=0), '+')}" for each, found in rounds.items()]
-    all_gained = shown(np.mean([each for found in rounds.values() for each in found], axis=0), "+")
     head = ["", "mean gain", "cells", "won", "lost", f"lost by more than {NOTICED}"]
     return f"""## Ours against the best of the five
 
@@ -119,7 +129,10 @@ differences. Won and lost are the cells with a difference of more than two of th
 Lost by more than {NOTICED}: {listed(lost)}.
 
 **Three rounds** (half of the users, a quarter, a quarter; the later ones leave out what was found to tell
-nothing) gain {all_gained} on average over one: {listed(gained)}.
+nothing) gain {gained(results, ROUNDS, names)}.
+
+**Validated** (a fifth of the users judge the model of the others instead) gain
+{gained(results, VALIDATED, names)}.
 
 **label only** asks every user for nothing but the label, by the best oracle for its values, and always
 guesses what then seems the most frequent. z is, in closed form, how many standard errors of that estimate

@@ -12,14 +12,16 @@ OURS = "ours"
 ROUNDS = "ours, 3 rounds"
 """The first asks half of the users; the others leave out what was found to tell nothing."""
 MANY_ROUNDS = 3
+VALIDATED = "ours, validated"
+"""A fifth of the users judge the model of the others, which keeps the features that it does best with."""
 LABEL = "label only"
 """Every user is asked for nothing but the label."""
 NON_PRIVATE = "non-private"
 
-POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 5}
+POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 10}
 """Numbers of users drawn from the training rows, and how often at most that is repeated."""
 POPULATION_EPSILONS = ("0.5", "1")
-POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS)
+POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS, VALIDATED)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, OURS, ROUNDS, LABEL, or NON_PRIVATE, which has no epsilon.
+        A mechanism of PAPER, OURS, ROUNDS, VALIDATED, LABEL, or NON_PRIVATE, which has no epsilon.
     epsilon : str
     users : int
         So many, drawn with replacement from the training rows; at 0 these rows themselves.
@@ -52,7 +54,7 @@ def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
     for data in data_sets:
         yield Cell(data, NON_PRIVATE)
         for epsilon in EPSILONS:
-            yield from (Cell(data, way, epsilon) for way in (*PAPER, OURS, ROUNDS, LABEL))
+            yield from (Cell(data, way, epsilon) for way in (*PAPER, OURS, ROUNDS, VALIDATED, LABEL))
         for users in POPULATIONS:
             yield Cell(data, NON_PRIVATE, users=users)
             for epsilon in POPULATION_EPSILONS:

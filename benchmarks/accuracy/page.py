@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.accuracy.gains import data_set, gains
-from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, ROUNDS, Cell
+from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
 from benchmarks.accuracy.results import MissingError, Results
 from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
@@ -100,7 +100,7 @@ def draw(results: Results, data: str, path: Path) -> None:
             non_private=without,
             repeats=results.settings.repeats,
         )
-        for epsilon, way in product(EPSILONS, (*PAPER, OURS, ROUNDS))
+        for epsilon, way in product(EPSILONS, (*PAPER, OURS, ROUNDS, VALIDATED))
         for accuracy, stderr in [mean_error(results.get(Cell(data, way, epsilon)))]
     ]
     path.parent.mkdir(exist_ok=True)

@@ -153,8 +153,8 @@ def _judging(plan: Plan) -> list[str]:
         return []
     name, all_ = plan.validation.label.name, plan.label.name
     return paragraph(
-        f"What is asked is whether a model, made of other people's reports, is right about this row: whether it "
-        f"guesses {name} by {all_} of its features, and by the top few alone. The device guesses by itself."
+        "What is asked is whether a model, made of other people's reports, is right about this row: whether "
+        f"it guesses {name} by {all_} of its features, and by the top few alone. The device guesses by itself."
     )
 
 

@@ -34,6 +34,7 @@ _CHOSEN = (
     "model {source} is right about {label} more often with the others alone. What earlier rounds heard of "
     "them still counts: train on all rounds together, the one that validated among them."
 )
+_RAW = "Of each: how much of {label} it explains, from 0 to 1, as raw reports say, with a 95% interval."
 _CHOSEN_ALREADY = "nothing to leave out: the survey asks only for what the validated model keeps"
 _TABLE = (
     "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, as the model has it, "
@@ -178,7 +179,6 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
     kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
     whole = sum(told[place].explained for place in asked)
     verdicts = model.estimates.get("validation")
-    chosen = bool(_chosen(model))
     words = {
         "old": quote(survey.id),
         "family": quote(survey.family or survey.id),
@@ -190,17 +190,25 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         "source": quote(source),
         "judges": f"{verdicts['reports']:,}" if verdicts else "no",
     }
-    rows = [["", "explains", "share", "raw", ""]]
+    why = [_CHOSEN, _RAW] if _chosen(model) else [_LEFT_OUT, _TABLE]
+    said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), *why]
+    header = comment(*(each.format(**words) for each in said))
+    rows = _rows(model, told, asked, kept)
+    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, "<>><")), "#"])
+
+
+def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int]) -> list[list[str]]:
+    """Lay out what each feature explains; where devices chose, the model's own figures decided nothing."""
+    whole = sum(told[place].explained for place in asked)
+    rows = []
     for place in sorted(asked, key=lambda place: -told[place].explained):
-        raw, own = model.estimates["features"][place]["relevance"], told[place].explained
+        entry, own = model.estimates["features"][place], told[place].explained
+        raw = entry["relevance"]
         figure = shown(raw["value"], raw["low"], raw["high"]) or "unknown"
         mark = "" if place in kept else "left out"
-        rows.append([survey.features[place].name, f"{own:.2f}", f"{own / whole:.0%}", figure, mark])
-    said = [
-        _ORIGIN,
-        *([TOKENS] if survey.enrolment == TOKEN else []),
-        _CHOSEN if chosen else _LEFT_OUT,
-        _TABLE,
-    ]
-    header = comment(*(each.format(**words) for each in said))
-    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, "<>>><")), "#"])
+        rows.append([entry["name"], f"{own:.2f}", f"{own / whole:.0%}", figure, mark])
+    if _chosen(model):
+        return [
+            [name, figure, mark, ""] for name, _, _, figure, mark in [["", "", "", "explains", ""], *rows]
+        ]
+    return [["", "explains", "share", "raw", ""], *rows]

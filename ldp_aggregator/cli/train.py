@@ -182,30 +182,23 @@ def _prior(estimates: Estimates) -> list[str]:
 
 
 def _validated(verdicts: Verdicts) -> list[str]:
-    """Say how often devices found a model right, and what it keeps."""
+    """Say how often devices found a model right, what fewer features gain, and which of them it keeps."""
     model = verdicts.plan.validation
     assert model is not None
-    right, gains = verdicts.right, verdicts.gains
-    often = _interval(float(right.low), float(right.high))
-    rows = [
-        [
-            f"  with the top {top} alone",
-            f"{value:+.4f}",
-            f"[{low:+.4f}, {high:+.4f}]",
-            "kept" * (place == verdicts.chosen),
-        ]
-        for place, (top, value, low, high) in enumerate(
-            zip(model.tops, gains.value, gains.all_low, gains.all_high, strict=True)
-        )
-    ]
     used = [model.features[place].name for place in model.order]
-    kept = used[: model.tops[verdicts.chosen]] if verdicts.chosen is not None else ["all its features"]
-    return [
-        f"{verdicts.plan.id}: {verdicts.reports} devices judged the model before",
-        f"  right with all {len(used)} features: {right.value:.4f} {often}",
-        *table(rows, "<>><"),
-        *paragraph(f"keeps {', '.join(kept)}", "  "),
+    right, gains = verdicts.right, verdicts.gains
+    rows = [
+        ["", "right", "95% interval", ""],
+        [f"  all {len(used)}", f"{right.value:.4f}", _interval(float(right.low), float(right.high)), ""],
+        ["", "more often than all", "of all together", ""],
     ]
+    for place, top in enumerate(model.tops):
+        ends = f"[{gains.all_low[place]:+.4f}, {gains.all_high[place]:+.4f}]"
+        kept = "kept" if place == verdicts.chosen else ""
+        rows.append([f"  top {top}", f"{gains.value[place]:+.4f}", ends, kept])
+    said = f"{verdicts.plan.id}: {verdicts.reports} devices judged an earlier model, with all its features or few"
+    kept = "all its features" if verdicts.chosen is None else ", ".join(used[: model.tops[verdicts.chosen]])
+    return [said, *table(rows, "<>><"), *paragraph(f"the model keeps {kept}", "  ")]
 
 
 def _interval(low: float, high: float) -> str:

@@ -154,7 +154,7 @@ def _judging(plan: Plan) -> list[str]:
     name, all_ = plan.validation.label.name, plan.label.name
     return paragraph(
         "What is asked is whether a model, made of other people's reports, is right about this row: whether "
-        f"it guesses {name} by {all_} of its features, and by the top few alone. The device guesses by itself."
+        f"it guesses {name} by {all_} of its features, and by the top few alone. The device guesses itself."
     )
 
 

@@ -194,7 +194,8 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
     said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), *why]
     header = comment(*(each.format(**words) for each in said))
     rows = _rows(model, told, asked, kept)
-    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, "<>><")), "#"])
+    alignment = f"<{'>' * (len(rows[0]) - 2)}<"
+    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, alignment)), "#"])
 
 
 def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int]) -> list[list[str]]:

@@ -196,7 +196,7 @@ def _validated(verdicts: Verdicts) -> list[str]:
         ends = f"[{gains.all_low[place]:+.4f}, {gains.all_high[place]:+.4f}]"
         kept = "kept" if place == verdicts.chosen else ""
         rows.append([f"  top {top}", f"{gains.value[place]:+.4f}", ends, kept])
-    said = f"{verdicts.plan.id}: {verdicts.reports} devices judged an earlier model, with all its features or few"
+    said = f"{verdicts.plan.id}: {verdicts.reports} devices judged an earlier model, by all features or few"
     kept = "all its features" if verdicts.chosen is None else ", ".join(used[: model.tops[verdicts.chosen]])
     return [said, *table(rows, "<>><"), *paragraph(f"the model keeps {kept}", "  ")]
 

@@ -130,3 +130,75 @@ def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_th
     model = load_model(tmp_path / "model.json")
     counted = {each["name"]: each["n"] for each in model.estimates_["features"]}
     assert counted["shoe"] < 0.2 * PEOPLE < 0.3 * PEOPLE < min(counted["hours"], counted["cups"])
+
+
+TEA = """
+[survey]
+id = "tea"
+epsilon = 4
+
+[label]
+name = "tired"
+values = ["yes", "no"]
+
+[features.tells]
+values = ["a", "b"]
+"""
+ECHO = '[features.echo{}]\nvalues = ["a", "b"]\n'
+ECHOES = 5
+
+
+def someone_with_echoes(rng: random.Random) -> tuple[dict[str, object], str]:
+    """Draw a row: one feature is right in nine of ten cases, and all others repeat one right in seven."""
+    tired = rng.choice(["yes", "no"])
+    right, wrong = ("a", "b") if tired == "yes" else ("b", "a")
+    tells, echo = (right if rng.random() < often else wrong for often in (0.9, 0.7))
+    return {"tells": tells, **{f"echo{number}": echo for number in range(ECHOES)}}, tired
+
+
+def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: Path) -> None:
+    survey, second = tmp_path / "tea.toml", tmp_path / "validation.toml"
+    survey.write_text(TEA + "".join(map(ECHO.format, range(ECHOES))))
+    store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(5), FastStream(5)
+    row, label = someone_with_echoes(rng)
+    journal = tmp_path / "journal.db"
+    with collector([survey], store) as (base, _):
+        url = f"{base}/v1/surveys/tea"
+        plan = load_plan(url)
+        reports = [make_report(plan, *someone_with_echoes(rng), noise) for _ in range(PEOPLE)]
+        assert post(url, b"".join(reports))["recorded"] == PEOPLE
+        with Client(plan, url, journal=journal, max_epsilon=5) as client:
+            client.grant()
+            client.report(row, label)
+            assert client.flush().state is State.SENT
+        command("ldp-train", url, "-o", tmp_path / "first.json", LDP_OPERATOR_TOKEN=TOKEN)
+
+    second.write_text(command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey))
+    with collector([survey, second], store) as (base, _):
+        urls = [f"{base}/v1/surveys/tea-validation", f"{base}/v1/surveys/tea"]
+        plan = load_plan(urls[0])
+        reports = [make_report(plan, *someone_with_echoes(rng), noise) for _ in range(PEOPLE)]
+        assert post(urls[0], b"".join(reports))["recorded"] == PEOPLE
+        with Client(plan, urls[0], journal=journal, max_epsilon=5) as client:
+            client.grant()
+            receipt = client.report(row, label)
+            assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "tea")
+        with Client(plan, urls[0], journal=tmp_path / "other.db", max_epsilon=5) as client:
+            client.grant()
+            client.report(row, label)
+            assert client.flush().state is State.SENT
+        said = command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+    assert said.startswith(f"tea: {PEOPLE + 1} reports")
+    assert f"tea-validation: {PEOPLE + 1} devices judged an earlier model" in said
+    assert "the model keeps tells" in said
+
+    first, model = load_model(tmp_path / "first.json"), load_model(tmp_path / "model.json")
+    test = [someone_with_echoes(rng) for _ in range(1000)]
+    rows, labels = [row for row, _ in test], [label for _, label in test]
+    before, after = ((each.predict(rows) == labels).mean() for each in (first, model))
+    assert before < 0.8 < 0.85 < after  # .7 and .9, which 1,000 rows tell to within .015
+    verdicts = model.estimates_["validation"]
+    assert verdicts["right"]["low"] < before < verdicts["right"]["high"]
+
+    chosen = command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey)
+    assert chosen.count("weight = 0") >= ECHOES - 1

@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.report import Report, pack
 from encoders.survey import read_survey
+from encoders.survey.validation import Validation
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
 from ldp_aggregator.sources import SourceError, read_sources
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
@@ -158,6 +160,33 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
     assert read_sources([url], surveys=["two"]).snapshot.plan == other
     with pytest.raises(StoreError, match="no survey 'three'"):
         read_sources([url], surveys=["three"])
+
+
+def make_validation(prior=(0, 0)):
+    survey = read_survey(SURVEY.format(survey="one"))
+    table = ((0, -1), (-1, 0), (0, 0))
+    judged = Validation(survey.label, survey.features, (0, 1), (1,), prior, (table, table[:2]))
+    return replace(survey, id=f"one-{-prior[0]}", family="one").judging(judged).compile()
+
+
+def test_what_validates_a_model_is_read_apart_from_the_rounds_wherever_it_is_named(plan, tmp_path):
+    url = f"sqlite:///{tmp_path / 'ldp.db'}"
+    validation, other = make_validation(), make_validation(prior=(-5, 0))
+    store = open_store(url)
+    for each in (plan, validation, other):
+        store.publish(each.id, each.json)
+        fill(store, each, reports=0)
+    store.close()
+    found = read_sources([url], surveys=[validation.id, plan.id])
+    assert (found.snapshot.plan, found.validation.plan) == (plan, validation)
+    (tmp_path / "validation.json").write_bytes(found.validation.to_json())
+    again = read_sources([str(tmp_path / "validation.json"), url], surveys=[plan.id])
+    assert again.validation.to_json() == found.validation.to_json()
+    assert read_sources([url], surveys=[plan.id]).validation is None
+    with pytest.raises(SourceError, match="one-0 validates a model, and cannot train one"):
+        read_sources([url], surveys=[validation.id])
+    with pytest.raises(SourceError, match="one-0 and one-5 validate two models: name one of them"):
+        read_sources([url], surveys=[plan.id, validation.id, other.id])
 
 
 def test_a_misspelt_store_is_not_created(tmp_path):

@@ -1,17 +1,20 @@
-"""Rounds that narrow, on made-up people: where leaving out pays, and where it costs.
+"""Rounds that narrow or validate, on made-up people: where that pays, and where it costs.
 
-    python -m benchmarks.rounds        # five minutes on one core
+    python -m benchmarks.rounds        # ten minutes on one core
 
 Every feature has two values. Of some of them each is the label's own with a given probability, so that they
-all tell as much as each other; the others tell nothing.
+all tell as much as each other; in the last set they even err together, but for one that errs less and by
+itself. The others tell nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.survey import CategoricalFeature, Label, Survey
 from encoders.survey.layout import table
@@ -19,22 +22,41 @@ from ldp_aggregator.population import read_epsilon
 from ldp_aggregator.simulation import simulate
 
 PEOPLE = 5_000
+
+
+class World(NamedTuple):
+    """How many features tell nothing, how many tell, how often these are right; how often one more is."""
+
+    silent: int
+    telling: int
+    right: float
+    alone: float | None = None
+
+
 WORLDS = {
-    "1 of 31 tells, .9": (30, 1, 0.9),
-    "3 of 23 tell, .8": (20, 3, 0.8),
-    "10 of 20 tell, .7": (10, 10, 0.7),
-    "20 of 20 tell, .65": (0, 20, 0.65),
+    "1 of 31 tells, .9": World(30, 1, 0.9),
+    "3 of 23 tell, .8": World(20, 3, 0.8),
+    "10 of 20 tell, .7": World(10, 10, 0.7),
+    "20 of 20 tell, .65": World(0, 20, 0.65),
+    "10 tell the same, .7, and 1 .9": World(0, 10, 0.7, 0.9),
 }
-EPSILONS = (0.5, 1, 2)
+EPSILONS = (0.5, 1, 2, 4)
 ROUNDS = (1, 2, 3)
 
 
-def make_people(silent: int, telling: int, right: float, seed: int) -> dict[str, list[str]]:
+def make_people(world: World, seed: int) -> dict[str, list[str]]:
     """Draw people: columns of features and their label."""
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, PEOPLE)
-    told = [np.where(rng.random(PEOPLE) < right, label, 1 - label) for _ in range(telling)]
-    columns = [*told, *(rng.integers(0, 2, PEOPLE) for _ in range(silent))]
+
+    def tells(right: float) -> NDArray[np.int64]:
+        return np.where(rng.random(PEOPLE) < right, label, 1 - label)
+
+    if world.alone:
+        columns = [tells(world.alone), *[tells(world.right)] * world.telling]
+    else:
+        columns = [tells(world.right) for _ in range(world.telling)]
+    columns += [rng.integers(0, 2, PEOPLE) for _ in range(world.silent)]
     return {
         "class": list(np.array(["a", "b"])[label]),
         **{f"f{number}": list(np.array(["x", "y"])[column]) for number, column in enumerate(columns)},
@@ -43,17 +65,20 @@ def make_people(silent: int, telling: int, right: float, seed: int) -> dict[str,
 
 def rows(repeats: int, seed: int) -> Iterator[list[str]]:
     """Measure world by world, epsilon by epsilon."""
-    for name, (silent, telling, right) in WORLDS.items():
-        features = tuple(
-            CategoricalFeature(f"f{each}", ("x", "y"), "error") for each in range(silent + telling)
-        )
+    for name, world in WORLDS.items():
+        people = make_people(world, seed)
+        features = tuple(CategoricalFeature(each, ("x", "y"), "error") for each in people if each != "class")
         weights = (None, *(1 for _ in features))
         survey = Survey("rounds", read_epsilon(1), Label("class", ("a", "b")), features, weights)
-        people = make_people(silent, telling, right, seed)
         for epsilon in EPSILONS:
-            found = simulate(
-                survey, people, epsilons=[epsilon], rounds=ROUNDS, repeats=repeats, seed=seed
-            ).rows
+            ways: list[dict[str, Any]] = [{"rounds": ROUNDS}, {"validate": True}]
+            found = [
+                row
+                for way in ways
+                for row in simulate(
+                    survey, people, epsilons=[epsilon], repeats=repeats, seed=seed, **way
+                ).rows
+            ]
             accuracies = [f"{each.accuracy:.3f} ± {each.stderr:.3f}" for each in found]
             yield [name, f"{epsilon:g}", *accuracies, f"{found[0].non_private:.3f}"]
 
@@ -62,9 +87,10 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
 @click.option("--repeats", type=click.IntRange(min=2), default=100, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def main(repeats: int, seed: int) -> None:
-    """Print the accuracy of one, two and three rounds."""
-    head = ["people", "epsilon", *(f"{each} round{'s' * (each > 1)}" for each in ROUNDS), "non-private"]
-    click.echo("\n".join(table([head, *rows(repeats, seed)], "<>>>>>")))
+    """Print the accuracy of one, two and three rounds, and of one that is validated."""
+    told = [f"{each} round{'s' * (each > 1)}" for each in ROUNDS]
+    head = ["people", "epsilon", *told, "validated", "non-private"]
+    click.echo("\n".join(table([head, *rows(repeats, seed)], "<>>>>>>")))
 
 
 if __name__ == "__main__":

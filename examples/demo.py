@@ -61,9 +61,9 @@ def main(people: int | None) -> None:
 def read_people(plan: Plan) -> list[Person]:
     """Read the answers as the survey's features read text; who gave no label cannot take part."""
     with (HERE / "answers.csv").open(newline="", encoding="utf-8") as file:
-        lines = [line for line in csv.DictReader(file) if line[plan.label.name]]
+        lines = [line for line in csv.DictReader(file) if line[plan.row_label.name]]
     return [
-        ({each.name: each.from_text(line[each.name]) for each in plan.entries}, line[plan.label.name])
+        ({each.name: each.from_text(line[each.name]) for each in plan.entries}, line[plan.row_label.name])
         for line in lines
     ]
 

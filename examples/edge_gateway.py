@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def terms(plan: Plan) -> str:
-    asked = ", ".join(entry.name for entry in (*plan.entries, plan.label))
+    asked = ", ".join(entry.name for entry in (*plan.entries, plan.row_label))
     return (
         f"The survey {plan.id} asks each sensor for: {asked}.\nThe gateway sends ONE of them, together with "
         f"the last, once, randomised at epsilon {float(plan.epsilon):g}.\n\n"

@@ -111,7 +111,7 @@ class Questionnaire(App[None]):
                 yield Switch()
                 yield Label("I agree to take part")
             with Vertical(id="form", disabled=True):
-                for entry in (*self.plan.entries, self.plan.label):
+                for entry in (*self.plan.entries, self.plan.row_label):
                     yield Question(entry)
                 yield Button("Disguise and send", id="send", variant="primary")
         yield Static(id="status")
@@ -142,7 +142,7 @@ class Questionnaire(App[None]):
             wrong[0].query_one("Select, Input").focus()
             return
         self.query_one("#form").disabled = True
-        label = answers.pop(self.plan.label.name)
+        label = answers.pop(self.plan.row_label.name)
         await self.client.report(answers, label)  # what becomes of it arrives as an Outcome
 
     @on(Outcome)

@@ -45,7 +45,7 @@ def take_part(client: Client) -> Receipt:
         if (receipt := client.grant()).state is not State.READY:
             return receipt
         row = {feature.name: ask(feature) for feature in client.plan.entries}
-        label = ask(client.plan.label)
+        label = ask(client.plan.row_label)
         print("\nThat was all. Only to show you what is sent, here is one draw; yours is drawn afresh:\n")
         print(client.preview(row, label))
         if agrees("\nDraw, disguise and send?"):
@@ -64,7 +64,7 @@ def withdraw(client: Client) -> Receipt:
 
 
 def show(plan: Plan) -> None:
-    asked = ", ".join(entry.name for entry in (*plan.entries, plan.label))
+    asked = ", ".join(entry.name for entry in (*plan.entries, plan.row_label))
     for paragraph in (f'The survey "{plan.id}" asks you for: {asked}.', *promise(plan).split("\n\n")):
         print(textwrap.fill(paragraph, 79) + "\n")
 

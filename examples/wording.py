@@ -42,10 +42,16 @@ def promise(plan: Plan) -> str:
     """
     most = ceil(100 / (1 + exp(-float(plan.epsilon))))
     return (
-        "Your answers stay on this device. It draws ONE question by lot, disguises your answer to it, "
-        f'together with "{plan.label.name}", by chance, and sends nothing but that, once.\n\n'
+        f"Your answers stay on this device. {_asked(plan)} by chance, and sends nothing but that, once.\n\n"
         "How much that can give away is limited: whoever thinks that something about you is as likely true "
         f"as false can be at most {most}% sure of it after seeing what was sent (epsilon = "
         f"{float(plan.epsilon):g}).\n\n"
         f"Fingerprint of these rules, to compare with the published one: {plan.digest}"
     )
+
+
+def _asked(plan: Plan) -> str:
+    name = plan.row_label.name
+    if plan.validation:
+        return f'It guesses "{name}" from the others, looks whether that is right, disguises the outcome'
+    return f'It draws ONE question by lot, disguises your answer to it, together with "{name}",'

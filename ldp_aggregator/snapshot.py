@@ -119,6 +119,10 @@ def wider(one: Plan, other: Plan) -> Plan:
         shared = {question.key for question in within.questions} <= {each.key for each in plan.questions}
         if shared and _about(plan) == _about(within):
             return plan
+    if bool(one.validation) != bool(other.validation):
+        judge, judged = (one, other) if one.validation else (other, one)
+        why = "give ldp-train both, apart"
+        raise SnapshotError(f"{judge.id} judges a model, and its reports are not added to {judged.id}: {why}")
     raise SnapshotError(
         f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, and are no "
         f"rounds of one family of which one asks all that the other asks"

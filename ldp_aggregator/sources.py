@@ -107,7 +107,7 @@ def _apart(snapshots: Sequence[Snapshot]) -> Collected:
             f"{judged[0].plan.id} validates a model, and cannot train one: name the rounds that it was made "
             "from, too"
         )
-    if twice := [each.plan.id for each in judged if each.plan != judged[0].plan]:
+    if twice := [each.plan.id for each in judged if each.plan.validation != judged[0].plan.validation]:
         raise SourceError(f"{judged[0].plan.id} and {twice[0]} validate two models: name one of them")
     return Collected(pool(rounds), pool(judged) if judged else None)
 

@@ -16,6 +16,7 @@ from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from encoders.survey.numbers import GRID
 from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.counting import count_model
 from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
@@ -55,6 +56,7 @@ class Table:
 
 def read_table(survey: Survey, rows: Any) -> Table:
     """Take from rows, however they are held, what the survey needs, and the label."""
+    refuse_validation(survey)
     names = list(rows[0]) if is_dicts(rows) else list(rows)
     columns = columns_by_name(rows, names)
     label = survey.label.name if survey.label.name in columns else "class"

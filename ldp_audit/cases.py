@@ -42,7 +42,7 @@ def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
     asked = plan.rows.features if question is None or plan.validation else question.asked
     rows = {word: _row(plan, asked, word) for word in PLACES}
     words = [word for place, word in enumerate(PLACES) if rows[word] not in list(rows.values())[:place]]
-    known = plan.rows.label.values
+    known = plan.row_label.values
     labels = dict.fromkeys((known[0], known[-1], known[len(known) // 2]))
     found = product(words, labels)
     return [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]

@@ -62,12 +62,16 @@ def check_plan(
         question.mechanism.prove(epsilon)
 
 
-def check_validation(validation: Validation, label: Label, features: Sequence[Feature]) -> None:
-    """Check a validated model, and that a plan's label and features are its verdicts; raises SurveyError."""
+def check_validation(
+    validation: Validation, label: Label, features: Sequence[Feature], questions: Sequence[Question]
+) -> None:
+    """Check a validated model, and that a plan asks for all of its verdicts; raises SurveyError."""
     _check_form(validation.label, validation.features, validation.projection)
     validation.check()
     if label != validation.asked_label or tuple(features) != validation.asked_features:
         raise SurveyError("the label and the features of a validation are its verdicts", "validation")
+    if {place for question in questions for place in question.features} != set(range(len(features))):
+        raise SurveyError("a validation asks about each of its tops", "questions")
 
 
 def _check_form(label: Label, features: Sequence[Feature], projection: Projection | None) -> None:

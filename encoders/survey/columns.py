@@ -80,7 +80,7 @@ def _encode_whole(feature: Feature, values: NDArray[Any]) -> NDArray[np.int64] |
 
 def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:
     """Code m labels; shape (m,)."""
-    return _encode(labels, plan.rows.label.code, plan.rows.label.name)
+    return _encode(labels, plan.row_label.code, plan.row_label.name)
 
 
 def _encode(values: Sequence[object], code: Callable[[object], int], name: str) -> NDArray[np.int64]:

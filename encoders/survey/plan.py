@@ -67,7 +67,7 @@ class Plan:
         object.__setattr__(self, "family", self.family or self.id)
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
         if self.validation:
-            check_validation(self.validation, self.label, self.features)
+            check_validation(self.validation, self.label, self.features, self.questions)
         if not is_survey_id(self.family):
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
@@ -134,6 +134,11 @@ class Plan:
         """What a row must hold: the projection's inputs, and the features that are not projected."""
         return entries(self.rows.features, self.rows.projection)
 
+    @property
+    def row_label(self) -> Label:
+        """What a row's label must be one of: this plan's label, or that of the model that it validates."""
+        return self.rows.label
+
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
         """Code the features of a row.
 
@@ -160,7 +165,7 @@ class Plan:
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label; all of it is checked, whichever question is asked later."""
-        codes, code = self.encode_row(row), self.rows.label.code(label)
+        codes, code = self.encode_row(row), self.row_label.code(label)
         return self.validation.judge(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:

@@ -149,12 +149,14 @@ def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
 
 
 def _judging(plan: Plan) -> list[str]:
-    if not plan.validation:
+    model = plan.validation
+    if not model:
         return []
-    name, all_ = plan.validation.label.name, plan.label.name
+    used = ", ".join(model.features[place].name for place in model.order)
     return paragraph(
-        "What is asked is whether a model, made of other people's reports, is right about this row: whether "
-        f"it guesses {name} by {all_} of its features, and by the top few alone. The device guesses itself."
+        "What is asked is whether a model that comes with the survey guesses "
+        f"{model.label.name} right from this row: by all of its features, or by the top few alone, in this "
+        f"order: {used}. The device does the guessing."
     )
 
 

@@ -137,6 +137,8 @@ class Validation:
             raise SurveyError(why, "validation.tops")
         if not _are_scores(self.prior, len(self.label.values)):
             raise SurveyError(_needs("label", len(self.label.values)), "validation.prior")
+        if len(self.scores) != len(self.features):
+            raise SurveyError("needs a table for each feature", "validation.scores")
         for feature, table in zip(self.features, self.scores, strict=True):
             rows, width = cells_of(feature), len(self.label.values)
             if len(table) != rows or not all(_are_scores(row, width) for row in table):

@@ -15,6 +15,7 @@ from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
 from ldp_aggregator.authoring.toml_tables import assign
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import explained, shown
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.narrowed import CLEAR, Told, median_error, narrowed
 from ldp_aggregator.snapshot import SnapshotError, wider
@@ -30,11 +31,12 @@ _LEFT_OUT = (
     "features still counts: train on all rounds together."
 )
 _CHOSEN = (
-    "{left} of the {asked} features asked about are left out, weight = 0: as {judges} devices found, the "
-    "model {source} is right about {label} more often with the others alone. What earlier rounds heard of "
-    "them still counts: train on all rounds together, the one that validated among them."
+    "{left} of the {asked} features asked about are left out, weight = 0: as {judges} devices found, a model "
+    "is right about {label} more often without them, or what is left is asked together with what it keeps. "
+    "What earlier rounds heard still counts: train on all rounds together, the one that validated among them."
 )
 _RAW = "Of each: how much of {label} it explains, from 0 to 1, as raw reports say, with a 95% interval."
+_CHOSEN_UNASKED = "this round asks for nothing that the validated model keeps: narrow an earlier round"
 _CHOSEN_ALREADY = "nothing to leave out: the survey asks only for what the validated model keeps"
 _TABLE = (
     "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, as the model has it, "
@@ -82,12 +84,15 @@ def narrow(text: str, model: Model, source: str) -> str:
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
+    refuse_validation(survey)
     if not same_family(survey, model):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
             f"survey that the latest round answered, unchanged"
         )
     told, chosen = _told(model), _chosen(model)
+    if chosen and not any(survey.weights[place + 1] for place in chosen):
+        raise NarrowError(_CHOSEN_UNASKED)
     found = narrowed(survey, told, chosen)
     if found is survey:
         raise NarrowError(_CHOSEN_ALREADY if chosen else _why_not(survey, told))
@@ -109,9 +114,10 @@ def same_family(survey: Survey, model: Model) -> bool:
 
 def _chosen(model: Model) -> frozenset[int]:
     """Return the features that devices found the model to do better with alone, if they did."""
-    verdicts = model.estimates.get("validation")
-    if not verdicts or verdicts["kept"] is None:
+    judged = model.estimates.get("validation")
+    if not judged or judged["verdicts"]["kept"] is None:
         return frozenset()
+    verdicts = judged["verdicts"]
     kept = verdicts["features"][: verdicts["kept"]]
     return frozenset(place for place, each in enumerate(model.plan.features) if each.name in kept)
 
@@ -178,7 +184,7 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
     asked = [place for place, weight in enumerate(survey.weights[1:]) if weight]
     kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
     whole = sum(told[place].explained for place in asked)
-    verdicts = model.estimates.get("validation")
+    judged = model.estimates.get("validation")
     words = {
         "old": quote(survey.id),
         "family": quote(survey.family or survey.id),
@@ -188,7 +194,7 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         "label": quote(survey.label.name),
         "reports": f"{model.reports:,}",
         "source": quote(source),
-        "judges": f"{verdicts['reports']:,}" if verdicts else "no",
+        "judges": f"{judged['reports']:,}" if judged else "no",
     }
     why = [_CHOSEN, _RAW] if _chosen(model) else [_LEFT_OUT, _TABLE]
     said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), *why]

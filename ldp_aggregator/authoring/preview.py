@@ -14,7 +14,7 @@ from encoders.survey.questions import MEAN
 def made_up_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     """Make up a row, its label with it, of the survey's own values, each equally likely."""
     row = {feature.name: _made_up(feature, rng) for feature in plan.entries}
-    label = plan.rows.label
+    label = plan.row_label
     return row | {label.name: label.values[_below(len(label.values), rng)]}
 
 

@@ -13,6 +13,7 @@ from encoders.survey.numbers import NumericFeature
 from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
 from ldp_aggregator.authoring.toml_tables import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.variants import common_weight, inputs_of
 from reduction.components import Fit
 
@@ -39,6 +40,7 @@ def to_project(text: str, stem: str, components: int) -> tuple[str, Survey]:
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
+    refuse_validation(survey)
     if survey.projection:
         raise ProjectError("the survey has a projection already; project the survey that it was made from")
     if not inputs_of(survey):

@@ -17,6 +17,7 @@ from ldp_aggregator.authoring.narrow import TOKENS, same_family
 from ldp_aggregator.authoring.toml_text import array, key, quote
 from ldp_aggregator.estimation.figures import Z95
 from ldp_aggregator.estimation.frequencies import Noise
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.validated import ValidationError, validation_of
 
@@ -31,15 +32,15 @@ _ASKED = (
     "with the top {tops} alone. That answer is randomised like any other."
 )
 _PRECISION = (
-    "10,000 answers tell how often the model is right within +-{right:.1%}, and how much more often with the "
-    "top few within +-{gain:.1%}, 19 times in 20; four times as many, half of that."
+    "10,000 answers tell how often the model is right within about +-{right:.1%}, and how much more often "
+    "with the top few within about +-{gain:.1%}, 19 times in 20; four times as many, within half of that."
 )
 _THEN = "Then train on it and on all other rounds: the model keeps the features that it does best with."
 _SUFFIX = "-validation"
 _MOST_ID = 64
 _ANSWERS = 10_000
-_LIKELY = np.array([0.1, 0.05, 0.05, 0.8])
-"""A model that is right in 85% of cases, with few features as with all: of other good ones little differs."""
+_LIKELY = np.array([0.1, 0.1, 0.1, 0.7])
+"""Wrong and right, with few features and with all: a fifth of the people are judged otherwise by few."""
 
 
 def validate(text: str, model: Model, source: str) -> str:
@@ -70,8 +71,7 @@ def validate(text: str, model: Model, source: str) -> str:
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n") + "\n"
     survey = read_survey(text)
-    if survey.validation:
-        raise ValidationError(f"{survey.id} validates a model itself: give the survey that people answered")
+    refuse_validation(survey)
     if not same_family(survey, model):
         why = "was not trained on this survey: give the survey that its reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")

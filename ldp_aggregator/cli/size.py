@@ -12,6 +12,7 @@ import click
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_text import read_toml
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.sizing.fewest import MOST_USERS
 from ldp_aggregator.sizing.forecast import REPEATS
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
@@ -82,6 +83,7 @@ def size(
         raise click.UsageError("give one of --users, --margin and --accuracy")
     try:
         agreed = read_survey(read_toml(survey))
+        refuse_validation(agreed)
         known = read_pilot(pilot) if pilot else None
         found = _sized(agreed, users or agreed.users, margin, accuracy, known, seed)
     except LdpError as error:

@@ -122,7 +122,7 @@ def preview_(
             click.echo("A row, made up from the survey's values:")
             click.echo("\n".join(f"  {name} = {_shown(cell)}" for name, cell in row.items()) + "\n")
         seen = preview(
-            plan, row, row.get(plan.rows.label.name) if label is None else label, SystemEntropy(), question
+            plan, row, row.get(plan.row_label.name) if label is None else label, SystemEntropy(), question
         )
     click.echo(str(seen))
     if why := rivals(plan, seen.answer.question):

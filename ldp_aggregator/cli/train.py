@@ -22,7 +22,7 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.relevance import shown
-from ldp_aggregator.estimation.verdicts import Verdicts
+from ldp_aggregator.estimation.verdicts import ERROR
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
@@ -96,7 +96,7 @@ def main(
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(summary(estimates, snapshot))
-    click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit))]))
+    click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit, estimates.judged))]))
     click.echo(f"\nwrote {output}" + (f" and {onnx_file}" if onnx_file else ""))
 
 
@@ -112,14 +112,17 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
         if estimates.label_n is None
         else [[f"  {estimates.label}", f"{estimates.label_n} reports", *[""] * 3]]
     )
-    lines += table([*alone, *(_asked(feature, estimates.label) for feature in estimates.features)], "<><<<")
+    kept = estimates.kept
+    asked = (
+        _asked(feature, estimates.label, place in kept) for place, feature in enumerate(estimates.features)
+    )
+    lines += table([*alone, *asked], "<><<<")
     lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
-    if estimates.verdicts:
-        lines += ["", *_validated(estimates.verdicts)]
-    if snapshot.rejections:
-        counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
-        lines += ["", f"rejected: {counted}"]
+    lines += _rejected(snapshot)
     lines += ["", *estimates.poisoning.lines]
+    if estimates.validation:
+        lines += ["", *_validated(estimates.validation), *_rejected(estimates.judged)]
+        lines += ["", *estimates.validation.poisoning.lines]
     lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
     return "\n".join(lines)
 
@@ -138,7 +141,7 @@ def _privacy(said: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _asked(feature: FeatureEstimate | NumberEstimate, label: str) -> list[str]:
+def _asked(feature: FeatureEstimate | NumberEstimate, label: str, kept: bool) -> list[str]:
     """Return a row: how many reports, by which mechanism, tell of a feature, and what it explains."""
     if isinstance(feature, NumberEstimate):
         mean, square = feature.mean_question, feature.square_question
@@ -149,13 +152,13 @@ def _asked(feature: FeatureEstimate | NumberEstimate, label: str) -> list[str]:
     names = " + ".join(name for name in mechanisms if name)
     if not names:
         return [f"  {feature.name}", "", "not asked", "", ""]
-    shared = f"the same as of {', '.join(others)}" if others else ""
+    shared = [f"the same as of {', '.join(others)}"] if others else []
     return [
         f"  {feature.name}",
         f"{counts} reports",
         names,
         _explains(feature.relevance.figure, label),
-        shared,
+        "; ".join([*shared, *([] if kept else ["not kept"])]),
     ]
 
 
@@ -181,24 +184,43 @@ def _prior(estimates: Estimates) -> list[str]:
     ]
 
 
-def _validated(verdicts: Verdicts) -> list[str]:
+def _rejected(snapshot: Snapshot | None) -> list[str]:
+    if not (snapshot and snapshot.rejections):
+        return []
+    counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
+    return ["", f"rejected: {counted}"]
+
+
+def _validated(judged: Estimates) -> list[str]:
     """Say how often devices found a model right, what fewer features gain, and which of them it keeps."""
-    model = verdicts.plan.validation
-    assert model is not None
+    verdicts = judged.verdicts
+    assert verdicts is not None
+    model, right, gains = verdicts.model, verdicts.right, verdicts.gains
     used = [model.features[place].name for place in model.order]
-    right, gains = verdicts.right, verdicts.gains
     rows = [
         ["", "right", "95% interval", ""],
-        [f"  all {len(used)}", f"{right.value:.4f}", _interval(float(right.low), float(right.high)), ""],
+        [
+            f"  all {len(used)}",
+            _known(float(right.value), ".4f"),
+            _interval(float(right.low), float(right.high)),
+            "",
+        ],
         ["", "more often than all", "of all together", ""],
     ]
     for place, top in enumerate(model.tops):
         ends = f"[{gains.all_low[place]:+.4f}, {gains.all_high[place]:+.4f}]"
-        kept = "kept" if place == verdicts.chosen else ""
-        rows.append([f"  top {top}", f"{gains.value[place]:+.4f}", ends, kept])
-    said = f"{verdicts.plan.id}: {verdicts.reports} devices judged an earlier model, by all features or few"
-    kept = "all its features" if verdicts.chosen is None else ", ".join(used[: model.tops[verdicts.chosen]])
+        mark = "kept" if place == verdicts.chosen else ""
+        rows.append([f"  top {top}", _known(gains.value[place], "+.4f"), ends, mark])
+    kept = "all its features: no top is surely right more often"
+    if verdicts.chosen is not None:
+        names = ", ".join(used[: model.tops[verdicts.chosen]])
+        kept = f"{names}: surely right more often than all, but for {ERROR:.0%} of such surveys"
+    said = f"{judged.survey}: {judged.reports} devices judged an earlier model, by all features or few"
     return [said, *table(rows, "<>><"), *paragraph(f"the model keeps {kept}", "  ")]
+
+
+def _known(value: float, digits: str) -> str:
+    return format(value, digits) if math.isfinite(value) else UNKNOWN
 
 
 def _interval(low: float, high: float) -> str:

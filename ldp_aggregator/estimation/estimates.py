@@ -46,7 +46,9 @@ class Estimates:
     poisoning : Poisoning
         Whether reports look made up, and how far made-up ones could move the figures.
     verdicts : Verdicts or None
-        What devices said of an earlier model; the classifier uses what it keeps.
+        What devices said of a model, if that is what the survey asks.
+    validation : Estimates or None
+        Those of a further round, in which devices judged an earlier model: the classifier uses what it keeps.
     """
 
     survey: str
@@ -61,6 +63,21 @@ class Estimates:
     features: tuple[FeatureEstimate | NumberEstimate, ...]
     poisoning: Poisoning
     verdicts: Verdicts | None = None
+    validation: Estimates | None = None
+
+    @property
+    def kept(self) -> frozenset[int]:
+        """The features that the classifier uses, by place: all but those that it does better without."""
+        verdicts = self.validation.verdicts if self.validation else None
+        if verdicts is None or verdicts.chosen is None:
+            return frozenset(range(len(self.features)))
+        return verdicts.kept
+
+    @property
+    def judged(self) -> Snapshot | None:
+        """The totals of the round in which devices judged an earlier model, if there was one."""
+        verdicts = self.validation.verdicts if self.validation else None
+        return verdicts.snapshot if verdicts else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -69,8 +86,8 @@ class Estimates:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON; unknown and infinite figures become None."""
-        judged = {"validation": self.verdicts.as_dict()} if self.verdicts else {}
-        return judged | {
+        more = {"verdicts": self.verdicts, "validation": self.validation}
+        return {name: part.as_dict() for name, part in more.items() if part} | {
             "survey": self.survey,
             "plan_digest": self.plan_digest,
             "estimator": self.estimator,
@@ -112,8 +129,8 @@ def estimate_snapshot(
         is no model of this survey.
     """
     plan, answers = snapshot.plan, hear(snapshot)
-    verdicts = _verdicts(snapshot, validation)
-    chosen = _keeping(_recipe(estimator)(answers), verdicts)
+    judged = estimate_snapshot(_of_same(snapshot, validation)) if validation else None
+    chosen = _keeping(_recipe(estimator)(answers), judged.verdicts if judged else None)
     features = tuple(_features(snapshot, answers, chosen))
     return Estimates(
         survey=plan.id,
@@ -127,7 +144,8 @@ def estimate_snapshot(
         prior=chosen.prior,
         features=features,
         poisoning=measure_estimates(snapshot, answers, features, chosen.raw_prior),
-        verdicts=verdicts,
+        verdicts=Verdicts.of(snapshot) if plan.validation else None,
+        validation=judged,
     )
 
 
@@ -135,19 +153,23 @@ def estimate_probabilities(
     snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
 ) -> Probabilities:
     """Estimate only what a classifier needs, see :func:`estimate_snapshot`: the short way for simulations."""
-    return _keeping(_recipe(estimator)(hear(snapshot)), _verdicts(snapshot, validation))
+    verdicts = Verdicts.of(_of_same(snapshot, validation)) if validation else None
+    return _keeping(_recipe(estimator)(hear(snapshot)), verdicts)
 
 
-def _verdicts(snapshot: Snapshot, validation: Snapshot | None) -> Verdicts | None:
-    if validation is None:
-        return None
-    plan, judged = snapshot.plan, validation.plan.validation
+def _of_same(snapshot: Snapshot, validation: Snapshot) -> Snapshot:
+    """Return a validation that is of the same survey, and spends as much; else raise EstimationError."""
+    plan, other = snapshot.plan, validation.plan
+    judged = other.validation
     own = (plan.family, plan.label, plan.features, plan.projection)
-    if not judged or own != (validation.plan.family, judged.label, judged.features, judged.projection):
+    if not judged or own != (other.family, judged.label, judged.features, judged.projection):
+        raise EstimationError(f"{other.id} validates no model of {plan.id}: it is not of that survey")
+    if other.epsilon != plan.epsilon:
+        why = "one family spends the same in each round"
         raise EstimationError(
-            f"{validation.plan.id} validates no model of {plan.id}: it codes rows otherwise"
+            f"{other.id} spends epsilon {other.epsilon}, and {plan.id} {plan.epsilon}: {why}"
         )
-    return Verdicts.of(validation)
+    return validation
 
 
 def _keeping(found: Probabilities, verdicts: Verdicts | None) -> Probabilities:
@@ -192,5 +214,7 @@ def _warnings(estimates: Estimates) -> Iterator[str]:
     for meter in estimates.poisoning.questions:
         if meter.warning:
             yield f"{meter.question}: {meter.warning}"
+    if estimates.validation:
+        yield from (f"{estimates.validation.survey}: {each}" for each in estimates.validation.warnings)
     if not math.isfinite(float(estimates.raw_prior.stderr.max())):
         yield f"{estimates.label}: nothing is known about the prior"

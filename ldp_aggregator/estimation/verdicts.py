@@ -12,7 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from encoders.survey import Plan
+from encoders.errors import SurveyError
+from encoders.survey import Plan, Survey
+from encoders.survey.validation import Validation
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies
@@ -33,17 +35,15 @@ class Verdicts:
 
     Attributes
     ----------
-    plan : Plan
-        The validation's.
-    reports : int
+    snapshot : Snapshot
+        The validation's totals.
     right : Figure
         Of shape (): how often the model is right with all its features.
     gains : Figure
         (tops,) how much more often it is right with the top few alone.
     """
 
-    plan: Plan
-    reports: int
+    snapshot: Snapshot
     right: Figure
     gains: Figure
 
@@ -54,7 +54,14 @@ class Verdicts:
         figure = heard.prior.figure
         right = Figure.around(figure.value[_RIGHT], figure.stderr[_RIGHT])
         found = np.array([_gain(each) for each in heard.heard if isinstance(each, Frequencies)])
-        return cls(snapshot.plan, heard.reports, right, Figure.around(found[:, 0], found[:, 1], _GAIN))
+        return cls(snapshot, right, Figure.around(found[:, 0], found[:, 1], _GAIN))
+
+    @property
+    def model(self) -> Validation:
+        """The model that was judged."""
+        model = self.snapshot.plan.validation
+        assert model is not None
+        return model
 
     @property
     def chosen(self) -> int | None:
@@ -71,19 +78,13 @@ class Verdicts:
     @property
     def kept(self) -> frozenset[int]:
         """The features that the model keeps, by their places."""
-        model = self.plan.validation
-        assert model is not None
-        used = model.order if self.chosen is None else model.order[: model.tops[self.chosen]]
-        return frozenset(used)
+        order = self.model.order
+        return frozenset(order if self.chosen is None else order[: self.model.tops[self.chosen]])
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        model = self.plan.validation
-        assert model is not None
+        model = self.model
         return {
-            "survey": self.plan.id,
-            "plan_digest": self.plan.digest,
-            "reports": self.reports,
             "features": [model.features[place].name for place in model.order],
             "right": self.right.as_dict(),
             "tops": list(model.tops),
@@ -110,3 +111,17 @@ def silent(conditional: Conditional, prior: FloatArray) -> Conditional:
     variance = np.full(len(prior), prior @ (conditional.variance + (conditional.mean - mean) ** 2))
     missing = conditional.missing
     return Gaussian(mean, variance, None if missing is None else np.full(len(prior), prior @ missing))
+
+
+def refuse_validation(survey: Survey | Plan) -> None:
+    """Refuse a survey that validates a model, where one is due that people answered.
+
+    Raises
+    ------
+    SurveyError
+    """
+    if survey.validation:
+        why = (
+            "asks whether a model is right, and of nothing else: give the survey that the model was made from"
+        )
+        raise SurveyError(f"{survey.id} {why}")

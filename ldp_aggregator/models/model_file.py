@@ -21,6 +21,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
 from ldp_aggregator.estimation.gaussians import MIN_VARIANCE
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.privacy import privacy_of
 from ldp_aggregator.models.scoring import FloatArray
@@ -67,12 +68,13 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None = None) -> bytes:
     """Return the bytes of a model file."""
     plan = snapshot.plan
+    refuse_validation(plan)
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
-        "privacy": privacy_of(snapshot, audit),
+        "privacy": privacy_of(snapshot, audit, estimates.judged),
         "estimates": estimates.as_dict(),
     }
     return _canonical({**content, "checksum": _checksum(content)}) + b"\n"

@@ -23,6 +23,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.columns import encode_labels, encode_table
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.inference import infer_survey
 from ldp_aggregator.models.quick import OPEN, Quick
 from ldp_aggregator.models.rows import (
@@ -160,6 +161,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
                 raise ValueError("a classifier needs at least two classes, and y has only one class")
             plan = self._infer(columns, labels, len(y)).compile()
         else:
+            refuse_validation(self.survey)
             plan = self.survey.compile()
             labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
         seed = check_random_state(self.random_state).randint(2**31)

@@ -26,7 +26,9 @@ class AuditError(LdpError):
     """A file that holds no audit of this survey."""
 
 
-def privacy_of(snapshot: Snapshot, audit: dict[str, Any] | None = None) -> dict[str, Any]:
+def privacy_of(
+    snapshot: Snapshot, audit: dict[str, Any] | None = None, validation: Snapshot | None = None
+) -> dict[str, Any]:
     """Return a model file's section on privacy.
 
     Parameters
@@ -34,8 +36,30 @@ def privacy_of(snapshot: Snapshot, audit: dict[str, Any] | None = None) -> dict[
     snapshot : Snapshot
     audit : dict, optional
         Of the survey's plan, see :func:`read_audit`.
+    validation : Snapshot, optional
+        Of those who judged an earlier model, at the same epsilon; its reports are told apart.
     """
-    plan = snapshot.plan
+    spent = _spent(snapshot)
+    judged = {"validation": _spent(validation)} if validation else {}
+    # the plans tell the two kinds apart, so that each hides among its own
+    crowd = min(each["reports"] for each in (spent, *judged.values()))
+    delta = min(_DELTA, 1 / (10 * max(crowd, 1)))
+    return {
+        **spent,
+        **judged,
+        "epsilon": format(snapshot.plan.epsilon.normalize(), "f"),
+        "reports_per_person": 1,
+        "audit": audit,
+        "only_if_shuffled": {
+            "condition": _CONDITION,
+            "epsilon": shuffled_epsilon(float(snapshot.plan.epsilon), crowd, delta),
+            "delta": delta,
+        },
+    }
+
+
+def _spent(snapshot: Snapshot) -> dict[str, Any]:
+    """Return how many reports answered which plan, and what each question realises of epsilon."""
     questions = [
         {
             "question": question.name,
@@ -43,23 +67,13 @@ def privacy_of(snapshot: Snapshot, audit: dict[str, Any] | None = None) -> dict[
             "epsilon": format(realised_epsilon(question.mechanism.ratio), "f"),
             "reports": total_of(snapshot, question).n,
         }
-        for question in plan.questions
+        for question in snapshot.plan.questions
     ]
-    reports = sum(total_of(snapshot, question).n for question in plan.questions)
-    delta = min(_DELTA, 1 / (10 * max(reports, 1)))
     return {
-        "plan_digest": plan.digest,
-        "epsilon": format(plan.epsilon.normalize(), "f"),
-        "reports_per_person": 1,
-        "reports": reports,
+        "plan_digest": snapshot.plan.digest,
+        "reports": sum(total_of(snapshot, question).n for question in snapshot.plan.questions),
         "questions": questions,
         "rejected": dict(snapshot.rejections),
-        "audit": audit,
-        "only_if_shuffled": {
-            "condition": _CONDITION,
-            "epsilon": shuffled_epsilon(float(plan.epsilon), reports, delta),
-            "delta": delta,
-        },
     }
 
 

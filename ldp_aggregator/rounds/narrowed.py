@@ -71,7 +71,7 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
         )
         for each in found.features
     ]
-    verdicts = found.verdicts
+    verdicts = found.validation.verdicts if found.validation else None
     return narrowed(survey, told, verdicts.kept if verdicts and verdicts.chosen is not None else frozenset())
 
 
@@ -104,8 +104,8 @@ def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = fr
         kept = _most_relevant(relevance)
         if median_error(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
             return survey
-    kept = _with_label(kept, plan, relevance)
-    if not kept or kept == set(asked):
+    kept = _with_label(kept, plan, relevance) if kept else set(asked)
+    if kept == set(asked):
         return survey
     return _asking(survey, plan, {place for places in kept for place in places})
 

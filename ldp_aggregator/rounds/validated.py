@@ -49,8 +49,8 @@ def validation_of(plan: Plan, prior: FloatArray, conditionals: Sequence[Conditio
     order = [int(place) for place in np.argsort(-told, kind="stable") if told[place] > _TELLS]
     if len(order) < 2:
         raise ValidationError(
-            f"{len(order)} of the model's features tell of the label; with fewer than two there is nothing "
-            "to compare. Let more people answer first"
+            f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: the "
+            "others tell nothing of the label by these reports, or a validation left them out"
         )
     pairs = zip(plan.features, conditionals, strict=True)
     scores = tuple(_whole(_logs(feature, conditional)) for feature, conditional in pairs)

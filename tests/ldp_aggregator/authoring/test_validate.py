@@ -100,7 +100,7 @@ def test_its_comments_foretell_the_errors(model) -> None:
 def test_trained_on_it_the_model_keeps_what_it_does_best_with_and_predicts_by_that(model) -> None:
     validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    assert kept.estimates["validation"]["kept"] in (1, 2)  # an echo alone does not outvote it
+    assert kept.estimates["validation"]["verdicts"]["kept"] in (1, 2)  # an echo alone does not outvote it
     classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
     rows = [
         {"tells": tells, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
@@ -115,7 +115,7 @@ def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     text = narrow(SURVEY, kept, "model.json")
     weights = read_survey(text).weights[1:]
-    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["kept"])
+    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["verdicts"]["kept"])
     assert "as 20,000 devices found" in " ".join(text.replace("# ", "").split())
     again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
     with pytest.raises(NarrowError, match="asks only for what the validated model keeps"):
@@ -124,7 +124,9 @@ def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
 
 def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model) -> None:
     text = validate(SURVEY, model, "model.json")
-    with pytest.raises(ValidationError, match="tea-validation validates a model itself"):
+    with pytest.raises(
+        SurveyError, match="tea-validation asks whether a model is right, and of nothing else"
+    ):
         validate(text, model, "model.json")
     with pytest.raises(ValidationError, match="was not trained on this survey"):
         validate(SURVEY.replace('"tired"', '"awake"'), model, "model.json")

@@ -88,7 +88,7 @@ def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is
     unsure = Verdicts.of(judged(40, epsilon=0.5, seed=2))
     assert (unsure.chosen, unsure.kept) == (None, {0, 1, 2})
     nothing = Verdicts.of(judged(0))
-    assert (nothing.chosen, nothing.reports) == (None, 0)
+    assert nothing.chosen is None
 
 
 def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys() -> None:
@@ -107,15 +107,17 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
 def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> None:
     snapshot, validation = trained(20_000), judged(40_000, tops=(1,))
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
-    assert plain.verdicts is None
+    assert plain.validation is None
     assert "validation" not in plain.as_dict()
-    assert kept.verdicts is not None
+    assert kept.verdicts is None
+    assert (plain.kept, kept.kept) == ({0, 1, 2, 3}, {0})
     told = [explained(each.smoothed, kept.prior) for each in kept.features]
     assert told[0] == explained(plain.features[0].smoothed, plain.prior) > 0.1
     assert max(told[1:]) < 1e-12
     said = kept.as_dict()["validation"]
-    assert (said["survey"], said["kept"], said["tops"]) == ("tea", 1, [1])
-    assert said["features"] == ["tells", "echo", "again"]
+    assert (said["survey"], said["reports"]) == ("tea", 40_000)
+    assert (said["verdicts"]["kept"], said["verdicts"]["tops"]) == (1, [1])
+    assert said["verdicts"]["features"] == ["tells", "echo", "again"]
     # raw figures are as they were
     assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
 
@@ -132,6 +134,17 @@ def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
     np.testing.assert_allclose(number.missing, [0.1, 0.1])
 
 
+def test_a_validation_by_itself_tells_of_gains_too() -> None:
+    found = estimate_snapshot(judged(1_000))
+    assert found.verdicts is not None
+    assert found.as_dict()["verdicts"]["gains"]["value"] == found.verdicts.gains.value.tolist()
+
+
+def test_what_is_suspicious_about_the_judges_is_said() -> None:
+    found = estimate_snapshot(trained(1_000), validation=judged(0))
+    assert "tea: there are no reports yet: every figure is a guess" in found.warnings
+
+
 def other_family(plan: Plan) -> Plan:
     return dataclasses.replace(plan, family="coffee")
 
@@ -139,6 +152,8 @@ def other_family(plan: Plan) -> Plan:
 def test_a_validation_of_another_survey_or_none_is_refused() -> None:
     snapshot, validation = trained(100), judged(100)
     elsewhere = Snapshot(other_family(validation.plan), validation.totals)
+    with pytest.raises(EstimationError, match="tea spends epsilon 2, and tea 4"):
+        estimate_snapshot(snapshot, validation=judged(100, epsilon=2))
     for wrong in (elsewhere, snapshot):
         with pytest.raises(EstimationError, match="validates no model of tea"):
             estimate_snapshot(snapshot, validation=wrong)

@@ -127,10 +127,10 @@ class Validation:
         known = set(range(len(self.features)))
         if (
             not _are_whole(self.order)
-            or len(set(self.order)) < len(self.order)
+            or len(set(self.order)) < max(2, len(self.order))
             or not set(self.order) <= known
         ):
-            raise SurveyError("names features of the survey, each once", "validation.order")
+            raise SurveyError("needs at least two features of the survey, each once", "validation.order")
         tops = (0, *self.tops, len(self.order))
         if not self.tops or not _are_whole(tops) or any(low >= high for low, high in pairwise(tops)):
             why = f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order"
@@ -138,7 +138,7 @@ class Validation:
         if not _are_scores(self.prior, len(self.label.values)):
             raise SurveyError(_needs("label", len(self.label.values)), "validation.prior")
         if len(self.scores) != len(self.features):
-            raise SurveyError("needs a table for each feature", "validation.scores")
+            raise SurveyError("needs a table of scores for each feature", "validation.scores")
         for feature, table in zip(self.features, self.scores, strict=True):
             rows, width = cells_of(feature), len(self.label.values)
             if len(table) != rows or not all(_are_scores(row, width) for row in table):

@@ -140,6 +140,30 @@ def square_of(u: int) -> int:
     return u if u == 2 * G + 1 else G + ((u - G) ** 2 + 524288) // G
 
 
+def scores_of(model: Mapping[str, Any], codes: list[int], top: int) -> list[int]:
+    """Return each label's score by the first `top` features of a validated model's order."""
+    scores = list(model["prior"])
+    for place in model["order"][:top]:
+        is_number = model["features"][place]["kind"] == "numeric"
+        cell = codes[place] * 64 // 2097153 if is_number else codes[place]
+        for label in range(len(scores)):
+            scores[label] += model["scores"][place][cell][label]
+    return scores
+
+
+def verdicts(model: Mapping[str, Any], codes: list[int], label: int) -> tuple[list[int], int]:
+    """Return the codes of a validation's features and of its label."""
+    found = []
+    for top in (*model["tops"], len(model["order"])):
+        scores = scores_of(model, codes, top)
+        guess = 0
+        for other in range(len(scores)):
+            if scores[other] > scores[guess]:
+                guess = other
+        found.append(1 if guess == label else 0)
+    return found[:-1], found[-1]
+
+
 def slots_of(labels: int, missing: tuple[bool, ...]) -> int:
     """Return how many slots hide the class."""
     return sum(2 * labels if absent else labels for absent in missing)

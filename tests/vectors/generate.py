@@ -3,9 +3,10 @@
 good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the
 value and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and
 good-numeric-projection.json for numbers made of others; good-together.json for features that are asked
-about together; good-values.json for every value that a row may hold (values.py). bad.json holds reports
-that a collector of its plan must refuse, and the reason; bad-rows.json rows that a client must refuse, and
-the field; bad-plans.json plans that it must refuse (bad_plans.py); tokens.json invitations, some of them to
+about together; good-values.json for every value that a row may hold (values.py); good-validation.json and
+good-validation-together.json for a model that devices judge (validations.py). bad.json holds reports that a
+collector of its plan must refuse, and the reason; bad-rows.json rows that a client must refuse, and the
+field; bad-plans.json plans that it must refuse (bad_plans.py); tokens.json invitations, some of them to
 refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand
 at the exact limits of a mechanism (limits.py).
 """
@@ -25,7 +26,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from tests.vectors import bad_plans, limits, tokens, values
+from tests.vectors import bad_plans, limits, tokens, validations, values
 from tests.vectors.common import case, first_draws, random_bytes, words
 
 HERE = Path(__file__).parent
@@ -245,6 +246,17 @@ def good_together() -> dict[str, Any]:
     return {"cases": list(numeric_cases(plan, rows)), "digest": plan.digest, "plan": plan.json.decode()}
 
 
+def good_validation() -> dict[str, Any]:
+    plan = validations.single()
+    return {"cases": list(validations.cases(plan)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def good_validation_together() -> dict[str, Any]:
+    plan = validations.together()
+    listed = list(numeric_cases(plan, validations.rows(plan)))
+    return {"cases": listed, "digest": plan.digest, "plan": plan.json.decode()}
+
+
 def bad() -> dict[str, Any]:
     """Return reports that a collector of one plan must refuse, one mistake each."""
     plan, reports = plan_of("auto", "1"), []
@@ -370,6 +382,8 @@ def files() -> dict[str, str]:
     documents["good-numeric-projection.json"] = good_projection()
     documents["good-together.json"] = good_together()
     documents["good-values.json"] = values.good()
+    documents["good-validation.json"] = good_validation()
+    documents["good-validation-together.json"] = good_validation_together()
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
     documents["tokens.json"] = tokens.tokens()
     return {

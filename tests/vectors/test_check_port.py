@@ -9,8 +9,9 @@ import sys
 import threading
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ import pytest
 
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
-from encoders.survey import enrolment, questions
+from encoders.survey import enrolment, questions, validation
 from encoders.survey.numbers import GRID, BinnedFeature, NumericFeature, number_of
 from encoders.survey.projection import Projection
+from encoders.survey.validation import Validation
 from tests.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
@@ -249,6 +251,35 @@ def limits_in_doubles(weights: list[int]) -> list[int]:
     return [int(2.0**64 * (sum(weights[: place + 1]) / sum(weights))) for place in range(len(weights) - 1)]
 
 
+def last_of_equals(self: Validation, codes: Sequence[int], label_code: int) -> Any:
+    backwards = replace(
+        self,
+        prior=self.prior[::-1],
+        scores=tuple(tuple(row[::-1] for row in table) for table in self.scores),
+    )
+    return JUDGE(backwards, codes, len(self.prior) - 1 - label_code)
+
+
+def in_doubles_of_nats(self: Validation, codes: Sequence[int], label_code: int) -> Any:
+    scores: Any = tuple(tuple(tuple(each / 1000 for each in row) for row in table) for table in self.scores)
+    prior: Any = tuple(each / 1000 for each in self.prior)
+    return JUDGE(replace(self, prior=prior, scores=scores), codes, label_code)
+
+
+def without_the_prior(self: Validation, codes: Sequence[int], label_code: int) -> Any:
+    return JUDGE(replace(self, prior=(0,) * len(self.prior)), codes, label_code)
+
+
+def in_the_features_order(self: Validation, codes: Sequence[int], label_code: int) -> Any:
+    return JUDGE(replace(self, order=tuple(sorted(self.order))), codes, label_code)
+
+
+def parts_of_an_even_grid(feature: Any, code: int) -> int:
+    if not isinstance(feature, NumericFeature):
+        return code
+    return 64 if code > 2 * GRID else min(code >> 15, 63)
+
+
 def perturb_up_to_the_limit(self: DE, value: int, rng: Any) -> bytes:
     keep_draw, other_draw = (int.from_bytes(rng.take(8), "little") for _ in range(2))
     other = other_draw * (self.domain - 1) >> 64
@@ -261,7 +292,8 @@ def proved_in_doubles(self: Mechanism, epsilon: Any) -> None:
         PROVE(self, epsilon)
 
 
-CODE, BIN, PROVE = NumericFeature.code, BinnedFeature.code, Mechanism.prove
+CODE, BIN, PROVE, JUDGE = NumericFeature.code, BinnedFeature.code, Mechanism.prove, Validation.judge
+MODEL = HERE / "good-validation.json"
 WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "halves to even": (VALUES, NumericFeature, "code", half_to_even),
     "halves up, but not the double below": (VALUES, NumericFeature, "code", half_up_without_adding),
@@ -272,6 +304,12 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "a projection in doubles": (VALUES, Projection, "apply", in_doubles),
     "the question's limits in doubles": (VALUES, questions, "thresholds", limits_in_doubles),
     "DE keeps at the limit": (HERE / "good-de.json", DE, "perturb", perturb_up_to_the_limit),
+    "of equal scores the last label": (MODEL, Validation, "judge", last_of_equals),
+    "scores in doubles": (MODEL, Validation, "judge", in_doubles_of_nats),
+    "scores without the prior": (MODEL, Validation, "judge", without_the_prior),
+    "the order of the features": (MODEL, Validation, "judge", in_the_features_order),
+    "parts that begin at round codes": (MODEL, validation, "_cell", parts_of_an_even_grid),
+    "no model is checked": (PLANS, Validation, "check", lambda self: None),
     "tokens are not checked": (TOKENS, enrolment, "_check", lambda plan, token_id: b"0000"),
     "proves nothing": (PLANS, Mechanism, "prove", lambda self, epsilon: None),
     "proves in doubles": (PLANS, Mechanism, "prove", proved_in_doubles),

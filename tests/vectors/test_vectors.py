@@ -26,6 +26,7 @@ from tests.vectors.adapter import value_of as read_value
 HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
 NUMERIC = sorted(HERE.glob("good-numeric-*.json"))
+VALIDATIONS = sorted(HERE.glob("good-validation*.json"))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -55,6 +56,7 @@ def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
         row, label = row_of(case), read_value(case["label"])
         assert make_report(plan, row, label, rng).hex() == case["report"]
         assert plan.encode(row, label) == (tuple(case["codes"]), case["label_code"])
+        assert not plan.validation or list(plan.encode_row(row)) == case["row_codes"]
         question = plan.questions[case["question"]]
         value = question.value(case["codes"], case["label_code"])
         assert (list(value) if question.mechanism.several else value) == case["value"]
@@ -75,7 +77,7 @@ def test_the_wire_format_s_document_alone_gives_the_same_reports(path: Path) -> 
             index += 1
             reached += plan["questions"][index]["weight"]
         question = plan["questions"][index]
-        assert codes_of(plan, case) == case["codes"]
+        assert judged_codes_of(plan, case) == (case["codes"], case["label_code"])
         assert (index, value_of(plan, question, case)) == (case["question"], case["value"])
         tables = plan["tables"][question["tables"]]
         if "moment" in question:
@@ -125,7 +127,17 @@ def size_of(feature: dict[str, Any]) -> int:
     return known + (feature["missing"] == "category")
 
 
-def codes_of(plan: dict[str, Any], case: dict[str, Any]) -> list[int]:
+def judged_codes_of(plan: dict[str, Any], case: dict[str, Any]) -> tuple[list[int], int]:
+    """Code a row, and judge the model where there is one, as the document says."""
+    if "validation" not in plan:
+        return codes_of(plan, case, case["codes"]), case["label_code"]
+    model = plan["validation"]
+    codes = codes_of(model, case, case["row_codes"])
+    assert codes == case["row_codes"]
+    return reference.verdicts(model, codes, model["label"]["values"].index(case["label"]))
+
+
+def codes_of(plan: dict[str, Any], case: dict[str, Any], known: list[int]) -> list[int]:
     """Code a row as the document says; categories are taken as the vector has them."""
     projection = plan.get("projection", {"inputs": [], "components": []})
     row = row_of(case)
@@ -136,7 +148,7 @@ def codes_of(plan: dict[str, Any], case: dict[str, Any]) -> list[int]:
     }
     return [
         given if feature["kind"] == "categorical" else code_of(feature, row[feature["name"]])
-        for feature, given in zip(plan["features"], case["codes"], strict=True)
+        for feature, given in zip(plan["features"], known, strict=True)
     ]
 
 
@@ -179,7 +191,7 @@ def test_a_collector_takes_every_report(path: Path) -> None:
 
 def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
     mechanisms = set()
-    for path in set(GOOD) - set(NUMERIC):
+    for path in set(GOOD) - {*NUMERIC, *VALIDATIONS}:
         vectors = read(path)
         plan = Plan.from_json(vectors["plan"].encode())
         assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
@@ -220,6 +232,40 @@ def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_v
     projected = Plan.from_json(read(HERE / "good-numeric-projection.json")["plan"].encode())
     assert [feature.kind for feature in projected.features[-2:]] == ["binned", "numeric"]
     assert projected.projection is not None
+
+
+def test_the_vectors_of_validations_reach_every_answer_of_every_question() -> None:
+    asked = []
+    for path in VALIDATIONS:
+        vectors = read(path)
+        plan = Plan.from_json(vectors["plan"].encode())
+        assert plan.validation is not None
+        assert plan.validation.projection is not None
+        assert {feature.kind for feature in plan.validation.features} == {"categorical", "binned", "numeric"}
+        for question in plan.questions:
+            seen = {case["value"] for case in vectors["cases"] if case["question"] == question.index}
+            assert seen == set(range(question.domain))
+        asked.append([question.features for question in plan.questions])
+    assert asked == [[(0, 1), (2,)], [(0,), (1,), (2,), (3,), (4,)]]
+
+
+def test_the_vectors_of_validations_reach_every_edge_tie_and_missing_value() -> None:
+    vectors = read(HERE / "good-validation.json")
+    model, g = json.loads(vectors["plan"])["validation"], reference.G
+    edges = {part * g // 32 + step for part in (1, 2, 31, 32, 33, 62, 63) for step in (0, 1)}
+    for place, feature in enumerate(model["features"]):
+        seen = {case["row_codes"][place] for case in vectors["cases"]}
+        if feature["kind"] == "numeric":
+            assert seen >= {0, *edges, 2 * g} | ({2 * g + 1} if feature["missing"] == "category" else set())
+        else:
+            assert seen == set(range(size_of(feature)))
+    ties = set()
+    for case in vectors["cases"]:
+        for top in (*model["tops"], len(model["order"])):
+            scores = reference.scores_of(model, case["row_codes"], top)
+            ties.add(tuple(label for label, score in enumerate(scores) if score == max(scores)))
+    assert ties == {(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)}
+    assert min(score for table in model["scores"] for row in table for score in row) == -1000000
 
 
 def judged(plan: Plan, data: bytes) -> Any:

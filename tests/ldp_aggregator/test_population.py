@@ -1,11 +1,15 @@
 """A population in memory is the devices' protocol, bit by bit."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from encoders.survey.columns import encode_labels, encode_table
 from ldp_aggregator.population import collect, draw_questions
+from tests.encoders.survey.authored import VALIDATED
 
 SURVEY = """
 [survey]
@@ -64,3 +68,29 @@ def test_no_users_make_empty_totals(plan):
     snapshot = collect(plan, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), FastStream(5))
     assert {total.n for total in snapshot.totals.values()} == {0}
     assert not any(total.cells.any() for total in snapshot.totals.values())
+
+
+@pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "SS"])
+def test_totals_of_verdicts_are_those_of_the_same_users_one_by_one(frequency):
+    plan = read_survey(VALIDATED.replace('"DE"', f'"{frequency}"')).compile()
+    rows = [
+        {"age": age, "income": income, "city": city, "hours": hours}
+        for age, income, city, hours in product(
+            (0, 40, 99, None), (0, 150_000), ("north", "south"), (0, 1, 6, 12)
+        )
+    ]
+    known = [("yes", "no")[place % 3 // 2] for place in range(len(rows))]
+    codes = encode_table(plan, {name: [row[name] for row in rows] for name in rows[0]})
+    users = np.array([*range(len(rows) - 1, 2, -1), 5, 5, 0])
+    snapshot = collect(plan, codes, encode_labels(plan, known), FastStream(6), users)
+    stream = FastStream(6)
+    drawn = [plan.draw(stream) for _ in users]
+    for question in plan.questions:
+        asked = [user for user, each in zip(users, drawn, strict=True) if each.index == question.index]
+        truths = [question.value(*plan.encode(rows[user], known[user])) for user in asked]
+        assert set(truths) == {0, 1, 2, 3}
+        payloads = b"".join(question.mechanism.perturb(truth, stream) for truth in truths)
+        width = question.mechanism.payload_bytes
+        tally = question.mechanism.tally(np.frombuffer(payloads, np.uint8).reshape(-1, width))
+        assert snapshot.totals[question.key].n == len(asked)
+        assert snapshot.totals[question.key].cells.tolist() == tally.tolist()

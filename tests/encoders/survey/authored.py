@@ -60,3 +60,18 @@ weight = 2
 [mechanism]
 frequency = "DE"
 """
+
+PARTS = ", ".join(f"[0, {-part}]" for part in range(64))
+VALIDATED = f"""\
+{PROJECTED}
+[validation]
+order = ["hours", "second", "city"]
+tops = [1, 2]
+prior = [0, -20]
+
+[validation.scores]
+city = [[0, -700], [-300, 0]]
+first = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]
+hours = [{PARTS.replace("[0, ", "[-32, ")}]
+second = [{PARTS}, [-5, 0]]
+"""

@@ -24,6 +24,17 @@ from tests.encoders.survey.documents import Path, inner, leaves_of, objects_of
 
 SURVEY = read_survey(GOOD)
 PLAN = SURVEY.compile()
+JUDGING = f"""\
+{GOOD.replace('"OUE"', '"DE"')}
+[validation]
+order = ["hours", "age"]
+tops = [1]
+prior = [0, -5]
+[validation.scores]
+age = [[0, -1], [-2, 0], [0, 0]]
+hours = [[-3, 0], [-1, 0], [0, -3], [0, -9]]
+"""
+VALIDATING = read_survey(JUDGING).compile()
 
 
 def compiled(**changes: Any) -> Plan:
@@ -114,15 +125,41 @@ def test_no_entry_can_be_changed_unnoticed(frequency: str) -> None:
     }
 
 
-def test_no_entry_can_be_added_or_left_out() -> None:
-    for path, node in objects_of(document(PLAN)):
+def test_no_entry_of_a_model_to_judge_can_be_changed_unnoticed() -> None:
+    free = set()
+    for path, value in leaves_of(document(VALIDATING)):
+        for other in (*STRANGE, -1_000_000, -1_000_001, -(10**30), *neighbours(value)):
+            if other != value or type(other) is not type(value):
+                read = accepted(replaced(document(VALIDATING), path, other))
+                if read is not None:
+                    free.add(tuple("*" if isinstance(key, int) else key for key in path))
+                    assert read.digest != VALIDATING.digest
+                    assert path[0] != "validation" or read.questions[0].key != VALIDATING.questions[0].key
+    assert free == {
+        ("id",),
+        ("epsilon",),
+        ("questions", "*", "weight"),
+        ("validation", "label", "name"),
+        ("validation", "label", "values", "*"),
+        ("validation", "features", "*", "name"),
+        ("validation", "features", "*", "values", "*"),
+        ("validation", "features", "*", "edges", "*"),
+        ("validation", "prior", "*"),
+        ("validation", "scores", "*", "*", "*"),
+    }
+
+
+@pytest.mark.parametrize("plan", [PLAN, VALIDATING], ids=["a survey", "a validation"])
+def test_no_entry_can_be_added_or_left_out(plan: Plan) -> None:
+    for path, node in objects_of(document(plan)):
         for key in list(node) if isinstance(node, dict) else range(len(node)):
-            changed = document(PLAN)
+            changed = document(plan)
             del inner(changed, path)[key]
             read = accepted(changed)
-            # asking one question less is the author's choice, and another plan
-            assert read is None or (path == ("questions",) and read.digest != PLAN.digest)
-        changed = document(PLAN)
+            # asking one question less is the author's choice, or the verdicts without a model; another plan
+            may = path == ("questions",) or key == "validation"
+            assert read is None or (may and read.digest != plan.digest)
+        changed = document(plan)
         inside = inner(changed, path)
         if isinstance(node, dict):
             inside["more"] = "1"

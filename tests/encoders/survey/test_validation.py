@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import sys
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from encoders.errors import SurveyError
-from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature
-from encoders.survey.validation import BINS, LOWEST, Validation
+from encoders.errors import RowError, SurveyError
+from encoders.mechanisms.numeric import GRID
+from encoders.randomness import GivenBytes
+from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
+from encoders.survey.answer import answer, read_report
+from encoders.survey.columns import encode_labels, encode_table
+from encoders.survey.plan import _from_dict
+from encoders.survey.preview import explain_report, preview
+from encoders.survey.validation import BINS, LOWEST, VERDICTS, Validation, cells_of
+from tests.encoders.survey.authored import PROJECTED, VALIDATED
 
+ROOT = Path(__file__).resolve().parents[3]
 LABEL = Label("mood", ("good", "fair", "bad"))
 KIND = CategoricalFeature("kind", ("x", "y"), "category")
 HOURS = BinnedFeature("hours", ("0", "4.5", "12"))
@@ -30,6 +46,112 @@ MODEL = Validation(
         (*((part - BINS, -30, -part) for part in range(BINS)), (-9, -1, 0)),
     ),
 )
+
+FIRST = [-(-part * (2 * GRID + 1) // BINS) for part in range(BINS)]
+"""The first code of every part."""
+
+
+def codes_of(feature: Any) -> st.SearchStrategy[int]:
+    """Draw any code of a feature; of a number, often one at the edge of a part."""
+    if not isinstance(feature, NumericFeature):
+        return st.integers(0, feature.size - 1)
+    edges = [part * GRID * 2 // BINS + step for part in range(BINS + 1) for step in (-1, 0, 1)]
+    edges = [code for code in (*edges, feature.size - 1) if 0 <= code < feature.size]
+    return st.one_of(st.sampled_from(edges), st.integers(0, feature.size - 1))
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Validation:
+    """Draw a model of the features above, of few different scores, so that labels often tie."""
+    count = draw(st.integers(2, 4))
+    score = st.sampled_from((0, -1, -2, LOWEST))
+    rows = st.tuples(*[score] * count)
+    few = draw(st.lists(rows, min_size=5, max_size=5))
+    places = draw(st.permutations(range(len(FEATURES))))
+    order = tuple(places[: draw(st.integers(2, len(places)))])
+    tops = draw(st.sets(st.integers(1, len(order) - 1), min_size=1))
+    scores = tuple(
+        tuple(few[(7 * cell + place) % 5] for cell in range(cells_of(feature)))
+        for place, feature in enumerate(FEATURES)
+    )
+    label = Label("mood", ("good", "fair", "bad", "awful")[:count])
+    return Validation(label, FEATURES, order, tuple(sorted(tops)), draw(rows), scores)
+
+
+table = st.lists(st.tuples(*map(codes_of, FEATURES)), min_size=1, max_size=8)
+
+# -- judging ------------------------------------------------------------------------------------
+
+
+def guess_of(model: Validation, codes: Any, top: int) -> int:
+    """Return the guess as Naive Bayes makes it, in doubles: they hold these sums exactly."""
+    sums = np.array(model.prior, dtype=np.float64)
+    for place in model.order[:top]:
+        code, feature = codes[place], model.features[place]
+        if isinstance(feature, NumericFeature):
+            missing = code == 2 * GRID + 1
+            code = BINS if missing else int(np.searchsorted(FIRST, code, side="right")) - 1
+        sums += np.array(model.scores[place][code], dtype=np.float64)
+    return int(sums.argmax())
+
+
+@settings(deadline=None)
+@given(models(), table)
+def test_a_verdict_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows) -> None:
+    model.check()
+    for codes, label in product(rows, range(len(model.prior))):
+        tops, all_ = model.judge(codes, label)
+        assert all_ == (guess_of(model, codes, len(model.order)) == label)
+        assert tops == tuple(guess_of(model, codes, top) == label for top in model.tops)
+        assert {type(each) for each in (*tops, all_)} == {int}
+
+
+@settings(deadline=None)
+@given(models(), table, st.data())
+def test_a_table_is_judged_as_its_rows_are(model, rows, data) -> None:
+    known = st.integers(0, len(model.prior) - 1)
+    labels = data.draw(st.lists(known, min_size=len(rows), max_size=len(rows)))
+    tops, all_ = model.judge_table(np.array(rows), np.array(labels))
+    assert (tops.shape, all_.shape) == ((len(rows), len(model.tops)), (len(rows),))
+    assert tops.dtype == all_.dtype == np.int64
+    one_by_one = [model.judge(codes, label) for codes, label in zip(rows, labels, strict=True)]
+    assert [(tuple(each), one) for each, one in zip(tops.tolist(), all_.tolist(), strict=True)] == one_by_one
+
+
+def test_a_table_without_rows_has_no_verdicts() -> None:
+    tops, all_ = MODEL.judge_table(np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
+    assert (tops.shape, all_.shape) == ((0, 2), (0,))
+
+
+def shows(place: int, cell: int) -> Validation:
+    """Return a model that is right about the first label in one cell of one feature only."""
+    nothing = tuple(((0, 0, 0),) * cells_of(feature) for feature in FEATURES)
+    rows = tuple((0, -1, -1) if each == cell else (-1, 0, -1) for each in range(cells_of(FEATURES[place])))
+    order = (place, (place + 1) % len(FEATURES))
+    return replace(
+        MODEL, order=order, tops=(1,), prior=(0, 0, 0), scores=(*nothing[:place], rows, *nothing[place + 1 :])
+    )
+
+
+@pytest.mark.parametrize("part", [0, 1, 31, 32, 62, 63])
+def test_a_number_s_parts_are_even_and_hold_their_ends(part: int) -> None:
+    model, last = shows(2, part), (2 * GRID if part == BINS - 1 else FIRST[part + 1] - 1)
+    for code in {0, 2 * GRID, *range(FIRST[part] - 2, FIRST[part] + 3), *range(last - 2, last + 3)}:
+        if 0 <= code <= 2 * GRID:
+            assert model.judge((0, 0, code, 0), 0)[1] == (FIRST[part] <= code <= last)
+    assert last + 1 - FIRST[part] in (2 * GRID // BINS, 2 * GRID // BINS + 1)
+
+
+def test_the_last_row_of_scores_is_a_missing_number_s_and_no_other_s() -> None:
+    model = shows(3, BINS)
+    codes = [*FIRST, 2 * GRID, DOSE.code(None)]
+    assert [model.judge((0, 0, 0, code), 0)[1] for code in codes] == [0] * (BINS + 1) + [1]
+
+
+def test_a_feature_that_is_not_in_the_order_decides_nothing() -> None:
+    verdicts = {MODEL.judge((0, hours, 7, 9), 0) for hours in range(HOURS.size)}
+    assert len(verdicts) == 1
+
 
 # -- what is no model ----------------------------------------------------------------------------
 
@@ -78,3 +200,182 @@ def test_what_is_no_model_is_refused_by_field(name: str) -> None:
     assert caught.value.field == f"validation.{field}"
     assert words in caught.value.why
     MODEL.check()
+
+
+# -- a plan of it --------------------------------------------------------------------------------
+
+SURVEY = read_survey(VALIDATED)
+PLAN = SURVEY.compile()
+JUDGED = read_survey(PROJECTED).compile()
+ROW = {"age": 30, "income": 20_000, "city": "south", "hours": 2.5}
+COLUMNS: dict[str, list[Any]] = {
+    "age": [30, None, 0, 100, 1e9, 30],
+    "income": [20_000, 0, -2000.5, 200_000, 1, -5e9],
+    "city": ["south", "north", "north", "south", "south", "north"],
+    "hours": [2.5, 0, 12, 0.1875, 99, -1],
+}
+LABELS = ["no", "yes", "yes", "no", "yes", "no"]
+
+
+def test_a_plan_asks_for_verdicts_and_rows_are_coded_by_the_model_s_survey() -> None:
+    assert PLAN.validation is not None
+    assert (PLAN.label.name, PLAN.label.values) == ("all 3", VERDICTS)
+    assert [(each.name, each.values) for each in PLAN.features] == [("top 1", VERDICTS), ("top 2", VERDICTS)]
+    assert [question.name for question in PLAN.questions] == ["top 1", "top 2"]
+    assert [PLAN.chance(question) for question in PLAN.questions] == [0.5, 0.5]
+    assert PLAN.projection is None
+    assert (PLAN.rows.label, PLAN.rows.features) == (JUDGED.label, JUDGED.features)
+    assert PLAN.rows.projection == JUDGED.projection
+    assert PLAN.entries == JUDGED.entries
+    assert PLAN.encode_row(ROW) == JUDGED.encode_row(ROW)
+
+
+@pytest.mark.parametrize("frequency", ["auto", "DE", "OUE", "SHE", "SS"])
+def test_a_plan_of_a_validation_survives_the_wire(frequency: str) -> None:
+    plan = replace(SURVEY, frequency=frequency).compile()
+    again = Plan.from_json(plan.json)
+    assert again == plan
+    assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
+    assert again.validation == plan.validation
+    assert again.validation is not None
+    assert again.validation.digest == plan.validation.digest
+    assert [question.key for question in again.questions] == [question.key for question in plan.questions]
+    assert again.encode(ROW, "no") == plan.encode(ROW, "no")
+
+
+def test_a_client_that_knows_no_validations_refuses_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    # it reads what it knows, and finds that the plan says more
+    def older(document: dict[str, Any]) -> Plan:
+        return _from_dict({name: entry for name, entry in document.items() if name != "validation"})
+
+    monkeypatch.setattr("encoders.survey.plan._from_dict", older)
+    with pytest.raises(SurveyError, match="contradicts itself"):
+        Plan.from_json(PLAN.json)
+
+
+def test_a_row_is_judged_where_it_is_coded() -> None:
+    assert PLAN.validation is not None
+    for label in JUDGED.label.values:
+        codes, code = JUDGED.encode(ROW, label)
+        assert PLAN.encode(ROW, label) == PLAN.validation.judge(codes, code)
+    assert {PLAN.encode(ROW, label)[1] for label in JUDGED.label.values} == {0, 1}
+
+
+def test_a_table_s_verdicts_are_its_rows_() -> None:
+    assert PLAN.validation is not None
+    tops, all_ = PLAN.validation.judge_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
+    for place, label in enumerate(LABELS):
+        row = {name: cells[place] for name, cells in COLUMNS.items()}
+        assert PLAN.encode(row, label) == (tuple(tops[place].tolist()), all_[place])
+    assert len(set(map(tuple, tops.tolist()))) > 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "field"),
+    [
+        ({"city": "west"}, "no", "city"),
+        ({"city": None}, "no", "city"),
+        ({"hours": "2.5"}, "no", "hours"),
+        ({"hours": None}, "no", "hours"),
+        ({"income": None}, "no", "income"),
+        ({"age": True}, "no", "age"),
+        ({}, None, "rested"),
+        ({}, "right", "rested"),
+    ],
+)
+def test_all_of_a_row_is_checked_before_anything_is_drawn(
+    changes: dict[str, Any], label: Any, field: str
+) -> None:
+    with pytest.raises(RowError) as caught:
+        answer(PLAN, ROW | changes, label, GivenBytes(b""))
+    assert caught.value.field == field
+    absent = {name: value for name, value in ROW.items() if name != "city"}
+    with pytest.raises(RowError, match=r"^city: the row has no such entry"):
+        answer(PLAN, absent, "no", GivenBytes(b""))
+
+
+def test_what_is_beyond_the_model_s_bounds_is_told() -> None:
+    assert PLAN.clipped(ROW) == ()
+    assert PLAN.clipped(ROW | {"age": 101, "hours": -1, "top 1": 9}) == ("age", "hours", "second")
+
+
+def test_an_answer_is_the_verdict_randomised_like_any_other() -> None:
+    for label, question in product(JUDGED.label.values, PLAN.questions):
+        codes, code = PLAN.encode(ROW, label)
+        given = answer(
+            PLAN, ROW, label, GivenBytes(bytes(16 + question.mechanism.random_bytes)), question.name
+        )
+        assert given.truth == 2 * codes[question.index] + code
+        assert given.payload == bytes([given.truth])  # DE keeps the truth with such noise
+        assert read_report(PLAN, given.report).question == question.index
+
+
+def test_a_preview_tells_the_verdict_and_what_is_asked() -> None:
+    seen = preview(PLAN, ROW | {"hours": -1}, "yes", GivenBytes(bytes(40)), "top 2")
+    assert seen.truth == {"top 2": "right", "all 3": "wrong"}
+    assert seen.clipped == ("hours",)
+    for told in (str(seen), explain_report(PLAN, seen.report)):
+        words = " ".join(told.split())
+        assert "whether it guesses rested by all 3 of its features, and by the top few alone" in words
+        assert "Decoded: top 2 = right, all 3 = wrong" in words
+        assert "  top 2  50.0%  <- this one" in told
+        assert "south" not in told
+        assert max(map(len, told.splitlines())) <= 110
+    assert "which stays on the device: top 2 = right, all 3 = wrong (clipped" in " ".join(str(seen).split())
+
+
+def test_answers_to_another_model_are_counted_apart() -> None:
+    assert PLAN.validation is not None
+    scores = PLAN.validation.scores
+    others = {
+        "prior": {"prior": (0, -21)},
+        "order": {"order": (3, 1, 0)},
+        "scores": {"scores": (((0, -701), *scores[0][1:]), *scores[1:])},
+        "scores of a feature that is not used": {
+            "scores": (*scores[:2], ((0, -1), *scores[2][1:]), scores[3])
+        },
+    }
+    keys = {question.key for question in PLAN.questions}
+    for what, changes in others.items():
+        other = SURVEY.judging(replace(PLAN.validation, **changes)).compile()
+        assert other.digest != PLAN.digest, what
+        assert keys.isdisjoint(question.key for question in other.questions), what
+    plain = replace(SURVEY, validation=None).compile()
+    assert keys.isdisjoint(question.key for question in plain.questions)
+
+
+def test_answers_to_one_model_are_counted_together() -> None:
+    other = replace(SURVEY, id="sleep-again", family="sleep-2026").compile()
+    assert other.digest != PLAN.digest
+    assert [question.key for question in other.questions] == [question.key for question in PLAN.questions]
+
+
+def test_a_plan_of_verdicts_that_are_not_its_model_s_is_refused() -> None:
+    assert PLAN.validation is not None
+    for other in (replace(PLAN.validation, tops=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
+        other.check()
+        with pytest.raises(SurveyError, match="are its verdicts"):
+            replace(PLAN, validation=other)
+
+
+def test_a_model_that_is_too_large_for_a_plan_is_refused() -> None:
+    many = ", ".join(f'"{value:04}"' for value in range(5000))
+    rows = ", ".join(["[-1000000, -1000000]"] * 5000)
+    text = "".join(f"[features.f{place}]\nvalues = [{many}]\n" for place in range(8))
+    head = '[survey]\nid = "large"\nepsilon = 1\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
+    model = '[validation]\norder = ["f0", "f1"]\ntops = [1]\nprior = [0, 0]\n[validation.scores]\n'
+    scores = "".join(f"f{place} = [{rows}]\n" for place in range(8))
+    with pytest.raises(SurveyError, match="larger than 1048576 bytes"):
+        read_survey(head + text + model + scores).compile()
+
+
+def test_a_device_without_numpy_judges() -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+sys.modules["numpy"] = None  # importing it fails
+from encoders.survey import Plan
+print(Plan.from_json({PLAN.json!r}).encode({ROW!r}, "no"))
+"""
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == str(PLAN.encode(ROW, "no"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -36,7 +36,8 @@ def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
     """Return people who differ in what a question asks, or in everything.
 
     Labels are the first, the last and one between; values are `PLACES`, as far as the features have them.
-    Where a number is a component of a projection, its inputs are such that it is least or greatest.
+    Where a number is a component of a projection, its inputs are such that it is least or greatest. Where a
+    model is judged, those follow whose verdicts are like nobody's before: it may guess a label between.
     """
     # all of a row decides on a verdict
     asked = plan.rows.features if question is None or plan.validation else question.asked
@@ -45,7 +46,19 @@ def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
     known = plan.row_label.values
     labels = dict.fromkeys((known[0], known[-1], known[len(known) // 2]))
     found = product(words, labels)
-    return [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]
+    people = [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]
+    return [*people, *_judging_otherwise(plan, rows, people)] if plan.validation else people
+
+
+def _judging_otherwise(
+    plan: Plan, rows: Mapping[str, dict[str, object]], people: Sequence[Case]
+) -> Iterator[Case]:
+    told = {plan.encode(case.row, case.label) for case in people}
+    for word, label in product(rows, plan.rows.label.values):
+        verdicts = plan.encode(rows[word], label)
+        if verdicts not in told:
+            told.add(verdicts)
+            yield Case(f"{word}, {label}", dict(rows[word]), label)
 
 
 def focused(plan: Plan, question: Question) -> Plan:

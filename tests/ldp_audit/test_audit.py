@@ -16,7 +16,8 @@ from ldp_audit import PublicClient, audit
 from ldp_audit.audit import listen, measure
 from ldp_audit.cases import cases_of, focused
 from ldp_audit.exact import exactly
-from tests.ldp_audit.mutants import SURVEY, plan_of
+from tests.encoders.survey.authored import VALIDATED
+from tests.ldp_audit.mutants import SURVEY, LabelInTheClear, plan_of
 
 WAYS = [
     ("DE", "piecewise"),
@@ -37,6 +38,23 @@ def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
     assert {each.mechanism for each in found.exact} >= {frequency, numeric}
     for each in found.exact:  # THE's threshold and one bit about a square cannot use all of epsilon
         assert each.loss < 1e-3 or frequency == "THE" or numeric == "onebit"
+
+
+@pytest.mark.parametrize("epsilon", ["1.5", "4"])
+def test_a_validation_passes(epsilon: str) -> None:
+    plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()
+    found = audit(plan, 1500, alpha=1e-8, copies=8)
+    assert found.faults == []
+    assert [each.question for each in found.exact] == {
+        "1.5": ["top 1", "top 2"],
+        "4": ["top 1, top 2"],
+    }[epsilon]
+    assert max(each.loss for each in found.exact) < 1e-3
+
+
+def test_a_verdict_in_the_clear_is_flagged() -> None:
+    found = audit(read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4)
+    assert {fault.split(":")[1] for fault in found.faults} == {" any question", " top 1", " top 2"}
 
 
 def test_the_bytes_give_away_nearly_what_the_tables_say() -> None:

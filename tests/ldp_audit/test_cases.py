@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from encoders.survey import read_survey
 from ldp_audit.cases import cases_of, focused
+from tests.encoders.survey.authored import VALIDATED
 
 TEXT = """
 [survey]
@@ -67,3 +68,45 @@ def test_a_focused_plan_asks_one_question_nearly_always() -> None:
     assert [question.name for question in plan.questions] == [question.name for question in PLAN.questions]
     assert [question.weight for question in plan.questions] == [10**6, 1, 1, 1]
     assert plan.questions[0].mechanism is kind.mechanism
+
+
+def test_people_who_judge_a_model_differ_in_their_verdicts_whichever_question_is_asked() -> None:
+    plan = read_survey(VALIDATED).compile()
+    people = cases_of(plan)
+    assert {plan.encode(case.row, case.label)[1] for case in people} == {0, 1}
+    for question in plan.questions:
+        assert cases_of(plan, question) == people
+        assert {question.value(*plan.encode(case.row, case.label)) for case in people} == {0, 1, 2, 3}
+
+
+GUESSING = """
+[survey]
+id = "guessing"
+epsilon = 1
+[label]
+name = "label"
+values = ["a", "b", "c", "d", "e"]
+[features.one]
+values = ["x", "y"]
+[features.two]
+values = ["x", "y"]
+[validation]
+order = ["one", "two"]
+tops = [1]
+prior = [-9, 0, -9, -9, -9]
+[validation.scores]
+one = [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
+two = [[0, 0, 0, 0, 0], [-99, -99, -99, 0, -99]]
+"""
+
+
+def test_a_guess_between_the_first_the_middle_and_the_last_label_is_somebody_s() -> None:
+    plan = read_survey(GUESSING).compile()
+    people = cases_of(plan)
+    told = {case.name: plan.encode(case.row, case.label) for case in people}
+    assert set(list(told.values())[:6]) == {((0,), 0)}
+    assert dict(list(told.items())[6:]) == {
+        "first, b": ((1,), 1),
+        "last, b": ((1,), 0),
+        "last, d": ((0,), 1),
+    }

@@ -176,7 +176,7 @@ def check(url: str, paths: Sequence[Path], shown: int = SHOWN) -> int:
 
 def vector_files() -> list[Path]:
     """Return the files that say what a client does; bad.json is for collectors."""
-    others = [HERE / f"{name}.json" for name in ("tokens", "bad-rows", "bad-plans")]
+    others = [HERE / "tokens.json", *sorted(HERE.glob("bad-rows*.json")), HERE / "bad-plans.json"]
     return [*sorted(HERE.glob("good-*.json")), *others]
 
 

@@ -1,14 +1,14 @@
 """Write the test vectors: ``python -m tests.vectors.generate``.
 
-good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the
-value and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and
-good-numeric-projection.json for numbers made of others; good-together.json for features that are asked
-about together; good-values.json for every value that a row may hold (values.py); good-validation.json and
-good-validation-together.json for a model that devices judge (validations.py). bad.json holds reports that a
-collector of its plan must refuse, and the reason; bad-rows.json rows that a client must refuse, and the
-field; bad-plans.json plans that it must refuse (bad_plans.py); tokens.json invitations, some of them to
-refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand
-at the exact limits of a mechanism (limits.py).
+good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the value
+and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and good-numeric-
+projection.json for numbers made of others; good-together.json for features that are asked about together;
+good-values.json for every value that a row may hold (values.py); good-validation.json and good-validation-
+together.json for a model that devices judge (validations.py). bad.json holds reports that a collector of
+its plan must refuse, and the reason; bad-rows.json and bad-rows-validation.json rows that a client must
+refuse, and the field; bad-plans.json plans that it must refuse (bad_plans.py); tokens.json invitations,
+some of them to refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can make more
+of them, or stand at the exact limits of a mechanism (limits.py).
 """
 
 from __future__ import annotations
@@ -385,6 +385,7 @@ def files() -> dict[str, str]:
     documents["good-validation.json"] = good_validation()
     documents["good-validation-together.json"] = good_validation_together()
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
+    documents["bad-rows-validation.json"] = validations.bad_rows()
     documents["tokens.json"] = tokens.tokens()
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

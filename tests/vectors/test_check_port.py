@@ -135,6 +135,10 @@ def only_what_is_asked(asked: dict[str, Any]) -> Any:
     return said
 
 
+def only_what_the_model_uses(asked: dict[str, Any]) -> Any:
+    return adapter.answer(asked | {"row": asked["row"] | {"tea": "no"}})
+
+
 def on_report(change: Callable[[bytes], bytes]) -> Respond:
     def respond(asked: dict[str, Any]) -> Any:
         said = adapter.answer(asked)
@@ -168,6 +172,7 @@ WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
         on_text(lambda text: float(text) if text.replace(".", "").isdigit() else text),  # type: ignore
     ),
     "only what is asked is checked": (ROWS, only_what_is_asked),
+    "only what a model uses is checked": (HERE / "bad-rows-validation.json", only_what_the_model_uses),
     "unknown entries of a plan are passed over": (PLANS, unknown_entries_taken),
     "a line feed behind a plan is passed over": (
         PLANS,

@@ -14,7 +14,7 @@ from typing import Any
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.numbers import GRID
 from encoders.survey.validation import BINS, LOWEST
-from tests.vectors import limits
+from tests.vectors import limits, values
 from tests.vectors.common import case, first_draws, random_bytes, words
 
 SURVEY = """
@@ -89,6 +89,16 @@ ROW: dict[str, Any] = {
     "left": 0.2,
     "right": -0.5,
 }
+BAD: dict[str, list[Any]] = {
+    "tea": [None, "maybe", 1],
+    "kind": ["w", 0],
+    "hours": ["5", True],
+    "size": [None, "1000000"],
+    "dose": ["0.3", False],
+    "left": [None, "0.2"],
+    "right": ["x", True],
+}
+BAD_LABELS: list[Any] = [None, "right", "wrong", 1]
 EDGES = (1, 2, 31, 32, 33, 62, 63)
 """Parts whose first code and the one before it are among the cases."""
 CODES = (0, *(code for part in EDGES for code in (part * GRID // 32, part * GRID // 32 + 1)), 2 * GRID)
@@ -117,7 +127,7 @@ def at(code: int) -> float:
     return (code - GRID) / GRID
 
 
-def values() -> Iterator[tuple[str, dict[str, Any], str]]:
+def edges() -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield the name of a feature, a row that is at an edge of it, and what is special of that."""
     yield "size", {}, "the row that all others differ from in one entry"
     for code in CODES:
@@ -151,7 +161,7 @@ def cases(of: Plan) -> Iterator[dict[str, Any]]:
     Then the answers that no question gave so far.
     """
     told = set()
-    for name, changed, special in values():
+    for name, changed, special in edges():
         place = ORDER.index(name) if name in ORDER else 0
         question = of.questions[min(place, len(of.questions) - 1)]
         for label in LABELS:
@@ -174,7 +184,7 @@ def shown(of: Plan, question: Question, row: dict[str, Any], label: str, name: s
 def rows(of: Plan) -> list[tuple[dict[str, Any], str]]:
     """Return a row for each combination of verdicts."""
     found: dict[object, tuple[dict[str, Any], str]] = {}
-    for _, changed, _ in values():
+    for _, changed, _ in edges():
         for label in LABELS:
             row = ROW | changed
             found.setdefault(of.encode(row, label), (row, label))
@@ -189,3 +199,8 @@ def single() -> Plan:
 def together() -> Plan:
     """Return a plan that asks for two of its verdicts in one question."""
     return plan_of("vectors-verdicts", "3", "auto", (1, 2, 4))
+
+
+def bad_rows() -> dict[str, Any]:
+    """Return rows that are refused by the names of what the model is given, used or not."""
+    return values.refused(single(), ROW, "good", BAD, BAD_LABELS)

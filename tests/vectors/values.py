@@ -194,11 +194,17 @@ def good() -> dict[str, Any]:
 
 
 def bad_rows() -> dict[str, Any]:
-    """Return rows that are refused, one mistake each, whichever question is drawn."""
-    of, cases = plan(), []
+    return refused(plan(), ROW, "good", BAD, BAD_LABELS)
 
-    def wrong(name: str, field: str, row: dict[str, Any], label: Any = "good") -> None:
-        # the label is asked, or `text`: a port that reads only what is asked would take most of these rows
+
+def refused(
+    of: Plan, honest: dict[str, Any], right: str, bad: dict[str, list[Any]], labels: list[Any]
+) -> dict[str, Any]:
+    """Return rows that are refused, one mistake each, whichever question is drawn."""
+    cases: list[dict[str, Any]] = []
+
+    def wrong(name: str, field: str, row: dict[str, Any], label: Any = right) -> None:
+        # one of two is asked: a port that reads only what is asked would take most of these rows
         question = of.questions[len(cases) % 2]
         random = words(first_draws(of)[question.index])
         random += random_bytes(name, 16 + question.mechanism.random_bytes)
@@ -213,18 +219,15 @@ def bad_rows() -> dict[str, Any]:
             }
         )
 
-    for field, values in BAD.items():
-        wrong(f"{field} is absent", field, {name: ROW[name] for name in ROW if name != field})
-        wrong(f"{field} is absent, {field.upper()} is there", field, _renamed(field))
+    for field, values in bad.items():
+        wrong(f"{field} is absent", field, {name: honest[name] for name in honest if name != field})
+        renamed = {name.upper() if name == field else name: value for name, value in honest.items()}
+        wrong(f"{field} is absent, {field.upper()} is there", field, renamed)
         for value in values:
-            wrong(f"{field} {brief(value)}", field, ROW | {field: value})
-    for label in BAD_LABELS:
-        wrong(f"label {brief(label)}", of.label.name, ROW, label)
+            wrong(f"{field} {brief(value)}", field, honest | {field: value})
+    for label in labels:
+        wrong(f"label {brief(label)}", of.rows.label.name, honest, label)
     return {"cases": cases, "digest": of.digest, "plan": of.json.decode()}
-
-
-def _renamed(field: str) -> dict[str, Any]:
-    return {name.upper() if name == field else name: value for name, value in ROW.items()}
 
 
 def _refused(of: Plan, row: dict[str, Any], label: Any) -> str:

@@ -54,7 +54,7 @@ def _judging_otherwise(
     plan: Plan, rows: Mapping[str, dict[str, object]], people: Sequence[Case]
 ) -> Iterator[Case]:
     told = {plan.encode(case.row, case.label) for case in people}
-    for word, label in product(rows, plan.rows.label.values):
+    for word, label in product(rows, plan.row_label.values):
         verdicts = plan.encode(rows[word], label)
         if verdicts not in told:
             told.add(verdicts)

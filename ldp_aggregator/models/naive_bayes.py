@@ -153,6 +153,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         ValueError
             If there are fewer than two classes, or X and y do not match.
         """
+        if self.survey is not None:
+            refuse_validation(self.survey)
         columns, y = self._training_columns(X, y)
         check_classification_targets(y)
         labels, label_codes = np.unique(y, return_inverse=True)
@@ -161,7 +163,6 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
                 raise ValueError("a classifier needs at least two classes, and y has only one class")
             plan = self._infer(columns, labels, len(y)).compile()
         else:
-            refuse_validation(self.survey)
             plan = self.survey.compile()
             labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
         seed = check_random_state(self.random_state).randint(2**31)

@@ -316,7 +316,7 @@ def test_a_preview_tells_the_verdict_and_what_is_asked() -> None:
     assert seen.clipped == ("hours",)
     for told in (str(seen), explain_report(PLAN, seen.report)):
         words = " ".join(told.split())
-        assert "whether it guesses rested by all 3 of its features, and by the top few alone" in words
+        assert "a model that comes with the survey guesses rested right from this row" in words
         assert "Decoded: top 2 = right, all 3 = wrong" in words
         assert "  top 2  50.0%  <- this one" in told
         assert "south" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from ldp_aggregator.models.model_file import Model, dump_model, parse_model
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.population import collect
 from ldp_aggregator.rounds.validated import ValidationError
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.simulation import simulate
+from ldp_aggregator.snapshot import Snapshot, SnapshotError
 
 SURVEY = """\
 # What this is about.
@@ -163,3 +165,61 @@ def test_the_command_prints_it_or_says_why_not(tmp_path: Path, model) -> None:
     assert done.exit_code == 1
     assert "was not trained on this survey" in done.stderr
     assert issubclass(ValidationError, LdpError)
+
+
+def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(tmp_path: Path, model) -> None:
+    file, rows, judged = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
+    file.write_text(validate(SURVEY, model, "model.json"))
+    rows.write_text("class\nyes\n")
+    snapshot = make_snapshot(SURVEY, 1)
+    judged.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    pilot = ["--pilot", str(judged)]
+    for command, options in [
+        ("size", ["--users", "1000"]),
+        ("narrow", pilot),
+        ("learn", pilot),
+        ("project", ["--from", str(rows)]),
+        ("validate", ["--model", str(judged)]),
+    ]:
+        done = CliRunner().invoke(main, [command, str(file), *options])
+        assert done.exit_code == 1
+        assert "tea-validation asks whether a model is right, and of nothing else" in done.stderr
+    survey = read_survey(file.read_text())
+    verdicts = make_snapshot(file.read_text(), 2)
+    for use in (
+        lambda: NaiveBayes(survey=survey).fit([{"tells": "a"}], ["yes"]),
+        lambda: simulate(survey, {"class": ["yes", "no"]}),
+        lambda: dump_model(verdicts, estimate_snapshot(verdicts)),
+    ):
+        with pytest.raises(SurveyError, match="give the survey that the model was made from"):
+            use()
+
+
+def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
+    text = validate(SURVEY, model, "model.json")
+    with pytest.raises(
+        SnapshotError, match="tea-validation judges a model, and its reports are not added to tea"
+    ):
+        make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
+
+
+def test_the_model_says_what_its_judges_spent(model) -> None:
+    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    snapshot = make_snapshot(SURVEY, 1)
+    said = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))["privacy"]
+    assert (said["epsilon"], said["reports"], said["validation"]["reports"]) == ("2", COUNT, COUNT)
+    assert said["validation"]["plan_digest"] == validation.plan.digest
+    assert [each["question"] for each in said["validation"]["questions"]] == ["top 1", "top 2"]
+
+
+def test_a_round_that_asks_nothing_of_what_is_kept_is_not_narrowed(model) -> None:
+    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    others = SURVEY.replace("[features.tells]", "[features.tells]\nweight = 0").replace(
+        "[features.echo]", "[features.echo]\nweight = 0"
+    )
+    if kept.estimates["validation"]["verdicts"]["kept"] == 2:
+        names = kept.estimates["validation"]["verdicts"]["features"][:2]
+        assert set(names) <= {"tells", "echo"}
+    with pytest.raises(NarrowError, match="asks for nothing that the validated model keeps"):
+        narrow(others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json")

@@ -377,6 +377,8 @@ def validations() -> Iterator[tuple[str, str]]:
         {question(0)["tables"]: json.loads(text_of())["tables"][question(0)["tables"]]},
     )
     without = edited("questions", label_alone[0], edited("tables", label_alone[1], base))
+    asked = json.loads(base)["questions"]
+    yield "validation: a top that no question asks about", edited("questions", asked[:-1], base)
     yield "validation: no tops", edited("validation/tops", [], edited("features", [], without))
 
 

@@ -1,6 +1,6 @@
-"""What a million people could tell at epsilon 1 if it were known which features to ask about.
+"""What people could tell at epsilon 1 if it were known which features to ask about, and what more people tell.
 
-    LDP_DATA=DIRECTORY python -m benchmarks.hindsight        # ten minutes on one core
+    LDP_DATA=DIRECTORY python -m benchmarks.hindsight [--users 1000000]       # ten minutes on one core
 
 All are asked about the features that explain most of the label in the rows themselves, which no survey
 knows; the best number of them is chosen by the rows that test. Beside it: what it takes to know a table, the
@@ -25,12 +25,11 @@ from ldp_aggregator.estimation import FeatureEstimate, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.trials import Asked, View
 
-USERS = 1_000_000
 EPSILON = Decimal(1)
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)
 
 
-def most_telling(view: View, kept: int) -> Asked:
+def most_telling(view: View, kept: int, users: int) -> Asked:
     """Ask about the features that explain most of the label in the rows that report."""
     survey = view.table.survey
     labels, prior = view.table.labels[view.split.train], np.exp(view.counted.prior)
@@ -41,18 +40,20 @@ def most_telling(view: View, kept: int) -> Asked:
         relevance.append(explained(counts / counts.sum(axis=0), prior))
     best = set(np.argsort(relevance)[::-1][:kept].tolist())
     weights = (0, *(int(place in best) for place in range(len(survey.features))))
-    return Asked.of(replace(survey, epsilon=EPSILON, users=USERS, weights=weights))
+    return Asked.of(replace(survey, epsilon=EPSILON, users=users, weights=weights))
 
 
-def rows(directory: Path, repeats: int, seed: int) -> Iterator[list[str]]:
+def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[str]]:
     """Measure data set by data set."""
     for name in DATA_SETS:
         splits = coded(directory / f"{name}.csv", repeats, seed)
-        seen = [drawn(view, USERS, seed, number) for number, view in enumerate(splits)]
+        seen = [drawn(view, users, seed, number) for number, view in enumerate(splits)]
         features = len(seen[0].table.survey.features)
         found: dict[int, list[float]] = {}
         for kept in (*(each for each in KEPT if each < features), features):
-            trials = [view.trial(most_telling(view, kept), "default", FastStream(seed)) for view in seen]
+            trials = [
+                view.trial(most_telling(view, kept, users), "default", FastStream(seed)) for view in seen
+            ]
             found[kept] = [trial.accuracy for trial in trials]
         known = estimate_snapshot(trials[0].snapshot).features  # of all features
         errors = [each.conditionals.stderr.ravel() for each in known if isinstance(each, FeatureEstimate)]
@@ -70,13 +71,14 @@ def rows(directory: Path, repeats: int, seed: int) -> Iterator[list[str]]:
 
 
 @click.command()
+@click.option("--users", type=click.IntRange(min=1), default=1_000_000, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.argument("directory", envvar="LDP_DATA", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def main(directory: Path, repeats: int, seed: int) -> None:
+def main(directory: Path, users: int, repeats: int, seed: int) -> None:
     """Print accuracies: of all features, of the best with hindsight, and without privacy."""
     head = ["", "features", "all", "best", "of them", "non-private", "s.e. of P(value | label)"]
-    click.echo("\n".join(table([head, *rows(directory, repeats, seed)], "<>>>>>>")))
+    click.echo("\n".join(table([head, *rows(directory, users, repeats, seed)], "<>>>>>>")))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What people could tell at epsilon 1 if it were known which features to ask about, and what more people tell.
+"""What people could tell at epsilon 1 if it were known which features to ask about; and what more would tell.
 
     LDP_DATA=DIRECTORY python -m benchmarks.hindsight [--users 1000000]       # ten minutes on one core
 

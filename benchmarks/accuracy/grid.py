@@ -18,10 +18,13 @@ LABEL = "label only"
 """Every user is asked for nothing but the label."""
 NON_PRIVATE = "non-private"
 
+VALIDATED_ROUNDS = "ours, 2 rounds, validated"
+"""Half of the others answer before, half afterwards, about what the model keeps."""
+
 POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 10}
 """Numbers of users drawn from the training rows, and how often at most that is repeated."""
 POPULATION_EPSILONS = ("0.5", "1")
-POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS, VALIDATED)
+POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, OURS, ROUNDS, VALIDATED, LABEL, or NON_PRIVATE, which has no epsilon.
+        A mechanism of PAPER, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, LABEL, or NON_PRIVATE, which has no
+        epsilon.
     epsilon : str
     users : int
         So many, drawn with replacement from the training rows; at 0 these rows themselves.

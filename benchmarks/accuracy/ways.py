@@ -13,7 +13,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy.grid import LABEL, MANY_ROUNDS, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
+from benchmarks.accuracy.grid import (
+    LABEL,
+    MANY_ROUNDS,
+    NON_PRIVATE,
+    OURS,
+    PAPER,
+    ROUNDS,
+    VALIDATED,
+    VALIDATED_ROUNDS,
+    Cell,
+)
 from benchmarks.accuracy.plain import estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
@@ -57,9 +67,9 @@ def measure(task: Task) -> list[Found]:
         return [without_privacy(view) for view in seen]
     if cell.way == LABEL:
         return [label_only(view, cell.epsilon, seed) for view, seed in zip(seen, seeds, strict=True)]
-    ours = cell.way in (OURS, ROUNDS, VALIDATED)
-    mechanism, estimator = ("auto", "default") if ours else (cell.way, "paper")
-    rounds, validated = MANY_ROUNDS if cell.way == ROUNDS else 1, cell.way == VALIDATED
+    mechanism, estimator = (cell.way, "paper") if cell.way in PAPER else ("auto", "default")
+    rounds = {ROUNDS: MANY_ROUNDS, VALIDATED_ROUNDS: 2}.get(cell.way, 1)
+    validated = cell.way in (VALIDATED, VALIDATED_ROUNDS)
     variant = Variant(Decimal(cell.epsilon), mechanism, rounds=rounds, validated=validated)
     trials = run_trials(seen, variant, estimator, seeds)
     return [dict(judged(trial, cell)) for trial in trials]

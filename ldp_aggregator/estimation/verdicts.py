@@ -67,13 +67,15 @@ class Verdicts:
     def chosen(self) -> int | None:
         """Which of the tops the model should keep alone, by its place; None if all of its features.
 
-        The one whose gain's lower bound is largest, if that is above zero. The bounds hold all at once, but
-        for ERROR of the surveys (Bonferroni).
+        If some top surely gains, by lower bounds that hold all at once but for ERROR of the surveys
+        (Bonferroni): the fewest features whose gain is within a standard error of the largest.
         """
-        far = NormalDist().inv_cdf(1 - ERROR / self.gains.value.size)
-        sure = np.where(np.isfinite(self.gains.stderr), self.gains.value - far * self.gains.stderr, -1.0)
-        best = int(sure.argmax())
-        return best if sure[best] > 0 else None
+        known = np.isfinite(self.gains.stderr)
+        value, error = np.where(known, self.gains.value, -1.0), np.where(known, self.gains.stderr, 0.0)
+        if not (value > NormalDist().inv_cdf(1 - ERROR / value.size) * error).any():
+            return None
+        best = int(value.argmax())
+        return int((value >= value[best] - error[best]).argmax())
 
     @property
     def kept(self) -> frozenset[int]:

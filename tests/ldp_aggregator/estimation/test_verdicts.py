@@ -10,7 +10,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.validation import Validation
-from ldp_aggregator.estimation import EstimationError, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation import EstimationError, Figure, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.estimation.verdicts import ERROR, Verdicts, silent
 from ldp_aggregator.population import collect
@@ -89,6 +89,24 @@ def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is
     assert (unsure.chosen, unsure.kept) == (None, {0, 1, 2})
     nothing = Verdicts.of(judged(0))
     assert nothing.chosen is None
+
+
+@pytest.mark.parametrize(
+    ("gains", "errors", "chosen"),
+    [
+        ([0.05, 0.06, 0.06], [0.01] * 3, 0),  # within a standard error of the largest
+        ([0.04, 0.06, 0.061], [0.01] * 3, 1),
+        ([0.04, 0.05, 0.06], [0.005] * 3, 2),
+        ([0.015, 0.0, -0.5], [0.01] * 3, None),  # 1.83 standard errors would do
+        ([0.0, 0.019, -0.5], [0.01] * 3, 1),
+        ([np.nan, 0.5, np.nan], [np.inf, 0.1, np.inf], 1),
+        ([np.nan] * 3, [np.inf] * 3, None),
+    ],
+)
+def test_the_fewest_features_are_kept_that_are_as_good_as_the_best_top_if_one_is_sure(gains, errors, chosen):
+    found = Verdicts.of(judged(100))
+    told = Figure.around(np.array(gains), np.array(errors), (-1, 1))
+    assert dataclasses.replace(found, gains=told).chosen == chosen
 
 
 def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys() -> None:

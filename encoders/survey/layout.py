@@ -19,7 +19,14 @@ def table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
 
 def paragraph(text: str, indent: str = "") -> list[str]:
     """Break text into lines of 100 characters."""
-    return textwrap.wrap(text, 100, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return textwrap.wrap(
+        text,
+        100,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,  # names hold them
+    )
 
 
 def in_words(meaning: dict[str, str]) -> str:

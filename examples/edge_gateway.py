@@ -59,9 +59,12 @@ def main() -> None:
 
 def terms(plan: Plan) -> str:
     asked = ", ".join(entry.name for entry in (*plan.entries, plan.row_label))
+    sends = "ONE of them, together with the last"
+    if plan.validation:
+        sends = "whether it guesses the last right from the others"
     return (
-        f"The survey {plan.id} asks each sensor for: {asked}.\nThe gateway sends ONE of them, together with "
-        f"the last, once, randomised at epsilon {float(plan.epsilon):g}.\n\n"
+        f"The survey {plan.id} asks each sensor for: {asked}.\nThe gateway sends {sends}, once, "
+        f"randomised at epsilon {float(plan.epsilon):g}.\n\n"
         f"Nothing was read yet. If the sensors are yours and you agree for them, add\n\n"
         f"    --i-agree {plan.digest}"
     )

@@ -17,7 +17,7 @@ from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import explained, shown
 from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds.narrowed import CLEAR, Told, median_error, narrowed
+from ldp_aggregator.rounds.narrowed import CLEAR, Told, kept_alone, median_error, narrowed
 from ldp_aggregator.snapshot import SnapshotError, wider
 
 _ORIGIN = (
@@ -31,13 +31,19 @@ _LEFT_OUT = (
     "features still counts: train on all rounds together."
 )
 _CHOSEN = (
-    "{left} of the {asked} features asked about are left out, weight = 0: as {judges} devices found, a model "
-    "is right about {label} more often without them, or what is left is asked together with what it keeps. "
-    "What earlier rounds heard still counts: train on all rounds together, the one that validated among them."
+    "{left} of the {asked} features asked about are left out, weight = 0: by the verdicts of {judges} "
+    "devices, the model {source} does not keep them. What earlier rounds heard still counts: train on all "
+    "rounds together, the one that validated among them."
+)
+_MORE = (
+    "Others that it does not keep are asked about all the same: in one question with some that it keeps, or "
+    "because something must tell of {label}."
 )
 _RAW = "Of each: how much of {label} it explains, from 0 to 1, as raw reports say, with a 95% interval."
 _CHOSEN_UNASKED = "this round asks for nothing that the validated model keeps: narrow an earlier round"
-_CHOSEN_ALREADY = "nothing to leave out: the survey asks only for what the validated model keeps"
+_CHOSEN_ALREADY = (
+    "nothing to leave out: the survey asks only for what the validated model keeps, and what is asked with it"
+)
 _TABLE = (
     "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, as the model has it, "
     "where what may be noise is taken off; its share of that, which decides; and what the raw reports say, "
@@ -90,7 +96,7 @@ def narrow(text: str, model: Model, source: str) -> str:
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
             f"survey that the latest round answered, unchanged"
         )
-    told, chosen = _told(model), _chosen(model)
+    told, chosen = _told(model), _chosen(model, survey)
     if chosen and not any(survey.weights[place + 1] for place in chosen):
         raise NarrowError(_CHOSEN_UNASKED)
     found = narrowed(survey, told, chosen)
@@ -112,14 +118,15 @@ def same_family(survey: Survey, model: Model) -> bool:
         return False
 
 
-def _chosen(model: Model) -> frozenset[int]:
-    """Return the features that devices found the model to do better with alone, if they did."""
+def _chosen(model: Model, survey: Survey) -> frozenset[int]:
+    """Return the features that a judged model keeps, see :func:`kept_alone`; none if none was judged."""
     judged = model.estimates.get("validation")
-    if not judged or judged["verdicts"]["kept"] is None:
+    if not judged:
         return frozenset()
     verdicts = judged["verdicts"]
-    kept = verdicts["features"][: verdicts["kept"]]
-    return frozenset(place for place, each in enumerate(model.plan.features) if each.name in kept)
+    names = verdicts["features"][: verdicts["kept"]]
+    kept = frozenset(place for place, each in enumerate(model.plan.features) if each.name in names)
+    return kept_alone(survey, kept, verdicts["kept"] is not None)
 
 
 def _told(model: Model) -> list[Told]:
@@ -196,26 +203,27 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         "source": quote(source),
         "judges": f"{judged['reports']:,}" if judged else "no",
     }
-    why = [_CHOSEN, _RAW] if _chosen(model) else [_LEFT_OUT, _TABLE]
+    chosen = _chosen(model, survey)
+    why = [_LEFT_OUT, _TABLE]
+    if chosen:
+        more = [_MORE] if not chosen.issuperset(kept) else []
+        why = [_CHOSEN, *more, _RAW]
     said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), *why]
     header = comment(*(each.format(**words) for each in said))
-    rows = _rows(model, told, asked, kept)
+    rows = _rows(model, told, asked, kept, bool(chosen))
     alignment = f"<{'>' * (len(rows[0]) - 2)}<"
     return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, alignment)), "#"])
 
 
-def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int]) -> list[list[str]]:
+def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int], chosen: bool) -> list[list[str]]:
     """Lay out what each feature explains; where devices chose, the model's own figures decided nothing."""
+    raw = [each["relevance"] for each in model.estimates["features"]]
+    shares = [_finite(each["value"]) for each in raw] if chosen else [each.explained for each in told]
     whole = sum(told[place].explained for place in asked)
-    rows = []
-    for place in sorted(asked, key=lambda place: -told[place].explained):
-        entry, own = model.estimates["features"][place], told[place].explained
-        raw = entry["relevance"]
-        figure = shown(raw["value"], raw["low"], raw["high"]) or "unknown"
-        mark = "" if place in kept else "left out"
-        rows.append([entry["name"], f"{own:.2f}", f"{own / whole:.0%}", figure, mark])
-    if _chosen(model):
-        return [
-            [name, figure, mark, ""] for name, _, _, figure, mark in [["", "", "", "explains", ""], *rows]
-        ]
-    return [["", "explains", "share", "raw", ""], *rows]
+    rows = [["", "explains", ""] if chosen else ["", "explains", "share", "raw", ""]]
+    for place in sorted(asked, key=lambda place: -shares[place]):
+        own, entry = told[place].explained, raw[place]
+        figure = shown(entry["value"], entry["low"], entry["high"]) or "unknown"
+        figures = [figure] if chosen else [f"{own:.2f}", f"{own / whole:.0%}", figure]
+        rows.append([model.plan.features[place].name, *figures, "" if place in kept else "left out"])
+    return rows

@@ -22,7 +22,6 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.relevance import shown
-from ldp_aggregator.estimation.verdicts import ERROR
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
@@ -32,6 +31,8 @@ from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
 _PATH = click.Path(dir_okay=False, path_type=Path)
 UNKNOWN = "unknown"
 INTERVAL = len("[0.0000, 1.0000]")
+_WHOLE = 2.0
+"""How wide an interval of a gain is that says nothing."""
 
 
 @click.command()
@@ -122,14 +123,16 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     lines += ["", *estimates.poisoning.lines]
     if estimates.validation:
         lines += ["", *_validated(estimates.validation), *_rejected(estimates.judged)]
-        lines += ["", *estimates.validation.poisoning.lines]
+        first, *others = estimates.validation.poisoning.lines
+        lines += ["", f"{estimates.validation.survey}: {first}", *others]
     lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
     return "\n".join(lines)
 
 
 def _privacy(said: dict[str, Any]) -> list[str]:
     """Say what a person gave away, and separately what would hold if reports were shuffled."""
-    spent = max((entry["epsilon"] for entry in said["questions"]), key=Decimal)
+    asked = said["questions"] + said.get("validation", {}).get("questions", [])
+    spent = max((entry["epsilon"] for entry in asked), key=Decimal)
     audit, shuffled = said["audit"], said["only_if_shuffled"]
     lines = [f"privacy: one report per person, epsilon {said['epsilon']}, of which {spent} is spent at most"]
     if audit:
@@ -205,17 +208,20 @@ def _validated(judged: Estimates) -> list[str]:
             _interval(float(right.low), float(right.high)),
             "",
         ],
-        ["", "more often than all", "of all together", ""],
+        ["", "gain over all", "95% intervals of all tops together", ""],
     ]
     for place, top in enumerate(model.tops):
-        ends = f"[{gains.all_low[place]:+.4f}, {gains.all_high[place]:+.4f}]"
+        low, high = float(gains.all_low[place]), float(gains.all_high[place])
+        ends = f"[{low:+.4f}, {high:+.4f}]" if high - low < _WHOLE else UNKNOWN
         mark = "kept" if place == verdicts.chosen else ""
         rows.append([f"  top {top}", _known(gains.value[place], "+.4f"), ends, mark])
-    kept = "all its features: no top is surely right more often"
+    kept = f"all {len(used)} that were judged, since no top surely does better"
     if verdicts.chosen is not None:
         names = ", ".join(used[: model.tops[verdicts.chosen]])
-        kept = f"{names}: surely right more often than all, but for {ERROR:.0%} of such surveys"
-    said = f"{judged.survey}: {judged.reports} devices judged an earlier model, by all features or few"
+        kept = f"{names}: some top surely does better than all, and these few about as well as the best"
+    said = (
+        f"{judged.survey}: {judged.reports} devices judged an earlier model, by all features and by a top few"
+    )
     return [said, *table(rows, "<>><"), *paragraph(f"the model keeps {kept}", "  ")]
 
 

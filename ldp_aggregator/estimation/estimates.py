@@ -67,11 +67,9 @@ class Estimates:
 
     @property
     def kept(self) -> frozenset[int]:
-        """The features that the classifier uses, by place: all but those that it does better without."""
+        """The features that the classifier uses, by place: all, or those that a judged model keeps."""
         verdicts = self.validation.verdicts if self.validation else None
-        if verdicts is None or verdicts.chosen is None:
-            return frozenset(range(len(self.features)))
-        return verdicts.kept
+        return verdicts.kept if verdicts else frozenset(range(len(self.features)))
 
     @property
     def judged(self) -> Snapshot | None:
@@ -173,8 +171,8 @@ def _of_same(snapshot: Snapshot, validation: Snapshot) -> Snapshot:
 
 
 def _keeping(found: Probabilities, verdicts: Verdicts | None) -> Probabilities:
-    """Silence the features that a model did better without."""
-    if verdicts is None or verdicts.chosen is None:
+    """Silence the features that a judged model does not keep."""
+    if verdicts is None:
         return found
     kept, pairs = verdicts.kept, enumerate(found.conditionals)
     conditionals = (each if place in kept else silent(each, found.prior) for place, each in pairs)

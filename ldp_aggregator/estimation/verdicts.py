@@ -67,19 +67,20 @@ class Verdicts:
     def chosen(self) -> int | None:
         """Which of the tops the model should keep alone, by its place; None if all of its features.
 
-        If some top surely gains, by lower bounds that hold all at once but for ERROR of the surveys
-        (Bonferroni): the fewest features whose gain is within a standard error of the largest.
+        If some tops surely gain, by lower bounds that hold all at once but for ERROR of the surveys
+        (Bonferroni): the fewest features whose gain is within a standard error of the largest of theirs.
         """
         known = np.isfinite(self.gains.stderr)
         value, error = np.where(known, self.gains.value, -1.0), np.where(known, self.gains.stderr, 0.0)
-        if not (value > NormalDist().inv_cdf(1 - ERROR / value.size) * error).any():
+        sure = value > NormalDist().inv_cdf(1 - ERROR / value.size) * error
+        if not sure.any():
             return None
-        best = int(value.argmax())
+        best = int(np.where(sure, value, -1.0).argmax())
         return int((value >= value[best] - error[best]).argmax())
 
     @property
     def kept(self) -> frozenset[int]:
-        """The features that the model keeps, by their places."""
+        """The features that the model keeps, by their places: those it was judged with, or the top few."""
         order = self.model.order
         return frozenset(order if self.chosen is None else order[: self.model.tops[self.chosen]])
 

@@ -42,8 +42,8 @@ def privacy_of(
     spent = _spent(snapshot)
     judged = {"validation": _spent(validation)} if validation else {}
     # the plans tell the two kinds apart, so that each hides among its own
-    crowd = min(each["reports"] for each in (spent, *judged.values()))
-    delta = min(_DELTA, 1 / (10 * max(crowd, 1)))
+    crowds = [each["reports"] for each in (spent, *judged.values())]
+    crowd, delta = min(crowds), min(_DELTA, 1 / (10 * max(*crowds, 1)))
     return {
         **spent,
         **judged,

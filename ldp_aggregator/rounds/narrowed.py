@@ -72,7 +72,15 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
         for each in found.features
     ]
     verdicts = found.validation.verdicts if found.validation else None
-    return narrowed(survey, told, verdicts.kept if verdicts and verdicts.chosen is not None else frozenset())
+    if verdicts is None:
+        return narrowed(survey, told)
+    return narrowed(survey, told, kept_alone(survey, verdicts.kept, verdicts.chosen is not None))
+
+
+def kept_alone(survey: Survey, kept: frozenset[int], chosen: bool) -> frozenset[int]:
+    """Return what a judged model keeps, if its devices chose that or it is less than asked; else nothing."""
+    asked = {place for place, weight in enumerate(survey.weights[1:]) if weight}
+    return kept if chosen or asked - kept else frozenset()
 
 
 def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = frozenset()) -> Survey:

@@ -118,7 +118,9 @@ def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
     text = narrow(SURVEY, kept, "model.json")
     weights = read_survey(text).weights[1:]
     assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["verdicts"]["kept"])
-    assert "as 20,000 devices found" in " ".join(text.replace("# ", "").split())
+    assert 'by the verdicts of 20,000 devices, the model "model.json" does not keep them' in " ".join(
+        text.replace("# ", "").split()
+    )
     again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
     with pytest.raises(NarrowError, match="asks only for what the validated model keeps"):
         narrow(text, again, "model.json")

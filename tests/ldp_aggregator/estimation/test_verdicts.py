@@ -99,6 +99,8 @@ def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is
         ([0.04, 0.05, 0.06], [0.005] * 3, 2),
         ([0.015, 0.0, -0.5], [0.01] * 3, None),  # 1.83 standard errors would do
         ([0.0, 0.019, -0.5], [0.01] * 3, 1),
+        ([0.1, 0.04, 0.1], [0.15, 0.015, 0.15], 0),  # as good, though it is not sure by itself
+        ([-0.5, 0.02, 0.05], [0.001, 0.002, 0.6], 1),  # what is not sure sets no mark
         ([np.nan, 0.5, np.nan], [np.inf, 0.1, np.inf], 1),
         ([np.nan] * 3, [np.inf] * 3, None),
     ],
@@ -138,6 +140,18 @@ def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> 
     assert said["verdicts"]["features"] == ["tells", "echo", "again"]
     # raw figures are as they were
     assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
+
+
+def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothing_more() -> None:
+    few = dataclasses.replace(
+        make_validation((1,)), order=(0, 1)
+    )  # an earlier validation left out the others
+    plan = make_survey(4).judging(few).compile()
+    found = estimate_snapshot(trained(20_000), validation=collect(plan, *make_people(5_000), FastStream(1)))
+    assert found.as_dict()["validation"]["verdicts"]["kept"] is None
+    assert found.kept == {0, 1}
+    told = [explained(each.smoothed, found.prior) > 1e-12 for each in found.features]
+    assert told == [True, True, False, False]
 
 
 def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Survey, read_survey
-from ldp_aggregator.rounds.narrowed import GAIN, HOLDS, Told, median_error, narrowed, round_ends
+from ldp_aggregator.rounds.narrowed import GAIN, HOLDS, Told, kept_alone, median_error, narrowed, round_ends
 
 SURVEY = """
 [survey]
@@ -155,3 +155,19 @@ def test_half_of_the_people_answer_the_first_round_and_the_others_evenly_the_lat
     assert round_ends(1000, 2) == [500, 1000]
     assert round_ends(1001, 3) == [500, 751, 1001]
     assert round_ends(10, 5) == [5, 6, 8, 9, 10]
+
+
+def test_a_judged_model_says_what_to_ask_for_if_devices_chose_or_it_uses_less_than_is_asked():
+    survey = make_survey(4)
+    three = dataclasses.replace(survey, weights=(0, 1, 1, 1, 0))
+    assert kept_alone(survey, frozenset({1, 2}), chosen=True) == {1, 2}
+    assert kept_alone(survey, frozenset({1, 2}), chosen=False) == {1, 2}
+    assert kept_alone(three, frozenset({0, 1, 2}), chosen=False) == frozenset()
+    assert kept_alone(three, frozenset({0, 1, 2}), chosen=True) == {0, 1, 2}
+
+
+def test_what_a_judged_model_keeps_is_asked_for_whatever_it_explains():
+    survey = make_survey(4)
+    relevance = told([0.9, 0.0, 0.0, 0.0])
+    assert narrowed(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)
+    assert narrowed(survey, relevance, frozenset({0, 1, 2, 3})) is survey

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 from encoders.randomness import FastStream
+from encoders.survey import Plan
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
 from tests.servers import TOKEN, collector
@@ -34,6 +36,7 @@ range = [30, 50]
 bins = 2
 """
 PEOPLE = 2000
+Someone = Callable[[random.Random], tuple[dict[str, object], str]]
 
 
 def someone(rng: random.Random) -> tuple[dict[str, object], str]:
@@ -44,6 +47,14 @@ def someone(rng: random.Random) -> tuple[dict[str, object], str]:
     return {"hours": hours, "cups": cups, "shoe": shoe}, tired
 
 
+def answered(url: str, draw: Someone, rng: random.Random, noise: FastStream) -> Plan:
+    """Let many people answer a survey, each once, and return its plan."""
+    plan = load_plan(url)
+    reports = [make_report(plan, *draw(rng), noise) for _ in range(PEOPLE)]
+    assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
+    return plan
+
+
 def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp_path: Path) -> None:
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
     survey.write_text(PILOT)
@@ -51,9 +62,7 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
     first_row, first_label = someone(rng)
     with collector([survey], store) as (base, _):
         url = f"{base}/v1/surveys/sleep"
-        plan = load_plan(url)
-        reports = [make_report(plan, *someone(rng), noise) for _ in range(PEOPLE)]
-        assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
+        plan = answered(url, someone, rng, noise)
         with Client(plan, url, journal=tmp_path / "journal.db", max_epsilon=5) as client:
             client.grant()
             client.report(first_row, first_label)
@@ -63,9 +72,7 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
     second.write_text(command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey))
     with collector([survey, second], store) as (base, _):
         url = f"{base}/v1/surveys/sleep-learned1"
-        plan = load_plan(url)
-        reports = [make_report(plan, *someone(rng), noise) for _ in range(PEOPLE)]
-        assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
+        plan = answered(url, someone, rng, noise)
         with Client(plan, url, journal=tmp_path / "journal.db", max_epsilon=5) as client:
             client.grant()
             receipt = client.report(first_row, first_label)
@@ -100,9 +107,7 @@ def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_th
     journal = tmp_path / "journal.db"
     with collector([survey], store) as (base, _):
         url = f"{base}/v1/surveys/sleep"
-        plan = load_plan(url)
-        reports = [make_report(plan, *someone_with_shoes(rng), noise) for _ in range(PEOPLE)]
-        assert post(url, b"".join(reports))["recorded"] == PEOPLE
+        plan = answered(url, someone_with_shoes, rng, noise)
         with Client(plan, url, journal=journal) as client:
             client.grant()
             client.report(row, label)
@@ -112,11 +117,9 @@ def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_th
     second.write_text(command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey))
     with collector([survey, second], store) as (base, _):
         urls = [f"{base}/v1/surveys/sleep", f"{base}/v1/surveys/sleep-round2"]
-        plan = load_plan(urls[1])
+        plan = answered(urls[1], someone_with_shoes, rng, noise)
         assert {"hours", "cups"} <= {each.name for each in plan.questions}
         assert len(plan.questions) < (SHOES + 3) / 2
-        reports = [make_report(plan, *someone_with_shoes(rng), noise) for _ in range(PEOPLE)]
-        assert post(urls[1], b"".join(reports))["recorded"] == PEOPLE
         with Client(plan, urls[1], journal=journal) as client:
             client.grant()
             receipt = client.report(row, label)
@@ -164,9 +167,7 @@ def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: P
     journal = tmp_path / "journal.db"
     with collector([survey], store) as (base, _):
         url = f"{base}/v1/surveys/tea"
-        plan = load_plan(url)
-        reports = [make_report(plan, *someone_with_echoes(rng), noise) for _ in range(PEOPLE)]
-        assert post(url, b"".join(reports))["recorded"] == PEOPLE
+        plan = answered(url, someone_with_echoes, rng, noise)
         with Client(plan, url, journal=journal, max_epsilon=5) as client:
             client.grant()
             client.report(row, label)
@@ -176,9 +177,7 @@ def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: P
     second.write_text(command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey))
     with collector([survey, second], store) as (base, _):
         urls = [f"{base}/v1/surveys/tea-validation", f"{base}/v1/surveys/tea"]
-        plan = load_plan(urls[0])
-        reports = [make_report(plan, *someone_with_echoes(rng), noise) for _ in range(PEOPLE)]
-        assert post(urls[0], b"".join(reports))["recorded"] == PEOPLE
+        plan = answered(urls[0], someone_with_echoes, rng, noise)
         with Client(plan, urls[0], journal=journal, max_epsilon=5) as client:
             client.grant()
             receipt = client.report(row, label)

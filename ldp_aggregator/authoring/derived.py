@@ -8,10 +8,33 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from encoders.survey import Survey
 from encoders.survey.toml_lines import line_of
 from ldp_aggregator.authoring.toml_tables import LayoutError
+from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.snapshot import SnapshotError, wider
 
+TOKENS = "Invite others than were invited before: a token of this round counts, whoever has it."
 _WIDTH = 105
+_MOST_ID = 64
+
+
+def trained_on(model: Model, survey: Survey) -> bool:
+    """Tell whether a model was trained on a survey, or on it and other rounds."""
+    try:
+        return wider(model.plan, survey.compile()) == model.plan
+    except SnapshotError:
+        return False
+
+
+def suffixed(name: str, suffix: str) -> str:
+    """Return an id that ends in a suffix, cut to what an id may be long."""
+    return name[: _MOST_ID - len(suffix)] + suffix
+
+
+def round_entry(survey: Survey, name: str) -> dict[str, str]:
+    """Return what becomes of a survey's id, and of its family, if it is made a further round."""
+    return {"id": name} if survey.family else {"id": name, "family": survey.id}
 
 
 def comment(*paragraphs: str) -> str:

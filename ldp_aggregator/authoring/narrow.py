@@ -11,14 +11,22 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.checks import TOKEN
 from encoders.survey.layout import table
-from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
+from ldp_aggregator.authoring.derived import (
+    TOKENS,
+    comment,
+    parsed,
+    prove,
+    renamed,
+    round_entry,
+    suffixed,
+    trained_on,
+)
 from ldp_aggregator.authoring.toml_tables import assign
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import explained, shown
 from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.narrowed import CLEAR, Told, kept_alone, median_error, narrowed
-from ldp_aggregator.snapshot import SnapshotError, wider
 
 _ORIGIN = (
     "The survey {old}, narrowed. It is a further round of the family {family}: who answered another round of "
@@ -49,9 +57,7 @@ _TABLE = (
     "where what may be noise is taken off; its share of that, which decides; and what the raw reports say, "
     "with a 95% interval. Where that is wide, what is left out may tell after all."
 )
-TOKENS = "Invite others than were invited before: a token of this round counts, whoever has it."
 _ROUND = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
-_MOST_ID = 64
 
 
 class NarrowError(LdpError):
@@ -91,7 +97,7 @@ def narrow(text: str, model: Model, source: str) -> str:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
     refuse_validation(survey)
-    if not same_family(survey, model):
+    if not trained_on(model, survey):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
             f"survey that the latest round answered, unchanged"
@@ -107,15 +113,7 @@ def narrow(text: str, model: Model, source: str) -> str:
         changed = assign(changed, (*path, "weight"), weight)
     prove(changed, _expected(text, survey, found))
     read_survey(changed).compile()
-    return f"{_comments(survey, found, model, told, source)}\n{changed}"
-
-
-def same_family(survey: Survey, model: Model) -> bool:
-    """Tell whether a model was trained on a survey, or on it and other rounds."""
-    try:
-        return wider(model.plan, survey.compile()) == model.plan
-    except SnapshotError:
-        return False
+    return f"{_comments(survey, found, model, told, chosen, source)}\n{changed}"
 
 
 def _chosen(model: Model, survey: Survey) -> frozenset[int]:
@@ -162,8 +160,7 @@ def _entry(survey: Survey) -> dict[str, str]:
     """Return what becomes of the survey's id and family."""
     match = _ROUND.fullmatch(survey.id)
     base, suffix = (match[1], f"-round{int(match[2]) + 1}") if match else (survey.id, "-round2")
-    entry = {"id": base[: _MOST_ID - len(suffix)] + suffix}
-    return entry if survey.family else {**entry, "family": survey.id}
+    return round_entry(survey, suffixed(base, suffix))
 
 
 def _weights(survey: Survey, found: Survey) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -187,7 +184,9 @@ def _expected(text: str, survey: Survey, found: Survey) -> dict[str, Any]:
     return document
 
 
-def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], source: str) -> str:
+def _comments(
+    survey: Survey, found: Survey, model: Model, told: list[Told], chosen: frozenset[int], source: str
+) -> str:
     asked = [place for place, weight in enumerate(survey.weights[1:]) if weight]
     kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
     whole = sum(told[place].explained for place in asked)
@@ -203,7 +202,6 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
         "source": quote(source),
         "judges": f"{judged['reports']:,}" if judged else "no",
     }
-    chosen = _chosen(model, survey)
     why = [_LEFT_OUT, _TABLE]
     if chosen:
         more = [_MORE] if not chosen.issuperset(kept) else []
@@ -218,7 +216,8 @@ def _comments(survey: Survey, found: Survey, model: Model, told: list[Told], sou
 def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int], chosen: bool) -> list[list[str]]:
     """Lay out what each feature explains; where devices chose, the model's own figures decided nothing."""
     raw = [each["relevance"] for each in model.estimates["features"]]
-    shares = [_finite(each["value"]) for each in raw] if chosen else [each.explained for each in told]
+    known = [-math.inf if each["value"] is None else float(each["value"]) for each in raw]
+    shares = known if chosen else [each.explained for each in told]
     whole = sum(told[place].explained for place in asked)
     rows = [["", "explains", ""] if chosen else ["", "explains", "share", "raw", ""]]
     for place in sorted(asked, key=lambda place: -shares[place]):

@@ -10,7 +10,7 @@ from typing import Any
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.numbers import NumericFeature
-from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
+from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed, suffixed
 from ldp_aggregator.authoring.toml_tables import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
 from ldp_aggregator.estimation.verdicts import refuse_validation
@@ -116,7 +116,7 @@ class Projected:
     def _entry(self, survey: Survey) -> dict[str, str]:
         """Return what becomes of the survey's id, and of its family if that changes."""
         suffix = f"-{self.stem}{len(self.found.powers)}"
-        entry = {"id": survey.id[: 64 - len(suffix)] + suffix}
+        entry = {"id": suffixed(survey.id, suffix)}
         if entry["id"] == survey.id:
             raise ProjectError(f"{survey.id}: leaves no room for a new id that ends in {suffix}: shorten it")
         if self.family and self.family != survey.family:

@@ -12,8 +12,16 @@ from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.checks import TOKEN
 from encoders.survey.validation import Validation
-from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed
-from ldp_aggregator.authoring.narrow import TOKENS, same_family
+from ldp_aggregator.authoring.derived import (
+    TOKENS,
+    comment,
+    parsed,
+    prove,
+    renamed,
+    round_entry,
+    suffixed,
+    trained_on,
+)
 from ldp_aggregator.authoring.toml_text import array, key, quote
 from ldp_aggregator.estimation.figures import Z95
 from ldp_aggregator.estimation.frequencies import Noise
@@ -36,8 +44,6 @@ _PRECISION = (
     "with the top few within about +-{gain:.1%}, 19 times in 20; four times as many, within half of that."
 )
 _THEN = "Then train on it and on all other rounds: the model keeps the features that it does best with."
-_SUFFIX = "-validation"
-_MOST_ID = 64
 _ANSWERS = 10_000
 _LIKELY = np.array([0.1, 0.1, 0.1, 0.7])
 """Wrong and right, with few features and with all: a fifth of the people are judged otherwise by few."""
@@ -72,13 +78,11 @@ def validate(text: str, model: Model, source: str) -> str:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n") + "\n"
     survey = read_survey(text)
     refuse_validation(survey)
-    if not same_family(survey, model):
+    if not trained_on(model, survey):
         why = "was not trained on this survey: give the survey that its reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
     judged = validation_of(model.plan, model.prior, model.conditionals)
-    entry = {"id": survey.id[: _MOST_ID - len(_SUFFIX)] + _SUFFIX}
-    if not survey.family:
-        entry["family"] = survey.id
+    entry = round_entry(survey, suffixed(survey.id, "-validation"))
     tables = _tables(judged)
     changed = f"{renamed(text, survey.id, entry)}\n{tables}"
     expected = parsed(text)

@@ -19,6 +19,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_client import Answer, Client, Journal, State, TransportError
+from ldp_client.identity import Identity, origin_of
 from ldp_client.sender import sender_of
 
 REPEATS, REPORTS = 2_000, 200
@@ -87,11 +88,11 @@ def journals(plan: Plan, synchronous: str) -> Iterator[Iterator[Journal]]:
 
 
 def commit(plan: Plan, synchronous: str) -> float:
-    seconds = []
+    seconds, identity = [], Identity(plan.id, origin_of(URL))
     with journals(plan, synchronous) as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
             start = perf_counter()
-            journal.commit(plan, lambda: b"x" * 64)
+            journal.commit(identity, plan, lambda: b"x" * 64)
             seconds.append(perf_counter() - start)
     return statistics.median(seconds)
 

@@ -12,8 +12,9 @@ from encoders.survey.layout import table
 from encoders.survey.plan import Plan
 from encoders.survey.preview import explain_report
 from ldp_client.consent import objection
+from ldp_client.entry import Entry
 from ldp_client.errors import JournalError, LdpError
-from ldp_client.journal import Entry, Journal
+from ldp_client.journal import Journal
 from ldp_client.receipt import State
 
 _Command = argparse.ArgumentParser
@@ -110,7 +111,7 @@ def _purge(journal: Journal, chosen: argparse.Namespace) -> list[str]:
             "the damaged journal is deleted: this device starts afresh" if found else "no journal is damaged"
         )
         return [f"{said} ({journal.path})"]
-    entries = [journal.withdraw(entry.survey) or entry for entry in _chosen(journal, chosen.survey)]
+    entries = [journal.withdraw(entry.identity) or entry for entry in _chosen(journal, chosen.survey)]
     return [f"{entry.survey}: {_ended(entry)}" for entry in entries] or [
         "no survey was agreed to on this device"
     ]

@@ -15,8 +15,10 @@ from encoders.survey.answer import answer_coded
 from encoders.survey.enrolment import invitation
 from encoders.survey.plan import Plan
 from ldp_client.consent import require_no_objection
+from ldp_client.entry import Entry
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
-from ldp_client.journal import Entry, Journal, require_pinned
+from ldp_client.identity import Identity, origin_of
+from ldp_client.journal import CLOSED_ONCE, Journal, require_pinned
 from ldp_client.plans import check_survey_url, is_url, load_plan
 from ldp_client.receipt import Receipt, State, receipt_of
 from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 MAX_EPSILON = 2.0
 SPREAD_SECONDS = 2.0
+
+_WHY_CLOSED_ONCE = (
+    "the collector says that the survey is closed; the report is deleted if it still says so a day later"
+)
 
 log = logging.getLogger("ldp_client")
 
@@ -70,6 +76,8 @@ class Client:
     ----------
     survey : str
         The survey's id.
+    identity : Identity
+        What makes this survey the same as one in the journal: its id, and its origin or its author's key.
     outcomes : Counter of State
         How often each outcome occurred, as `on_outcome` hears of them.
 
@@ -108,6 +116,7 @@ class Client:
         self._token = token
         self._url, self.survey = check_survey_url(where)
         self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
+        self.identity = Identity(self.survey, origin_of(self._url), self._terms.signer)
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.transport = transport or HttpTransport()
         self._on_outcome = on_outcome
@@ -135,7 +144,7 @@ class Client:
             If it has to be fetched and cannot be.
         """
         if self._plan is None:
-            entry = self._journal.find(self.survey)
+            entry = self._journal.find(self.identity)
             plan = self._given_or_kept(entry)
             if plan is None:
                 require_no_objection()
@@ -163,7 +172,7 @@ class Client:
         """
 
         def withdraw() -> Receipt:
-            self._journal.withdraw(self.survey)
+            self._journal.withdraw(self.identity)
             return self._status()
 
         return self._guarded(withdraw)
@@ -244,7 +253,7 @@ class Client:
         def flush() -> Receipt:
             entry = self._standing()
             if entry and entry.state is State.QUEUED and not self._closed:
-                self._wake().hurry(entry.survey, timeout)
+                self._wake().hurry(entry.identity, timeout)
             return self._status()
 
         return self._guarded(flush)
@@ -312,7 +321,7 @@ class Client:
     def _grant(self) -> Receipt:
         self._require_open()
         require_no_objection()
-        entry = self._journal.find(self.survey)
+        entry = self._journal.find(self.identity)
         if not (entry and entry.answered):
             invitation(self.plan, self._token)  # nobody agrees in vain
             self._journal.grant(self.plan, self._url, self._terms.signer)
@@ -329,6 +338,7 @@ class Client:
         row = _read_once(plan, row)
         coded, clipped = plan.encode(row, label), plan.clipped(row)  # here, so that below are only integers
         entry, created = self._journal.commit(
+            self.identity,
             plan,
             lambda: answer_coded(plan, coded, SystemEntropy(), token=self._token).report,
             self._terms.max_total,
@@ -350,8 +360,10 @@ class Client:
 
     def _standing(self) -> Entry | None:
         """Return the survey's line, or that of another round of it which this device answered."""
-        entry = self._journal.find(self.survey)
-        return entry and (entry if entry.answered else self._journal.answer_of(entry.family) or entry)
+        entry = self._journal.find(self.identity)
+        if entry is None or entry.answered:
+            return entry
+        return self._journal.answer_of(self.identity, entry.family) or entry
 
     def _status(self, asked: Entry | None = None) -> Receipt:
         """Tell how the survey stands; `asked` is what a further report would have answered."""
@@ -365,7 +377,8 @@ class Client:
         if entry.state is not State.WITHDRAWN and (asked or entry.survey != self.survey):
             why = "this device has answered the survey before, or another round of it"
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
-        return Receipt(entry.state, entry.survey, reason=entry.reason)
+        why = _WHY_CLOSED_ONCE if entry.reason == CLOSED_ONCE else ""
+        return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
 
     def _wake(self) -> Sender:
         """Let the sender look into the journal."""

@@ -11,6 +11,8 @@ from ldp_client.transport import Answer
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 300.0
 LONGEST_RETRY_AFTER = 86_400.0
+CLOSED_PAUSES = (3_600.0, 21_600.0)
+"""The shortest and the longest pause, in seconds, after a collector said that the survey is closed."""
 
 _FINAL = {
     Reason.MALFORMED,
@@ -53,6 +55,12 @@ def pause_after(failures: int, answer: Answer | None) -> float:
     """Return how long to wait after so many failures in a row: no less than the collector asked for."""
     asked = (answer.retry_after or 0.0) if answer else 0.0
     return max(backoff(failures), min(asked, LONGEST_RETRY_AFTER))
+
+
+def pause_after_closed() -> float:
+    """Return how long to wait before asking again whether the survey is closed."""
+    shortest, longest = CLOSED_PAUSES
+    return shortest + (longest - shortest) * chance()
 
 
 def backoff(failures: int) -> float:

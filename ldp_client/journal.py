@@ -1,69 +1,38 @@
 """The journal: what this device agreed to and answered, on disk before anything is sent.
 
-One small SQLite file holds a line per survey, and a line's state only ever moves along this way::
+One small SQLite file holds a line per survey and origin. A line's state only ever moves along this way::
 
     (none) -> ready <-> no_consent       the person agreed to a plan; it is pinned by its digest from then on
-              ready -> queued            her one report is made, and its epsilon spent
+              ready -> queued            their one report is made, and its epsilon spent
                        queued -> sent | duplicate | rejected | expired | withdrawn
 
-The raw row is never written. A report is made inside the transaction that records it: two threads or
-processes can never both randomise, and what was not recorded was never sent.
+Lines are found by :class:`~ldp_client.identity.Identity`: equal ids and families mean the same survey only
+at one origin, or under one author's key. The raw row is never written. A report is made inside the
+transaction that records it: two threads or processes can never both randomise, and what was not recorded was
+never sent.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
+from encoders.errors import Reason
 from encoders.survey.plan import Plan
+from ldp_client.entry import Entry, find, find_answer, find_known, matching, read_all
 from ldp_client.errors import BudgetError, ConsentError, JournalError, PlanError
-from ldp_client.journal_file import NEWER, JournalFile
+from ldp_client.identity import Identity, origin_of
+from ldp_client.journal_file import JournalFile
 from ldp_client.receipt import State
 
 MOST_QUEUED = 10_000
 """Reports that may wait at once. What is queued is never dropped for room: its epsilon is spent."""
 
-_UNANSWERED = (State.READY, State.NO_CONSENT)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One survey's line.
-
-    Attributes
-    ----------
-    survey, family, url, digest : str
-        What was agreed to: the survey, its family, where reports go, which plan.
-    signer : str
-        The public key by which the plan's signature was checked, if it was.
-    epsilon : str
-        What was spent: "0" until there is a report.
-    state : State
-    reason : str
-        Why it was rejected or has expired.
-    plan, report : bytes or None
-        Until the report is delivered, or deleted.
-    """
-
-    survey: str
-    family: str
-    url: str
-    digest: str
-    signer: str
-    epsilon: str
-    state: State
-    reason: str
-    plan: bytes | None
-    report: bytes | None
-
-    @property
-    def answered(self) -> bool:
-        """Whether this device made its one report."""
-        return self.state not in _UNANSWERED
+CLOSED_ONCE = "closed-once"
+CLOSED_SECONDS = 86_400
+"""A report is deleted once the collector still says "closed" a day after it first did."""
 
 
 class Journal:
@@ -110,42 +79,48 @@ class Journal:
         PlanError
             If this device is bound to another plan of the survey.
         """
+        identity = Identity(plan.id, origin_of(url), signer)
         with self._file.transaction() as connection:
-            known = _find(connection, plan.id)
+            known = find(connection, identity)
             require_pinned(known, plan)
+            if known and known.answered:
+                return known
             signer = signer or (known.signer if known else "")
-            if not (known and known.answered):
-                connection.execute(
-                    "INSERT OR REPLACE INTO surveys (survey, family, url, digest, plan, signer, state) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (plan.id, plan.family, url, plan.digest, plan.json, signer, State.READY),
-                )
-            return _known(connection, plan.id)
+            for entry in matching(connection, identity, "survey", plan.id):
+                connection.execute("DELETE FROM surveys WHERE survey = ? AND origin = ?", entry.identity[:2])
+            connection.execute(
+                "INSERT INTO surveys (survey, origin, family, url, digest, plan, signer, state) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (plan.id, identity.origin, plan.family, url, plan.digest, plan.json, signer, State.READY),
+            )
+            return find_known(connection, identity)
 
-    def withdraw(self, survey: str) -> Entry | None:
+    def withdraw(self, identity: Identity) -> Entry | None:
         """Note that the person no longer agrees; a report that waits, of any round, is deleted.
 
-        What a collector has counted cannot be taken back: nobody can tell which report it was.
+        What a collector has counted cannot be taken back: it does not know which report came from whom.
         """
         with self._file.transaction() as connection:
-            connection.execute(
-                "UPDATE surveys SET state = ? WHERE survey = ? AND state = ?",
-                (State.NO_CONSENT, survey, State.READY),
-            )
-            known = _find(connection, survey)
-            for entry in _of_family(connection, known.family) if known else ():
-                _end(connection, entry.survey, State.WITHDRAWN, "")
-            return _find(connection, survey)
+            for entry in matching(connection, identity, "survey", identity.survey):
+                connection.execute(
+                    "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
+                    (State.NO_CONSENT, *entry.identity[:2], State.READY),
+                )
+                for round_ in matching(connection, identity, "family", entry.family):
+                    _end(connection, round_.identity, State.WITHDRAWN, "")
+            return find(connection, identity)
 
     # -- the one report --------------------------------------------------------------------
 
     def commit(
-        self, plan: Plan, make: Callable[[], bytes], max_total: Fraction | None = None
+        self, identity: Identity, plan: Plan, make: Callable[[], bytes], max_total: Fraction | None = None
     ) -> tuple[Entry, bool]:
         """Make and record this device's one report for a survey, unless its family has one already.
 
         Parameters
         ----------
+        identity : Identity
+            Of the survey that the plan belongs to.
         plan : Plan
             As it was agreed to; the report goes where was agreed to, too.
         make : callable
@@ -175,42 +150,74 @@ class Journal:
             `MOST_QUEUED` reports wait already.
         """
         with self._file.transaction() as connection:
-            agreed = _find(connection, plan.id)
-            answer = agreed if agreed and agreed.answered else _find_answer(connection, plan.family)
+            agreed = find(connection, identity)
+            answer = agreed if agreed and agreed.answered else find_answer(connection, identity, plan.family)
             if answer:
                 return answer, False
             require_pinned(agreed, plan)
             if agreed is None or agreed.state is not State.READY:
-                raise ConsentError("the person has not agreed to this survey: grant() notes that she does")
+                raise ConsentError("the person has not agreed to this survey: grant() notes their consent")
             _require_room(connection)
             _require_budget(connection, plan, max_total)
             connection.execute(
-                "UPDATE surveys SET report = ?, epsilon = ?, state = ? WHERE survey = ?",
-                (make(), str(plan.epsilon), State.QUEUED, plan.id),
+                "UPDATE surveys SET report = ?, epsilon = ?, state = ? WHERE survey = ? AND origin = ?",
+                (make(), str(plan.epsilon), State.QUEUED, agreed.survey, agreed.origin),
             )
-            return _known(connection, plan.id), True
+            return find_known(connection, agreed.identity), True
 
-    def settle(self, survey: str, state: State, reason: str = "") -> None:
-        """Note how a queued report ended, and forget its bytes; a later verdict changes nothing."""
+    def settle(self, identity: Identity, state: State, reason: str = "") -> None:
+        """Note how a queued report ended, and forget its bytes; a report that has ended stays as it is."""
         with self._file.transaction() as connection:
-            _end(connection, survey, state, reason)
+            _end(connection, identity, state, reason)
+
+    def settle_closed(self, identity: Identity, now: float) -> bool:
+        """Note that the collector says "closed"; end the report if it first said so a day ago.
+
+        One such answer may come from a wrong clock, or from a survey that was closed by mistake.
+
+        Parameters
+        ----------
+        identity : Identity
+        now : float
+            Seconds since the epoch. If the device's clock was set back, the day begins anew.
+
+        Returns
+        -------
+        bool
+            Whether the report has ended: its state is EXPIRED, else QUEUED with reason "closed-once".
+        """
+        with self._file.transaction() as connection:
+            row = connection.execute(
+                "SELECT closed_at FROM surveys WHERE survey = ? AND origin = ?", identity[:2]
+            ).fetchone()
+            first = row[0] if row else None
+            if first is not None and now - first >= CLOSED_SECONDS:
+                _end(connection, identity, State.EXPIRED, Reason.SURVEY_CLOSED)
+                return True
+            if first is None or now < first:
+                connection.execute(
+                    "UPDATE surveys SET reason = ?, closed_at = ? "
+                    "WHERE survey = ? AND origin = ? AND state = ?",
+                    (CLOSED_ONCE, now, *identity[:2], State.QUEUED),
+                )
+            return False
 
     # -- reading ---------------------------------------------------------------------------
 
-    def find(self, survey: str) -> Entry | None:
+    def find(self, identity: Identity) -> Entry | None:
         """Return a survey's line."""
         with self._file.transaction(writes=False) as connection:
-            return _find(connection, survey)
+            return find(connection, identity)
 
-    def answer_of(self, family: str) -> Entry | None:
-        """Return the line of the one survey of a family that was answered."""
+    def answer_of(self, identity: Identity, family: str) -> Entry | None:
+        """Return the line of the one survey of a family, of the same publisher, that was answered."""
         with self._file.transaction(writes=False) as connection:
-            return _find_answer(connection, family)
+            return find_answer(connection, identity, family)
 
     def entries(self) -> list[Entry]:
         """Return all lines."""
         with self._file.transaction(writes=False) as connection:
-            return [_entry(row) for row in connection.execute(f"{_SELECT} ORDER BY survey")]
+            return read_all(connection)
 
     def forget_damaged(self) -> bool:
         """Delete a damaged journal that was set aside; tell whether there was one.
@@ -220,12 +227,13 @@ class Journal:
         """
         return self._file.forget_damaged()
 
-    def queued(self) -> list[tuple[str, str]]:
-        """Return survey and URL of every report that waits."""
+    def queued(self) -> list[Identity]:
+        """Return the survey of every report that waits."""
         with self._file.transaction(writes=False) as connection:
-            return connection.execute(
-                "SELECT survey, url FROM surveys WHERE state = ?", (State.QUEUED,)
-            ).fetchall()
+            found = connection.execute(
+                "SELECT survey, origin, signer FROM surveys WHERE state = ?", (State.QUEUED,)
+            )
+            return [Identity(*each) for each in found]
 
 
 def require_pinned(known: Entry | None, plan: Plan) -> None:
@@ -238,29 +246,6 @@ def require_pinned(known: Entry | None, plan: Plan) -> None:
 
 
 # -- SQL ------------------------------------------------------------------------------------
-
-_SELECT = "SELECT survey, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
-
-
-def _find(connection: sqlite3.Connection, survey: str) -> Entry | None:
-    row = connection.execute(f"{_SELECT} WHERE survey = ?", (survey,)).fetchone()
-    return _entry(row) if row else None
-
-
-def _known(connection: sqlite3.Connection, survey: str) -> Entry:
-    entry = _find(connection, survey)
-    assert entry is not None
-    return entry
-
-
-def _find_answer(connection: sqlite3.Connection, family: str) -> Entry | None:
-    """Return the answered line of any survey of a family."""
-    return next((entry for entry in _of_family(connection, family) if entry.answered), None)
-
-
-def _of_family(connection: sqlite3.Connection, family: str) -> list[Entry]:
-    rows = connection.execute(f"{_SELECT} WHERE family = ?", (family,)).fetchall()
-    return [_entry(row) for row in rows]
 
 
 def _require_room(connection: sqlite3.Connection) -> None:
@@ -282,15 +267,9 @@ def _require_budget(connection: sqlite3.Connection, plan: Plan, most: Fraction |
         )
 
 
-def _end(connection: sqlite3.Connection, survey: str, state: State, reason: str) -> None:
+def _end(connection: sqlite3.Connection, identity: Identity, state: State, reason: str) -> None:
     connection.execute(
-        "UPDATE surveys SET state = ?, reason = ?, report = NULL, plan = NULL WHERE survey = ? AND state = ?",
-        (state, reason, survey, State.QUEUED),
+        "UPDATE surveys SET state = ?, reason = ?, report = NULL, plan = NULL, closed_at = NULL "
+        "WHERE survey = ? AND origin = ? AND state = ?",
+        (state, reason, *identity[:2], State.QUEUED),
     )
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    entry = Entry(*row)
-    if entry.state not in list(State):
-        raise JournalError(NEWER)
-    return replace(entry, state=State(entry.state))

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ldp_client.errors import JournalError
+from ldp_client.identity import origin_of
 
 NEWER = "the journal was written by a newer version, or edited"
 _BUSY_SECONDS = 10.0
@@ -25,16 +26,19 @@ _SYNCHRONOUS = "EXTRA"
 _SCHEMA = (
     """
     CREATE TABLE surveys (
-        survey  TEXT PRIMARY KEY,
-        family  TEXT NOT NULL,
-        url     TEXT NOT NULL,
-        digest  TEXT NOT NULL,
-        signer  TEXT NOT NULL DEFAULT '',
-        epsilon TEXT NOT NULL DEFAULT '0',
-        state   TEXT NOT NULL,
-        reason  TEXT NOT NULL DEFAULT '',
-        plan    BLOB,
-        report  BLOB
+        survey    TEXT NOT NULL,
+        origin    TEXT NOT NULL,
+        family    TEXT NOT NULL,
+        url       TEXT NOT NULL,
+        digest    TEXT NOT NULL,
+        signer    TEXT NOT NULL DEFAULT '',
+        epsilon   TEXT NOT NULL DEFAULT '0',
+        state     TEXT NOT NULL,
+        reason    TEXT NOT NULL DEFAULT '',
+        closed_at REAL,
+        plan      BLOB,
+        report    BLOB,
+        PRIMARY KEY (survey, origin)
     )
     """,
     "CREATE INDEX families ON surveys (family)",
@@ -46,13 +50,24 @@ _UPGRADES = {
         "UPDATE answers SET family = survey",
     ),
     1: (
+        "ALTER TABLE answers ADD COLUMN signer TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE answers ADD COLUMN plan BLOB",
+        "ALTER TABLE answers RENAME TO surveys",
+    ),
+    2: (
+        "ALTER TABLE surveys RENAME TO former",
+        "DROP INDEX IF EXISTS families",
+        "DROP INDEX IF EXISTS waiting",
         *_SCHEMA,
-        """INSERT INTO surveys (survey, family, url, digest, epsilon, report, state, reason)
-           SELECT survey, family, url, digest, epsilon, report, state, reason FROM answers""",
-        "DROP TABLE answers",
+        """INSERT INTO surveys (
+               survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report
+           )
+           SELECT survey, origin_of(url), family, url, digest, signer, epsilon, state, reason, plan, report
+           FROM former""",
+        "DROP TABLE former",
     ),
 }
-_VERSION = 2
+_VERSION = 3
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SET_ASIDE = ".damaged"
 _PARTS = ("", "-journal")  # SQLite's rollback journal belongs to its database
@@ -238,6 +253,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     """Create the table, or bring an older version's up to date."""
     if _version(connection) == _VERSION:
         return
+    connection.create_function("origin_of", 1, origin_of, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     with connection:  # commits, or rolls back
         for step in _steps(connection):
@@ -253,7 +269,7 @@ def _steps(connection: sqlite3.Connection) -> Sequence[str]:
         return _SCHEMA
     if version not in range(_VERSION + 1):
         raise JournalError(NEWER)
-    if version < _VERSION and "answers" not in tables:
+    if ("answers" if version < 2 else "surveys") not in tables:
         raise JournalError("this file is another application's database, no journal")
     return [step for old in range(version, _VERSION) for step in _UPGRADES[old]]
 

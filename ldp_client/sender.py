@@ -16,14 +16,15 @@ import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from time import monotonic
+from time import monotonic, time
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from ldp_client.consent import objection
-from ldp_client.delivery import chance, is_about_collector, judge, pause_after
+from ldp_client.delivery import chance, is_about_collector, judge, pause_after, pause_after_closed
+from ldp_client.entry import Entry
 from ldp_client.errors import JournalError, TransportError
-from ldp_client.journal import Entry, Journal
+from ldp_client.identity import Identity
+from ldp_client.journal import Journal
 from ldp_client.receipt import Receipt, State
 from ldp_client.transport import Answer, Transport
 
@@ -37,7 +38,7 @@ AGAIN_SECONDS = 30.0
 class Member(Protocol):
     """A client, as its sender knows it."""
 
-    survey: str
+    identity: Identity
     transport: Transport
     spread: float
 
@@ -68,7 +69,7 @@ class Sender:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._members: dict[str, Member] = {}
+        self._members: dict[Identity, Member] = {}
         self._last_transport: Transport | None = None
         self.renew()
 
@@ -76,9 +77,9 @@ class Sender:
         """Start afresh: in a forked child there is no thread, and its lock may be held for ever."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._waiting: dict[str, str] = {}
-        self._slots: dict[str, float] = {}
-        self._rests: dict[str, _Rest] = {}
+        self._waiting: set[Identity] = set()
+        self._slots: dict[Identity, float] = {}
+        self._rests: dict[Identity | str, _Rest] = {}
         self._wanted = self._seen = 0
         self._stopping = self.waited_for = False
 
@@ -87,7 +88,7 @@ class Sender:
     def wake(self, member: Member) -> None:
         """Look into the journal again, and send what is there."""
         with self._changed:
-            self._members[member.survey] = member
+            self._members[member.identity] = member
             self._last_transport = member.transport
             self._wanted, self._stopping, self.waited_for = self._wanted + 1, False, False
             if self._thread is None or not self._thread.is_alive():
@@ -96,28 +97,31 @@ class Sender:
                     self._thread.start()
             self._changed.notify_all()
 
-    def hurry(self, survey: str, timeout: float) -> None:
-        """Try a survey's report now, and wait for its verdict.
+    def hurry(self, survey: Identity, timeout: float) -> None:
+        """Try a survey's report now, and wait until its collector has answered.
 
-        Neither its slot nor our own pauses are waited for; a pause that the collector asked for is.
+        Neither its slot nor our own pauses are waited for. A pause that the collector asked for is kept; if
+        it lasts longer than `timeout`, this returns at once.
         """
         end = monotonic() + timeout
         with self._changed:
             while self._seen != self._wanted and self._is_busy(survey) and (left := end - monotonic()) > 0:
                 self._changed.wait(left)  # until the thread knows whose collector it is
             self._slots[survey] = 0.0
-            for name in (survey, self._waiting.get(survey, "")):
+            for name in (survey, survey.origin):
                 if name in self._rests and not self._rests[name].asked:
                     self._rests[name].until = 0.0
             self._changed.notify_all()
-            while self._is_busy(survey) and (left := end - monotonic()) > 0:
+            while (
+                self._is_busy(survey) and self._asked_until(survey) <= end and (left := end - monotonic()) > 0
+            ):
                 self._changed.wait(left)
 
     def leave(self, member: Member, timeout: float) -> None:
         """Forget a client; after the last one finish what is due, for so many seconds at most."""
         with self._changed:
-            if self._members.get(member.survey) is member:
-                del self._members[member.survey]
+            if self._members.get(member.identity) is member:
+                del self._members[member.identity]
             last = not self._members
         if last:
             self.stop()
@@ -136,7 +140,12 @@ class Sender:
         if thread is not None and thread is not threading.current_thread() and thread.is_alive():
             thread.join(max(timeout, 0.0))
 
-    def _is_busy(self, survey: str) -> bool:
+    def _asked_until(self, survey: Identity) -> float:
+        """Return the end of the pause that the collector asked for."""
+        rests = [self._rests[name] for name in (survey, survey.origin) if name in self._rests]
+        return max((rest.until for rest in rests if rest.asked), default=0.0)
+
+    def _is_busy(self, survey: Identity) -> bool:
         thread = self._thread
         if thread is None or thread is threading.current_thread() or not thread.is_alive():
             return False
@@ -151,7 +160,7 @@ class Sender:
             except JournalError:  # the next attempt sends the same bytes, and may hear "duplicate"
                 self._leave_alone(survey, None)
 
-    def _next(self) -> str | None:
+    def _next(self) -> Identity | None:
         """Wait until a report is due, and return its survey; None ends the thread."""
         while True:
             if self._seen != self._wanted:
@@ -159,11 +168,9 @@ class Sender:
             with self._changed:
                 if self._seen != self._wanted:
                     continue
-                when, survey = min(
-                    ((self._due(survey), survey) for survey in self._waiting), default=(inf, "")
-                )
-                left = when - monotonic()
-                if objection() or not self._waiting or (self._stopping and left > 0):
+                survey = min(self._waiting, key=self._due, default=None)
+                left = self._due(survey) - monotonic() if survey else inf
+                if objection() or not survey or (self._stopping and left > 0):
                     self._end()
                     return None
                 if left <= 0:
@@ -183,43 +190,52 @@ class Sender:
             queued = []
         with self._changed:
             self._seen = wanted
-            self._waiting = {survey: _origin(url) for survey, url in queued}
+            self._waiting = set(queued)
             for survey in self._waiting:
-                spread = self._members[survey].spread if survey in self._members else 0.0
+                member = self._member(survey)
+                spread = member.spread if member else 0.0
                 self._slots.setdefault(survey, monotonic() + spread * chance())
             self._changed.notify_all()
 
-    def _due(self, survey: str) -> float:
-        names = (survey, self._waiting[survey])
+    def _member(self, survey: Identity) -> Member | None:
+        """Return the client that a report was made by, or one of the same survey."""
+        return next((each for name, each in self._members.items() if name.matches(survey)), None)
+
+    def _due(self, survey: Identity) -> float:
+        names = (survey, survey.origin)
         rests = [self._rests[name].until for name in names if name in self._rests]
         return max(0.0 if self._stopping else self._slots[survey], *rests, 0.0)
 
     def _end(self) -> None:
         """Say, under the lock that `wake` takes, that this thread looks no more."""
-        self._thread, self._waiting = None, {}
+        self._thread, self._waiting = None, set()
         self._changed.notify_all()
 
-    def _attempt(self, survey: str) -> None:
+    def _attempt(self, survey: Identity) -> None:
         entry = self._journal.find(survey)
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
             self._forget(survey)  # withdrawn, or told by another process
             return
-        member = self._members.get(survey)
+        member = self._member(survey)
         if member and not member.accepts(entry):
             self._forget(survey)  # it stays in the journal, should the application think better of it
             return
-        answer = self._post(survey, f"{entry.url}/reports", entry.report)
+        answer = self._post(member, f"{entry.url}/reports", entry.report)
         verdict = judge(answer) if answer else None
         if verdict is None:
-            self._leave_alone(self._waiting[survey] if is_about_collector(answer) else survey, answer)
+            self._leave_alone(survey.origin if is_about_collector(answer) else survey, answer)
             return
-        self._journal.settle(survey, *verdict)
+        if verdict[0] is State.EXPIRED:
+            if not self._journal.settle_closed(survey, time()):
+                self._ask_again_later(survey)
+                return
+        else:
+            self._journal.settle(survey, *verdict)
         if member:
-            member.hear(Receipt(verdict[0], survey, reason=verdict[1]))
+            member.hear(Receipt(verdict[0], survey.survey, reason=verdict[1]))
         self._forget(survey)
 
-    def _post(self, survey: str, url: str, report: bytes) -> Answer | None:
-        member = self._members.get(survey)
+    def _post(self, member: Member | None, url: str, report: bytes) -> Answer | None:
         transport = member.transport if member else self._last_transport
         assert transport is not None
         try:
@@ -230,26 +246,28 @@ class Sender:
             log.warning("the transport raised %s, and no TransportError", type(error).__name__)
             return None
 
-    def _leave_alone(self, name: str, answer: Answer | None) -> None:
+    def _leave_alone(self, name: Identity | str, answer: Answer | None) -> None:
         """Pause for a survey, or for a whole collector."""
         with self._changed:
             failures = self._rests[name].failures if name in self._rests else 0
             asked = bool(answer and answer.retry_after)
             self._rests[name] = _Rest(monotonic() + pause_after(failures, answer), failures + 1, asked)
 
-    def _forget(self, survey: str) -> None:
+    def _ask_again_later(self, survey: Identity) -> None:
+        """Pause for a survey that its collector calls closed; the collector itself answers."""
+        with self._changed:
+            self._rests.pop(survey.origin, None)
+            self._rests[survey] = _Rest(monotonic() + pause_after_closed(), 0, True)
+            self._changed.notify_all()
+
+    def _forget(self, survey: Identity) -> None:
         """Drop a report that needs no further attempt; its collector answers."""
         with self._changed:
-            for name in (survey, self._waiting.pop(survey, "")):
+            self._waiting.discard(survey)
+            for name in (survey, survey.origin):
                 self._rests.pop(name, None)
             self._slots.pop(survey, None)
             self._changed.notify_all()
-
-
-def _origin(url: str) -> str:
-    """Return scheme and host, by which a collector is left alone."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 # -- one per journal and process ------------------------------------------------------------

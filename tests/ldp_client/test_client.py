@@ -215,10 +215,10 @@ def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> 
     first.report(ROW, "no")
     first.close()
     journal = first._journal
-    staging = Client(plan, "http://staging.test/v1/surveys/sleep", transport=up, journal=journal)
-    assert staging.report(ROW, "yes").state is State.ALREADY_REPORTED
-    assert staging.flush().state is State.SENT
-    staging.close()
+    moved = URL.replace("/v1", "/behind/a/proxy/v1")
+    with Client(plan, moved, transport=up, journal=journal) as second:
+        assert second.report(ROW, "yes").state is State.ALREADY_REPORTED
+        assert second.flush().state is State.SENT
     assert {(url, body) for _, url, body in up.requests} == {(f"{URL}/reports", down.bodies[0])}
 
 
@@ -528,19 +528,40 @@ def test_a_row_is_read_once_and_not_changed(client: Build) -> None:
     assert reads == ["age", "age", "hours"]
 
 
-def test_consent_for_one_collector_is_none_for_another(client: Build, plan: Plan) -> None:
-    script = Script(RECORDED)
+def test_consent_for_one_address_is_none_for_another_of_the_same_origin(client: Build, plan: Plan) -> None:
+    script, moved = Script(RECORDED), URL.replace("/v1", "/moved/v1")
     one = client(script)
-    with Client(
-        plan, "http://tracker.test/v1/surveys/sleep", journal=one._journal, transport=script
-    ) as other:
+    with Client(plan, moved, journal=one._journal, transport=script) as other:
         receipt = other.report(ROW, "no")
         assert (receipt.state, receipt.epsilon) == (State.NO_CONSENT, 0.0)
         assert URL in receipt.why
         other.grant()
         assert other.report(ROW, "no").state is State.QUEUED
         other.flush()
-    assert [url for _, url, _ in script.requests] == ["http://tracker.test/v1/surveys/sleep/reports"]
+    assert [url for _, url, _ in script.requests] == [f"{moved}/reports"]
+
+
+@pytest.mark.parametrize("name", ["sleep", "another"])
+def test_no_collector_learns_who_answered_a_survey_of_another_origin(
+    client: Build, plan: Plan, name: str
+) -> None:
+    """A plan that names another collector's survey or family is answered like any other plan."""
+    study = client(Script(RECORDED))
+    study.report(ROW, "no")
+    study.flush()
+    script = Script(RECORDED)
+    copy = replace(plan, id=name, family="sleep")
+    options = {"journal": study._journal, "transport": script, "spread": 0, "max_total_epsilon": 2}
+    with Client(copy, f"http://curious.test/v1/surveys/{name}", **options) as curious:  # type: ignore[arg-type]
+        assert curious.status().state is State.NO_CONSENT
+        assert curious.report(ROW, "no").state is State.NO_CONSENT
+        assert curious.grant().state is State.READY
+        assert curious.report(ROW, "no").state is State.QUEUED
+        assert curious.flush().state is State.SENT
+        assert curious.withdraw().state is State.SENT
+    assert study.status().state is State.SENT
+    spent = {entry.url: entry.epsilon for entry in study._journal.entries()}
+    assert spent == {URL: "1.0", f"http://curious.test/v1/surveys/{name}": "1.0"}
 
 
 def test_making_a_client_sends_what_an_earlier_run_left(client: Build) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import make_keys, sign, signature_text
 from ldp_client import Answer, Client, ConsentError, PlanError, State, TransportError
+from ldp_client.sender import sender_of
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
+from tests.servers import wait_for
 
 Build = Callable[..., Client]
 DOWN = TransportError("no network")
@@ -178,10 +181,43 @@ def test_a_shipped_plan_needs_its_signature_beside_it(client: Build, plan: Plan,
     assert one.grant().state is State.READY
 
 
-def test_a_closed_survey_is_told_at_the_start_and_ends_what_waits(client: Build, plan: Plan) -> None:
+def _end_the_process(one: Client) -> None:
+    """Let the sender forget its pauses, as the end of a process does."""
+    one.close()
+    sender_of(one._journal).renew()
+
+
+def test_grant_says_that_a_survey_is_closed(client: Build) -> None:
     assert client(Script(CLOSED), URL, agreed=False).grant().state is State.EXPIRED
-    one = client(Script(DOWN, CLOSED))
+
+
+def test_a_report_for_a_closed_survey_waits_for_a_day_before_it_is_deleted(
+    client: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(DOWN, CLOSED)
+    one = client(script)
     one.report(ROW, "no")
     receipt = one.flush()
-    assert (receipt.state, receipt.reason) == (State.EXPIRED, "survey-closed")
-    assert one.report(ROW, "no").state is State.ALREADY_REPORTED
+    assert (receipt.state, receipt.reason) == (State.QUEUED, "closed-once")
+    assert "closed" in receipt.why
+    asked = len(script.requests)
+    assert one.flush().state is State.QUEUED  # the pause of some hours lasts longer than a flush
+    assert len(script.requests) == asked
+    _end_the_process(one)
+    later = time.time() + 86_401
+    monkeypatch.setattr("ldp_client.sender.time", lambda: later)
+    again = client(script, agreed=False)
+    wait_for(lambda: again.outcomes[State.EXPIRED])
+    assert set(script.bodies) == {script.bodies[0]}
+    assert (again.status().state, again.status().reason) == (State.EXPIRED, "survey-closed")
+    assert again.report(ROW, "no").state is State.ALREADY_REPORTED
+
+
+def test_a_report_arrives_after_a_survey_was_closed_by_mistake(client: Build) -> None:
+    first = client(Script(CLOSED))
+    first.report(ROW, "no")
+    assert first.flush().reason == "closed-once"
+    _end_the_process(first)
+    second = client(Script(RECORDED), agreed=False)
+    wait_for(lambda: second.status().state is State.SENT)
+    assert second.status().reason == ""

@@ -21,6 +21,7 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanError, State
+from ldp_client.identity import Identity, origin_of
 from ldp_client.journal_file import _identity, default_path
 
 PLAN_TEXT = """
@@ -36,6 +37,14 @@ PLAN_TEXT = """
 PLAN = read_survey(PLAN_TEXT).compile()
 
 
+URL = "https://collector.test/v1/surveys/sleep"
+SLEEP = Identity("sleep", origin_of(URL))
+
+
+def _identity_of(survey: str) -> Identity:
+    return Identity(survey, SLEEP.origin)
+
+
 def _plan(survey: str = "sleep", family: str = "") -> Plan:
     return replace(PLAN, id=survey, family=family or survey)
 
@@ -44,13 +53,13 @@ def _commit(
     journal: Journal, report: bytes, survey: str = "sleep", family: str = ""
 ) -> tuple[bytes | None, bool]:
     plan = _plan(survey, family)
-    journal.grant(plan, "url")
-    entry, created = journal.commit(plan, lambda: report)
+    journal.grant(plan, URL)
+    entry, created = journal.commit(_identity_of(survey), plan, lambda: report)
     return entry.report, created
 
 
 def state(journal: Journal, survey: str = "sleep") -> State | None:
-    entry = journal.find(survey)
+    entry = journal.find(_identity_of(survey))
     return entry.state if entry else None
 
 
@@ -67,8 +76,8 @@ def test_a_family_of_surveys_gets_one_report(tmp_path: Path, rounds: list[str]) 
     first, later = rounds
     assert _commit(Journal(tmp_path / "j.db"), b"first", first, "pilot") == (b"first", True)
     journal = Journal(tmp_path / "j.db")
-    journal.grant(_plan(later, "pilot"), "url")
-    entry, created = journal.commit(_plan(later, "pilot"), lambda: b"later")
+    journal.grant(_plan(later, "pilot"), URL)
+    entry, created = journal.commit(_identity_of(later), _plan(later, "pilot"), lambda: b"later")
     assert (entry.survey, entry.report, created) == (first, b"first", False)
     assert state(journal, later) is State.READY
     assert _commit(journal, b"other", "diet") == (b"other", True)
@@ -84,7 +93,7 @@ def test_a_journal_of_an_older_version_is_brought_up_to_date(tmp_path: Path, ver
             "reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID"
         )
         family = "'sleep', " if version else ""
-        line = f"INSERT INTO answers VALUES ('sleep', {family}'{PLAN.digest}', 'url', '1', ?, 'queued', '')"
+        line = f"INSERT INTO answers VALUES ('sleep', {family}'{PLAN.digest}', '{URL}', '1', ?, 'queued', '')"
         old.execute(line, (b"\x01",))
         old.execute(f"PRAGMA user_version = {version}")
     journal = Journal(tmp_path / "j.db")
@@ -95,7 +104,7 @@ def test_a_journal_of_an_older_version_is_brought_up_to_date(tmp_path: Path, ver
 
 def test_a_journal_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "j.db") as newer:
-        newer.execute("PRAGMA user_version = 3")
+        newer.execute("PRAGMA user_version = 4")
     newer.close()
     with pytest.raises(JournalError, match="newer version"):
         _commit(Journal(tmp_path / "j.db"), b"first")
@@ -104,8 +113,8 @@ def test_a_journal_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    journal.settle("sleep", State.REJECTED, "wrong-plan")
-    entry = journal.find("sleep")
+    journal.settle(SLEEP, State.REJECTED, "wrong-plan")
+    entry = journal.find(SLEEP)
     assert entry is not None
     assert (entry.report, entry.state, entry.reason) == (None, State.REJECTED, "wrong-plan")
     assert _commit(journal, b"second") == (None, False)
@@ -114,9 +123,9 @@ def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> Non
 
 def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    journal.grant(PLAN, "url")
+    journal.grant(PLAN, URL)
     with pytest.raises(ZeroDivisionError):
-        journal.commit(PLAN, lambda: bytes(1 // 0))
+        journal.commit(SLEEP, PLAN, lambda: bytes(1 // 0))
     assert state(journal) is State.READY
     assert _commit(journal, b"later") == (b"later", True)
 
@@ -138,14 +147,14 @@ def test_a_memory_journal_is_open_until_the_very_end() -> None:
     # the sender's thread reads it at exit, and a closed connection in use crashes the interpreter
     code = """
         import atexit
-        atexit.register(lambda: print(journal.find("sleep")))
+        atexit.register(lambda: print(journal.entries()))
         from ldp_client import Journal
         journal = Journal(":memory:")
         """
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
-    assert (run.stdout, run.stderr) == ("None\n", "")
+    assert (run.stdout, run.stderr) == ("[]\n", "")
 
 
 def test_threads_share_a_memory_journal() -> None:
@@ -203,8 +212,8 @@ def _die_inside(path: Path) -> None:
         return b""
 
     journal = Journal(path)
-    journal.grant(PLAN, "url")
-    journal.commit(PLAN, make)
+    journal.grant(PLAN, URL)
+    journal.commit(SLEEP, PLAN, make)
 
 
 def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:
@@ -221,7 +230,7 @@ def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: 
     holder = sqlite3.connect(tmp_path / "j.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(JournalError, match="locked"):
-        Journal(tmp_path / "j.db").settle("sleep", State.SENT)
+        Journal(tmp_path / "j.db").settle(SLEEP, State.SENT)
     assert state(Journal(tmp_path / "j.db")) is State.QUEUED  # reading waits for nobody
     holder.close()
 
@@ -259,8 +268,8 @@ def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_later_verdict_changes_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    journal.settle("sleep", State.SENT)
-    journal.settle("sleep", State.REJECTED, "id-reused")
+    journal.settle(SLEEP, State.SENT)
+    journal.settle(SLEEP, State.REJECTED, "id-reused")
     assert state(journal) is State.SENT
 
 
@@ -271,7 +280,7 @@ def test_a_state_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
         other.execute("UPDATE surveys SET state = 'teleported'")
     other.close()
     with pytest.raises(JournalError, match="newer"):
-        journal.find("sleep")
+        journal.find(SLEEP)
 
 
 def test_without_a_home_the_journal_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +294,7 @@ def test_without_a_home_the_journal_says_what_to_set(monkeypatch: pytest.MonkeyP
         default_path()
     journal = Journal()  # nothing that is the matter with a device may stop the application's start
     with pytest.raises(JournalError, match="LDP_JOURNAL"):
-        journal.find("sleep")
+        journal.find(SLEEP)
 
 
 # -- what the person agrees to ------------------------------------------------------------------
@@ -294,19 +303,19 @@ def test_without_a_home_the_journal_says_what_to_set(monkeypatch: pytest.MonkeyP
 def test_without_consent_nothing_is_drawn(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     with pytest.raises(ConsentError):
-        journal.commit(PLAN, lambda: pytest.fail("was drawn"))
-    journal.grant(PLAN, "url")
-    journal.withdraw("sleep")
+        journal.commit(SLEEP, PLAN, lambda: pytest.fail("was drawn"))
+    journal.grant(PLAN, URL)
+    journal.withdraw(SLEEP)
     assert state(journal) is State.NO_CONSENT
     with pytest.raises(ConsentError):
-        journal.commit(PLAN, lambda: pytest.fail("was drawn"))
+        journal.commit(SLEEP, PLAN, lambda: pytest.fail("was drawn"))
     assert _commit(journal, b"after all") == (b"after all", True)
 
 
 def test_who_withdraws_from_the_queue_never_answers_anew(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"a report of some length")
-    journal.withdraw("sleep")
+    journal.withdraw(SLEEP)
     assert state(journal) is State.WITHDRAWN
     assert journal.queued() == []
     assert b"a report of some length" not in (tmp_path / "j.db").read_bytes()
@@ -316,32 +325,157 @@ def test_who_withdraws_from_the_queue_never_answers_anew(tmp_path: Path) -> None
 
 def test_withdrawing_changes_nothing_that_was_counted_or_never_agreed_to(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    assert journal.withdraw("sleep") is None
+    assert journal.withdraw(SLEEP) is None
     _commit(journal, b"first")
-    journal.settle("sleep", State.SENT)
-    journal.withdraw("sleep")
+    journal.settle(SLEEP, State.SENT)
+    journal.withdraw(SLEEP)
     assert state(journal) is State.SENT
 
 
 def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    journal.grant(PLAN, "url")
+    journal.grant(PLAN, URL)
     louder = read_survey(PLAN_TEXT.replace("1.5", "1.6")).compile()
     for _ in range(2):
         with pytest.raises(PlanError, match=louder.digest):
-            journal.grant(louder, "url")
+            journal.grant(louder, URL)
         with pytest.raises(PlanError, match=PLAN.digest):
-            journal.commit(louder, lambda: pytest.fail("was drawn"))
-        journal.withdraw("sleep")  # the binding outlives the consent
+            journal.commit(SLEEP, louder, lambda: pytest.fail("was drawn"))
+        journal.withdraw(SLEEP)  # the binding outlives the consent
     assert _commit(journal, b"as agreed") == (b"as agreed", True)
 
 
 def test_agreeing_again_changes_nothing_but_where_to(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    journal.grant(PLAN, "old")
-    assert journal.grant(PLAN, "new", "key").url == "new"
+    journal.grant(PLAN, URL)
+    moved = URL.replace("/v1", "/behind/a/proxy/v1")
+    assert journal.grant(PLAN, moved, "key").url == moved
+    assert _commit(journal, b"first") == (b"first", True)
+    assert journal.grant(PLAN, URL).report == b"first"
+
+
+# -- which survey is which ----------------------------------------------------------------------
+
+
+ELSEWHERE = URL.replace("collector.test", "elsewhere.test")
+
+
+@pytest.mark.parametrize("family", ["sleep", "health"])
+def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path: Path, family: str) -> None:
+    journal = Journal(tmp_path / "j.db")
+    plan, other = _plan("sleep", family), Identity("sleep", origin_of(ELSEWHERE))
+    journal.grant(plan, URL)
+    assert journal.commit(SLEEP, plan, lambda: b"first")[1]
+    assert journal.find(other) is None  # consent is not inherited
+    assert journal.answer_of(other, family) is None
+    with pytest.raises(ConsentError):
+        journal.commit(other, plan, lambda: pytest.fail("was drawn"))
+    journal.grant(plan, ELSEWHERE)
+    with pytest.raises(BudgetError):  # but what it spends adds up
+        journal.commit(other, plan, lambda: pytest.fail("was drawn"), Fraction(2))
+    assert journal.commit(other, plan, lambda: b"second")[1]
+    journal.withdraw(other)
+    found = journal.find(SLEEP)
+    assert found is not None
+    assert (found.state, found.report) == (State.QUEUED, b"first")
+
+
+@pytest.mark.parametrize("family", ["sleep", "health"])
+def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str) -> None:
+    journal = Journal(tmp_path / "j.db")
+    plan, moved = _plan("sleep", family), Identity("sleep", origin_of(ELSEWHERE), "key")
+    journal.grant(plan, URL, "key")
+    found = journal.find(moved)
+    assert found is not None
+    assert found.url == URL
+    journal.grant(plan, ELSEWHERE, "key")
+    assert [entry.url for entry in journal.entries()] == [ELSEWHERE]  # the consent has moved
+    assert journal.commit(moved, plan, lambda: b"first") == (journal.find(moved), True)
+    back = Identity("sleep", SLEEP.origin, "key")
+    assert journal.grant(plan, URL, "key").report == b"first"
+    assert not journal.commit(back, plan, lambda: pytest.fail("was drawn"))[1]
+    assert journal.answer_of(Identity("another", SLEEP.origin, "key"), family) is not None
+    assert journal.answer_of(Identity("another", SLEEP.origin, "other key"), family) is None
+    journal.withdraw(back)
+    assert journal.queued() == []
+
+
+def test_a_key_that_an_application_pins_later_opens_no_second_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    assert _commit(journal, b"unsigned") == (b"unsigned", True)
+    assert journal.grant(PLAN, URL, "key").report == b"unsigned"
+    signed = Identity("sleep", SLEEP.origin, "key")
+    assert not journal.commit(signed, PLAN, lambda: pytest.fail("was drawn"))[1]
+
+
+def test_an_answer_counts_even_if_a_consent_at_another_origin_is_nearer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    journal.grant(PLAN, ELSEWHERE, "key")
+    journal.commit(Identity("sleep", origin_of(ELSEWHERE), "key"), PLAN, lambda: b"signed")
+    journal.grant(PLAN, URL)  # an application without the key asked, too
+    found = journal.find(Identity("sleep", SLEEP.origin, "key"))
+    assert found is not None
+    assert found.report == b"signed"
+
+
+def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "j.db")) as old, old:
+        old.execute(
+            "CREATE TABLE surveys (survey TEXT PRIMARY KEY, family TEXT NOT NULL, url TEXT NOT NULL, "
+            "digest TEXT NOT NULL, signer TEXT NOT NULL DEFAULT '', epsilon TEXT NOT NULL DEFAULT '0', "
+            "state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', plan BLOB, report BLOB)"
+        )
+        old.execute("CREATE INDEX families ON surveys (family)")
+        old.execute("CREATE INDEX waiting ON surveys (survey) WHERE state = 'queued'")
+        line = "INSERT INTO surveys VALUES ('sleep', 'health', ?, ?, 'key', '1', 'queued', '', ?, ?)"
+        old.execute(line, ("https://Collector.Test:443/v1/surveys/sleep", PLAN.digest, PLAN.json, b"\x01"))
+        old.execute("PRAGMA user_version = 2")
+    journal = Journal(tmp_path / "j.db")
+    assert journal.queued() == [SLEEP._replace(signer="key")]
+    assert _commit(journal, b"second") == (b"\x01", False)
+    found = journal.answer_of(Identity("later", SLEEP.origin), "health")
+    assert found is not None
+    assert (found.epsilon, found.plan, found.family) == ("1", PLAN.json, "health")
+
+
+# -- a survey that is said to be closed ---------------------------------------------------------
+
+DAY = 86_400.0
+
+
+def test_a_closed_survey_ends_a_report_on_the_second_answer_a_day_later(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    assert journal.grant(PLAN, "newer").report == b"first"
+    for now in (1000.0, 1001.0, 1000.0 + DAY - 1):
+        assert not journal.settle_closed(SLEEP, now)
+        entry = journal.find(SLEEP)
+        assert entry is not None
+        assert (entry.state, entry.reason, entry.report) == (State.QUEUED, "closed-once", b"first")
+        journal = Journal(tmp_path / "j.db")  # another run counts from the same time
+    assert journal.settle_closed(SLEEP, 1000.0 + DAY)
+    entry = journal.find(SLEEP)
+    assert entry is not None
+    assert (entry.state, entry.reason, entry.report) == (State.EXPIRED, "survey-closed", None)
+
+
+def test_a_clock_that_is_set_back_begins_the_day_anew(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    _commit(journal, b"first")
+    assert not journal.settle_closed(SLEEP, 10 * DAY)
+    assert not journal.settle_closed(SLEEP, 2 * DAY)
+    assert not journal.settle_closed(SLEEP, 2.5 * DAY)
+    assert journal.settle_closed(SLEEP, 3 * DAY)
+
+
+def test_a_survey_that_opens_again_still_takes_the_report(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    _commit(journal, b"first")
+    journal.settle_closed(SLEEP, 1000.0)
+    journal.settle(SLEEP, State.SENT)
+    assert not journal.settle_closed(SLEEP, 10 * DAY)  # what has ended stays as it is
+    entry = journal.find(SLEEP)
+    assert entry is not None
+    assert (entry.state, entry.reason, entry.report) == (State.SENT, "", None)
 
 
 # -- the budget and the room --------------------------------------------------------------------
@@ -351,14 +485,14 @@ def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     names = [f"survey-{number}" for number in range(5)]
     for name in names:
-        journal.grant(_plan(name), "url")
+        journal.grant(_plan(name), URL)
     for name in names[:3]:  # 1.5 each; one is withdrawn, yet was drawn: it may have been on its way
-        journal.commit(_plan(name), lambda: b"report", Fraction("4.5"))
-    journal.withdraw(names[0])
+        journal.commit(_identity_of(name), _plan(name), lambda: b"report", Fraction("4.5"))
+    journal.withdraw(_identity_of(names[0]))
     with pytest.raises(BudgetError, match=r"4\.5 of 4\.5") as caught:
-        journal.commit(_plan(names[3]), lambda: pytest.fail("was drawn"), Fraction("4.5"))
+        journal.commit(_identity_of(names[3]), _plan(names[3]), lambda: b"drawn", Fraction("4.5"))
     assert caught.value.reason == "total-epsilon-spent"
-    assert journal.commit(_plan(names[3]), lambda: b"report", Fraction(6))[1]
+    assert journal.commit(_identity_of(names[3]), _plan(names[3]), lambda: b"report", Fraction(6))[1]
 
 
 def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +504,7 @@ def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pyt
         _commit(journal, b"report", "three")
     assert caught.value.reason == "queue-full"
     assert len(journal.queued()) == 2
-    journal.settle("one", State.SENT)
+    journal.settle(_identity_of("one"), State.SENT)
     assert _commit(journal, b"report", "three") == (b"report", True)
 
 
@@ -413,18 +547,18 @@ def test_an_act_amid_another_as_of_a_signal_s_handler_unlocks_nothing(tmp_path: 
         return b"report"
 
     journal = Journal(path)
-    journal.grant(PLAN, "url")
-    assert journal.commit(PLAN, make)[1]
+    journal.grant(PLAN, URL)
+    assert journal.commit(SLEEP, PLAN, make)[1]
 
 
 def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
     import resource
 
     journal = Journal(path)
-    journal.grant(PLAN, "url")
+    journal.grant(PLAN, URL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, resource.RLIM_INFINITY))
     try:
-        journal.commit(PLAN, lambda: os.urandom(4000))
+        journal.commit(SLEEP, PLAN, lambda: os.urandom(4000))
     except JournalError as error:
         results.put(error.reason)
 
@@ -503,7 +637,7 @@ def test_processes_share_one_journal_without_a_lost_or_double_entry(tmp_path: Pa
 
 def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(tmp_path / "j.db")
-    journal.grant(PLAN, "url")
+    journal.grant(PLAN, URL)
 
     def read_only(path: str, flags: int, mode: int = 0o777) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))  # tests run as root too, whom no mode bits stop
@@ -511,7 +645,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("ldp_client.journal_file.os.access", lambda path, mode: False)
     monkeypatch.setattr("ldp_client.journal_file.os.open", read_only)
     with pytest.raises(JournalError, match="Read-only"):
-        journal.commit(PLAN, lambda: pytest.fail("was drawn"))
+        journal.commit(SLEEP, PLAN, lambda: pytest.fail("was drawn"))
 
 
 def test_a_commit_is_synced_with_its_directory(tmp_path: Path) -> None:
@@ -550,7 +684,7 @@ def test_another_application_s_database_is_no_journal(tmp_path: Path) -> None:
         other.execute("CREATE TABLE notes (text TEXT)")
     with pytest.raises(JournalError, match="another application"):
         _commit(Journal(tmp_path / "app.db"), b"first")
-    for version in (-1, 3):
+    for version in (-1, 4):
         with closing(sqlite3.connect(tmp_path / "app.db")) as other, other:
             other.execute(f"PRAGMA user_version = {version}")
         with pytest.raises(JournalError, match="newer version"):
@@ -572,5 +706,5 @@ def test_paths_that_are_none_are_clear_errors() -> None:
 
 def test_a_signature_once_checked_is_not_forgotten(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
-    journal.grant(PLAN, "url", "key")
-    assert journal.grant(PLAN, "new").signer == "key"
+    journal.grant(PLAN, URL, "key")
+    assert journal.grant(PLAN, URL).signer == "key"

@@ -1,0 +1,106 @@
+"""One survey's line in the journal, and the queries that find lines."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ldp_client.errors import JournalError
+from ldp_client.identity import Identity
+from ldp_client.journal_file import NEWER
+from ldp_client.receipt import State
+
+_UNANSWERED = (State.READY, State.NO_CONSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One survey's line.
+
+    Attributes
+    ----------
+    survey, origin : str
+        The line's key: the survey's id, and scheme, host and port of `url`.
+    family, url, digest : str
+        What was agreed to: the survey's family, where reports go, which plan.
+    signer : str
+        The public key by which the plan's signature was checked, if it was.
+    epsilon : str
+        What was spent: "0" until there is a report.
+    state : State
+    reason : str
+        Why it was rejected or has expired; "closed-once" while it waits after the collector said that the
+        survey is closed.
+    plan, report : bytes or None
+        Until the report is delivered, or deleted.
+    """
+
+    survey: str
+    origin: str
+    family: str
+    url: str
+    digest: str
+    signer: str
+    epsilon: str
+    state: State
+    reason: str
+    plan: bytes | None
+    report: bytes | None
+
+    @property
+    def identity(self) -> Identity:
+        """The survey's identity on this device."""
+        return Identity(self.survey, self.origin, self.signer)
+
+    @property
+    def answered(self) -> bool:
+        """Whether this device made its one report."""
+        return self.state not in _UNANSWERED
+
+
+_SELECT = (
+    "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
+)
+_MATCHES = "(origin = ? OR (signer = ? AND signer <> ''))"  # as Identity.matches
+
+
+def read_all(connection: sqlite3.Connection) -> list[Entry]:
+    """Return all lines."""
+    return [_entry(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
+
+
+def matching(
+    connection: sqlite3.Connection, identity: Identity, column: Literal["survey", "family"], name: str
+) -> list[Entry]:
+    """Return the lines of a survey or family, as far as the same origin or author publishes them."""
+    rows = connection.execute(
+        f"{_SELECT} WHERE {column} = ? AND {_MATCHES}", (name, identity.origin, identity.signer)
+    )
+    return [_entry(row) for row in rows]
+
+
+def find(connection: sqlite3.Connection, identity: Identity) -> Entry | None:
+    """Return a survey's line; of several the one that was answered, else the one of this origin."""
+    entries = matching(connection, identity, "survey", identity.survey)
+    return min(entries, key=lambda each: (not each.answered, each.origin != identity.origin), default=None)
+
+
+def find_known(connection: sqlite3.Connection, identity: Identity) -> Entry:
+    """Return the line of a survey that is known to have one."""
+    entry = find(connection, identity)
+    assert entry is not None
+    return entry
+
+
+def find_answer(connection: sqlite3.Connection, identity: Identity, family: str) -> Entry | None:
+    """Return the answered line of any survey of a family."""
+    return next((each for each in matching(connection, identity, "family", family) if each.answered), None)
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    entry = Entry(*row)
+    if entry.state not in list(State):
+        raise JournalError(NEWER)
+    return replace(entry, state=State(entry.state))

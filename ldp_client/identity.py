@@ -1,0 +1,46 @@
+"""What makes two surveys the same one on this device."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Identity(NamedTuple):
+    """Identifies a survey on this device: its id together with who publishes it.
+
+    An id or a family alone identifies nothing, since any collector can publish a plan under any name. If
+    devices matched names alone, a collector could find out who answered another collector's survey: these
+    devices would fetch its plan and never send a report.
+
+    Attributes
+    ----------
+    survey : str
+        The survey's id.
+    origin : str
+        Scheme, host and port of its URL.
+    signer : str
+        The public key that the application pins, or an empty string.
+    """
+
+    survey: str
+    origin: str
+    signer: str = ""
+
+    def matches(self, other: Identity) -> bool:
+        """Return whether both are one survey: the same id, and the same origin or the same author's key."""
+        same_author = self.signer != "" and self.signer == other.signer
+        return self.survey == other.survey and (self.origin == other.origin or same_author)
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL, in one spelling: ``https://collector.example:443``."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    if not host.isascii():
+        with suppress(UnicodeError):  # such a host cannot be reached anyway
+            host = host.encode("idna").decode()
+    return f"{parts.scheme}://{host}:{parts.port or _DEFAULT_PORTS.get(parts.scheme, '')}"

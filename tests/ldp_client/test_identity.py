@@ -1,0 +1,55 @@
+"""Which surveys are one on a device: the same id, at one origin or under one author's key."""
+
+from __future__ import annotations
+
+import pytest
+
+from ldp_client.identity import Identity, origin_of
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://collector.test/v1/surveys/sleep",
+        "https://collector.test:443/v1/surveys/sleep",
+        "HTTPS://Collector.Test./behind/v1/surveys/diet",
+        "https://somebody@collector.test/v1/surveys/sleep",
+    ],
+)
+def test_one_origin_has_one_spelling(url: str) -> None:
+    assert origin_of(url) == "https://collector.test:443"
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("http://collector.test/v1/surveys/sleep", "http://collector.test:80"),
+        ("https://collector.test:8443/v1/surveys/sleep", "https://collector.test:8443"),
+        ("https://b\u00fccher.test/v1/surveys/sleep", "https://xn--bcher-kva.test:443"),
+        ("https://b\u00fccher..test/v1/surveys/sleep", "https://b\u00fccher..test:443"),
+        ("http://[::1]:8000/v1/surveys/sleep", "http://::1:8000"),
+    ],
+)
+def test_scheme_host_and_port_make_an_origin(url: str, origin: str) -> None:
+    assert origin_of(url) == origin
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (Identity("sleep", "https://a:443"), True),
+        (Identity("sleep", "https://a:443", "other key"), True),
+        (Identity("sleep", "https://b:443", "key"), True),
+        (Identity("sleep", "https://b:443"), False),
+        (Identity("sleep", "https://b:443", "other key"), False),
+        (Identity("diet", "https://a:443", "key"), False),
+    ],
+)
+def test_a_survey_is_the_same_by_origin_or_by_key(other: Identity, same: bool) -> None:
+    signed = Identity("sleep", "https://a:443", "key")
+    assert signed.matches(other) is same
+    assert other.matches(signed) is same
+
+
+def test_two_unsigned_surveys_share_no_author() -> None:
+    assert not Identity("sleep", "https://a:443").matches(Identity("sleep", "https://b:443"))

@@ -3,9 +3,9 @@
 >>> import ldp_client
 >>> client = ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")  # doctest: +SKIP
 >>> client.grant()   # once the person has agreed                                     # doctest: +SKIP
-Receipt(state=<State.READY: 'ready'>, survey='sleep-2026', ...)
+Receipt(state=<State.READY: 'ready'>, survey='sleep-2026')
 >>> ldp_client.report({"age": "young", "income": 21_000}, "no")                       # doctest: +SKIP
-Receipt(state=<State.QUEUED: 'queued'>, survey='sleep-2026', epsilon=1.0, ...)
+Receipt(state=<State.QUEUED: 'queued'>, survey='sleep-2026', epsilon=1.0)
 
 The raw row never leaves this process and is never written anywhere. Nothing here imports more than
 the standard library and msgpack, and importing this package loads next to nothing: each name below

@@ -324,7 +324,7 @@ class Client:
         entry = self._journal.find(self.identity)
         if not (entry and entry.answered):
             invitation(self.plan, self._token)  # nobody agrees in vain
-            self._journal.grant(self.plan, self._url, self._terms.signer)
+            self._journal.grant(self.plan, self._url, self._terms.signer, self._terms.max_total)
         return self._status()
 
     def _report(self, row: Mapping[str, object], label: object) -> Receipt:

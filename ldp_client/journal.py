@@ -66,8 +66,10 @@ class Journal:
 
     # -- what the person agrees to ---------------------------------------------------------
 
-    def grant(self, plan: Plan, url: str, signer: str = "") -> Entry:
+    def grant(self, plan: Plan, url: str, signer: str = "", max_total: Fraction | None = None) -> Entry:
         """Note that the person agrees to a plan, which is pinned from now on.
+
+        `max_total` is as in :meth:`commit`: consent to a report that it forbids is not noted.
 
         Returns
         -------
@@ -78,6 +80,8 @@ class Journal:
         ------
         PlanError
             If this device is bound to another plan of the survey.
+        BudgetError
+            If the report would exceed `max_total`.
         """
         identity = Identity(plan.id, origin_of(url), signer)
         with self._file.transaction() as connection:
@@ -85,6 +89,8 @@ class Journal:
             require_pinned(known, plan)
             if known and known.answered:
                 return known
+            if not find_answer(connection, identity, plan.family):
+                _require_budget(connection, plan, max_total)
             signer = signer or (known.signer if known else "")
             for entry in matching(connection, identity, "survey", plan.id):
                 connection.execute("DELETE FROM surveys WHERE survey = ? AND origin = ?", entry.identity[:2])

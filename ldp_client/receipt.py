@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from encoders.errors import SignatureError, TokenError
@@ -49,7 +49,8 @@ class State(StrEnum):
 class Receipt:
     """What became of one answer; it holds no value of the row.
 
-    `field`, `why` and `clipped` tell which entry did not fit: for the person, not for a log.
+    `field`, `why` and `clipped` tell which entry did not fit: for the person, not for a log. `str` returns
+    the state and the cause in one line, `repr` the fields that are not empty.
 
     Attributes
     ----------
@@ -75,6 +76,16 @@ class Receipt:
     field: str = ""
     why: str = ""
     clipped: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        given = [f"{each.name}={value!r}" for each in fields(self) if (value := getattr(self, each.name))]
+        return f"Receipt({', '.join(given)})"
+
+    def __str__(self) -> str:
+        cause = ": ".join(filter(None, (self.field or self.reason, self.why)))
+        if self.clipped:
+            cause = f"clipped: {', '.join(self.clipped)}"
+        return f"{self.state} ({cause})" if cause else str(self.state)
 
 
 _STATES: dict[type[Exception], State] = {

@@ -6,7 +6,7 @@ import gc
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -389,21 +389,73 @@ def test_a_device_without_a_place_for_its_journal_reports_nothing(
             assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")
 
 
-def test_the_total_of_all_surveys_is_limited_before_anything_is_drawn(client: Build, plan: Plan) -> None:
-    client(Script(RECORDED)).report(ROW, "no")
-    diet = replace(plan, id="diet", family="diet")
+@pytest.fixture
+def diet(client: Build, plan: Plan) -> Iterator[Callable[..., Client]]:
+    """Build clients of a second survey, of epsilon 1, on a journal that has spent epsilon 1 on the first."""
+    first = client(Script(RECORDED))
+    first.report(ROW, "no")
+    made: list[Client] = []
+
+    def build(**options: object) -> Client:
+        second = replace(plan, id="diet", family="diet")
+        url = "http://collector.test/v1/surveys/diet"
+        options = {"journal": first._journal, "transport": Script(RECORDED), **options}
+        made.append(Client(second, url, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.close()
+
+
+def test_the_total_of_all_surveys_is_limited_before_anything_is_drawn(diet: Build) -> None:
+    assert diet().grant().state is State.READY  # a version of the application without a limit
+    limited = diet(max_total_epsilon=1.9)
+    receipt = limited.report(ROW, "no")
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
+    assert receipt.epsilon == 0.0
+    assert limited.status().state is State.READY
+
+
+def test_grant_refuses_a_survey_that_the_total_forbids_before_noting_consent(diet: Build) -> None:
+    limited = diet(max_total_epsilon=1.9)
+    receipt = limited.grant()
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
+    assert limited.status().state is State.NO_CONSENT
+    with pytest.raises(BudgetError):
+        diet(max_total_epsilon=1.9, strict=True).grant()
+    diet().grant()
+    assert limited.report(ROW, "no") == limited.grant() == receipt
+    assert diet(max_total_epsilon=2.0).grant().state is State.READY
+
+
+def test_grant_does_not_count_a_survey_twice_that_was_answered(client: Build, plan: Plan) -> None:
+    one = client(Script(RECORDED), max_total_epsilon=1.0)
+    one.report(ROW, "no")
+    one.flush()
+    assert one.grant().state is State.SENT
+    another_round = replace(plan, id="sleep-2")
+    url = "http://collector.test/v1/surveys/sleep-2"
     with Client(
-        diet,
-        "http://collector.test/v1/surveys/diet",
-        journal=client(Script(RECORDED))._journal,
-        transport=Script(RECORDED),
-        max_total_epsilon=1.9,
-    ) as second:
-        second.grant()
-        receipt = second.report(ROW, "no")
-        assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
-        assert receipt.epsilon == 0.0
-        assert second.status().state is State.READY
+        another_round, url, journal=one._journal, transport=Script(RECORDED), max_total_epsilon=1.0
+    ) as later:
+        assert later.grant().state is State.ALREADY_REPORTED
+
+
+def test_a_receipt_prints_its_state_and_cause(client: Build) -> None:
+    one = client(Script(TransportError("no network")), agreed=False)
+    assert str(one.status()) == "no_consent (no-consent)"
+    assert repr(one.grant()) == "Receipt(state=<State.READY: 'ready'>, survey='sleep')"
+    invalid = one.report({"age": "secret", "hours": 1}, "no")
+    assert str(invalid) == "invalid (age: is not one of the survey's values: young, old)"
+    assert repr(invalid) == (
+        "Receipt(state=<State.INVALID: 'invalid'>, survey='sleep', reason='invalid-row', field='age', "
+        'why="is not one of the survey\'s values: young, old")'
+    )
+    queued = one.report({**ROW, "hours": 13}, "no")
+    assert str(queued) == "queued (clipped: hours)"
+    assert repr(queued).endswith("survey='sleep', epsilon=1.0, clipped=('hours',))")
+    assert str(one.flush(0)) == "queued"
 
 
 # -- when it is sent ----------------------------------------------------------------------------

@@ -125,7 +125,10 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
         former, _client = _client, Client(survey, **options)  # type: ignore[arg-type]
         client = _client
     if former is not None:
-        former.close()
+        former._close(
+            "a later configure() closed this client: use the client that it returned, or make several "
+            "with ldp_client.Client"
+        )
     return client
 
 

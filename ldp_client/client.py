@@ -123,7 +123,7 @@ class Client:
         self.outcomes: Counter[State] = Counter()
         self.spread = max(0.0, spread)
         self._strict = strict
-        self._closed = False
+        self._closed = ""
         self._sender: Sender | None = None
         if self._journal.exists():  # an earlier run may have left something to send
             self._wake()
@@ -260,10 +260,7 @@ class Client:
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Stop: what is due is tried for `timeout` seconds; what is unsent stays in the journal."""
-        if not self._closed:
-            self._closed = True
-            if self._sender:
-                self._sender.leave(self, timeout)
+        self._close("this client was closed", timeout)
 
     def __enter__(self) -> Client:
         return self
@@ -291,6 +288,13 @@ class Client:
                 log.error("on_outcome failed: %s", type(error).__name__)
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _close(self, why: str, timeout: float = EXIT_SECONDS) -> None:
+        """Close the client; `why` is the message of each later :class:`ClosedError`."""
+        if not self._closed:
+            self._closed = why
+            if self._sender:
+                self._sender.leave(self, timeout)
 
     def _guarded(self, act: Callable[[], Receipt]) -> Receipt:
         """Turn whatever goes wrong into a receipt: a survey never brings down the application."""
@@ -388,7 +392,7 @@ class Client:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise ClosedError("this client was closed")
+            raise ClosedError(self._closed)
 
 
 def _read_once(plan: Plan, row: Any) -> Any:

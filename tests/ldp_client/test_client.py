@@ -231,6 +231,22 @@ def test_a_closed_client_draws_nothing(client: Build) -> None:
     assert client(script).report(ROW, "no").state is State.QUEUED
 
 
+def test_a_closed_client_names_a_later_configure_as_the_cause(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    first, second = (
+        ldp_client.configure(plan, url=URL, transport=Script(RECORDED), journal=":memory:") for _ in range(2)
+    )
+    for receipt in (first.grant(), first.report(ROW, "no")):
+        assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "client-closed")
+        assert "a later configure() closed this client" in receipt.why
+    second.close()
+    third = ldp_client.configure(plan, url=URL, transport=Script(RECORDED), journal=":memory:")
+    assert second.grant().why == "this client was closed"
+    third.close()
+
+
 def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldp_client, "_client", None)
     one = ldp_client.configure(URL, transport=Script(Answer(200, plan.json), RECORDED), journal=":memory:")

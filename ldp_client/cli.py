@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             errors="replace"
         )  # a terminal that lacks a survey's letters still shows the rest
     try:
-        lines = chosen.run(Journal(chosen.journal), chosen)
+        lines = chosen.run(Journal(chosen.journal, chosen.person), chosen)
     except LdpError as error:
         sys.exit(f"Error: {error}")
     sys.stdout.write("\n".join(lines) + "\n")
@@ -53,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[[Journal, argparse.Namespace], list[str]], what: str) -> _Command:
         made = commands.add_parser(name, help=what, description=what)
-        made.add_argument("--journal", help="The file; by default $LDP_JOURNAL, else the platform's place.")
+        place = made.add_mutually_exclusive_group()
+        place.add_argument("--journal", help="The file; by default $LDP_JOURNAL, else the platform's place.")
+        place.add_argument("--person", help="The person whose journal an application keeps beside that file.")
         made.set_defaults(run=run)
         return made
 

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
@@ -16,7 +17,7 @@ from encoders.survey.enrolment import invitation
 from encoders.survey.plan import Plan
 from ldp_client.consent import require_no_objection
 from ldp_client.entry import Entry
-from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
+from ldp_client.errors import BudgetError, ClosedError, ConsentError, JournalError, PlanError, TransportError
 from ldp_client.identity import Identity, origin_of
 from ldp_client.journal import CLOSED_ONCE, Journal, require_pinned
 from ldp_client.plans import check_survey_url, is_url, load_plan
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
 
 MAX_EPSILON = 2.0
 SPREAD_SECONDS = 2.0
+REPEATS_TO_WARN = 10
 
 _WHY_CLOSED_ONCE = (
     "the collector says that the survey is closed; the report is deleted if it still says so a day later"
 )
 
 log = logging.getLogger("ldp_client")
+_repeats = count(1)
+"""Numbers the `already_reported` receipts of this process; no row is kept to compare."""
 
 
 class Client:
@@ -58,7 +62,11 @@ class Client:
     token : str, optional
         The invitation, where the survey is answered by invitation; see `ldp-collector tokens`.
     journal : path or Journal, optional
-        See :class:`~ldp_client.journal.Journal`; all clients of a device share one.
+        See :class:`~ldp_client.journal.Journal`; all clients of one person share one.
+    person : str, optional
+        The person who answers, where several people answer through one device or process; not together with
+        `journal`. Each person has their own journal, so their own consent, answers and budget. Use an id
+        that stays the same: 1 to 64 ASCII letters, digits, "-" and "_".
     transport : Transport, optional
         HTTP by default; tests inject their own.
     max_epsilon : float
@@ -99,6 +107,7 @@ class Client:
         public_key: str | None = None,
         token: str | None = None,
         journal: str | os.PathLike[str] | Journal | None = None,
+        person: str | None = None,
         transport: Transport | None = None,
         max_epsilon: float = MAX_EPSILON,
         max_total_epsilon: float | None = None,
@@ -117,7 +126,10 @@ class Client:
         self._url, self.survey = check_survey_url(where)
         self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
         self.identity = Identity(self.survey, origin_of(self._url), self._terms.signer)
-        self._journal = journal if isinstance(journal, Journal) else Journal(journal)
+        if isinstance(journal, Journal) and person is not None:
+            raise JournalError("give person or journal, not both", "bad-person")
+        self._journal = journal if isinstance(journal, Journal) else Journal(journal, person)
+        self._has_person = person is not None
         self.transport = transport or HttpTransport()
         self._on_outcome = on_outcome
         self.outcomes: Counter[State] = Counter()
@@ -234,6 +246,8 @@ class Client:
         self.hear(receipt)  # before any verdict on it can be heard
         if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
             self._wake()
+        if receipt.state is State.ALREADY_REPORTED and not self._has_person:
+            _warn_of_repeats()
         return receipt
 
     def flush(self, timeout: float = 10.0) -> Receipt:
@@ -393,6 +407,16 @@ class Client:
     def _require_open(self) -> None:
         if self._closed:
             raise ClosedError(self._closed)
+
+
+def _warn_of_repeats() -> None:
+    """Log once per process that several people may share one journal."""
+    if next(_repeats) == REPEATS_TO_WARN:
+        log.warning(
+            "%d reports of this process were already_reported: if several people answer here, they share one "
+            "journal and only the first answer counts, so make one client per person with person=ID",
+            REPEATS_TO_WARN,
+        )
 
 
 def _read_once(plan: Plan, row: Any) -> Any:

@@ -36,7 +36,7 @@ CLOSED_SECONDS = 86_400
 
 
 class Journal:
-    """The lines of all surveys; one file, shared by all clients of a device.
+    """The lines of all surveys of one person; one file, shared by all clients of this person.
 
     Every method raises :class:`~ldp_client.errors.JournalError` if the file cannot be used.
 
@@ -45,10 +45,13 @@ class Journal:
     path : path, optional
         By default ``$LDP_JOURNAL``, else the platform's place for application data.
         ":memory:" forgets everything with the process: for simulations and tests only.
+    person : str, optional
+        Use this person's own file, in a folder beside the default one; not together with `path`. 1 to 64
+        ASCII letters, digits, "-" and "_"; upper and lower case differ.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._file = JournalFile(path)
+    def __init__(self, path: str | os.PathLike[str] | None = None, person: str | None = None) -> None:
+        self._file = JournalFile(path, person)
 
     @property
     def path(self) -> str:

@@ -18,6 +18,8 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from ldp_client.tracebacks import without_row
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -132,6 +134,7 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
     return client
 
 
+@without_row
 def report(row: Mapping[str, object], label: object) -> Receipt:
     """Answer the configured survey: see :meth:`Client.report`.
 

@@ -18,6 +18,7 @@ from ldp_client.client import Client
 from ldp_client.errors import TransportError
 from ldp_client.receipt import Receipt
 from ldp_client.sender import EXIT_SECONDS
+from ldp_client.tracebacks import without_row_async
 from ldp_client.transport import Answer
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class AsyncClient:
         """Await :attr:`Client.plan`."""
         return await self._call(lambda: self._client.plan)
 
+    @without_row_async
     async def preview(self, row: Mapping[str, object], label: object) -> Preview:
         """Await :meth:`Client.preview`."""
         return await self._call(lambda: self._client.preview(row, label))
@@ -98,6 +100,7 @@ class AsyncClient:
         """Await :meth:`Client.status`."""
         return await self._call(self._client.status)
 
+    @without_row_async
     async def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Await :meth:`Client.report`."""
         return await self._call(lambda: self._client.report(row, label))

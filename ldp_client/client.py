@@ -24,6 +24,7 @@ from ldp_client.plans import check_survey_url, is_url, load_plan
 from ldp_client.receipt import Receipt, State, receipt_of
 from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
 from ldp_client.terms import Terms
+from ldp_client.tracebacks import without_row
 from ldp_client.transport import HttpTransport, Transport
 
 if TYPE_CHECKING:
@@ -193,6 +194,7 @@ class Client:
         """Tell how the survey stands on this device; asks nobody."""
         return self._guarded(self._status)
 
+    @without_row
     def preview(self, row: Mapping[str, object], label: object) -> Preview:
         """Show what `report` would do with a row, by the same steps; nothing is sent, spent or kept.
 
@@ -221,6 +223,7 @@ class Client:
 
     # -- one report's way ------------------------------------------------------------------
 
+    @without_row
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Randomise one answer, write it to the journal, and start sending it.
 

@@ -1,0 +1,70 @@
+"""Keeps a person's answer out of tracebacks: crash reporters record the local variables of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import wraps
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_NOTE = "lines of the dropped traceback: "
+
+
+def without_row(function: Function) -> Function:
+    """Let a function of a row and a label raise errors of which no frame of ours holds either.
+
+    The error keeps its type, message and attributes. It loses its traceback, cause and context; an error that
+    is not ours has a note instead, with the lines alone.
+    """
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except BaseException as error:
+            failure = _stripped(error)
+        del arguments, named  # the new traceback begins with this frame
+        try:
+            raise failure
+        finally:
+            del failure  # else the error and this frame refer to each other
+
+    return cast(Function, call)
+
+
+def without_row_async(function: Function) -> Function:
+    """Do the same as :func:`without_row` for a coroutine function."""
+
+    @wraps(function)
+    async def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return await function(*arguments, **named)
+        except BaseException as error:
+            failure = _stripped(error)
+        del arguments, named
+        try:
+            raise failure
+        finally:
+            del failure
+
+    return cast(Function, call)
+
+
+def _stripped(error: BaseException) -> BaseException:
+    from encoders.errors import LdpError  # late: importing ldp_client loads this module
+
+    lines = " > ".join(_lines(error.__traceback__))
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    noted = any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ()))
+    if isinstance(error, Exception) and not isinstance(error, LdpError) and not noted:
+        with suppress(Exception):  # the class is a stranger's
+            error.add_note(_NOTE + lines)
+    return error
+
+
+def _lines(traceback: TracebackType | None) -> Iterator[str]:
+    while traceback:
+        yield f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -39,6 +40,8 @@ _WHY_CLOSED_ONCE = (
 )
 
 log = logging.getLogger("ldp_client")
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+"""The clients of this process, for `ldp_client.testing`."""
 _repeats = count(1)
 """Numbers the `already_reported` receipts of this process; no row is kept to compare."""
 
@@ -122,24 +125,31 @@ class Client:
         if public_key is not None and isinstance(survey, Plan):
             raise PlanError("a Plan object has no signature to check: give its file, or no public_key")
         self._source = survey
-        self._plan: Plan | None = None
         self._token = token
         self._url, self.survey = check_survey_url(where)
         self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
         self.identity = Identity(self.survey, origin_of(self._url), self._terms.signer)
-        if isinstance(journal, Journal) and person is not None:
+        if journal is not None and person is not None:
             raise JournalError("give person or journal, not both", "bad-person")
-        self._journal = journal if isinstance(journal, Journal) else Journal(journal, person)
-        self._has_person = person is not None
-        self.transport = transport or HttpTransport()
+        self._person = person
+        self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
+        self._own_transport = transport
         self._on_outcome = on_outcome
-        self.outcomes: Counter[State] = Counter()
         self.spread = max(0.0, spread)
         self._strict = strict
         self._closed = ""
-        self._sender: Sender | None = None
+        self._renew()
         if self._journal.exists():  # an earlier run may have left something to send
             self._wake()
+        _clients.add(self)
+
+    def _renew(self) -> None:
+        """Look up the default journal and transport, and forget what was seen with the former ones."""
+        self._journal = self._own_journal or Journal(person=self._person)
+        self.transport = self._own_transport or HttpTransport()
+        self.outcomes: Counter[State] = Counter()
+        self._plan: Plan | None = None
+        self._sender: Sender | None = None
 
     # -- what the person decides -----------------------------------------------------------
 
@@ -249,7 +259,7 @@ class Client:
         self.hear(receipt)  # before any verdict on it can be heard
         if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
             self._wake()
-        if receipt.state is State.ALREADY_REPORTED and not self._has_person:
+        if receipt.state is State.ALREADY_REPORTED and self._person is None:
             _warn_of_repeats()
         return receipt
 

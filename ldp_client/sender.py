@@ -71,6 +71,7 @@ class Sender:
         self._journal = journal
         self._members: dict[Identity, Member] = {}
         self._last_transport: Transport | None = None
+        self._paused = False
         self.renew()
 
     def renew(self) -> None:
@@ -134,6 +135,19 @@ class Sender:
             self._stopping = True
             self._changed.notify_all()
 
+    def pause(self) -> None:
+        """Send nothing until `resume`; wait for an attempt under way, for `EXIT_SECONDS` at most."""
+        with self._changed:
+            self._paused = True
+            self._changed.notify_all()
+        self.join(EXIT_SECONDS)
+
+    def resume(self) -> None:
+        """Send again what waits."""
+        self._paused = False
+        for member in list(self._members.values()):
+            self.wake(member)
+
     def join(self, timeout: float) -> None:
         """Wait for the thread to end, but no longer than so many seconds."""
         thread = self._thread
@@ -162,7 +176,7 @@ class Sender:
 
     def _next(self) -> Identity | None:
         """Wait until a report is due, and return its survey; None ends the thread."""
-        while True:
+        while not self._paused:
             if self._seen != self._wanted:
                 self._look()
             with self._changed:
@@ -176,6 +190,9 @@ class Sender:
                 if left <= 0:
                     return survey
                 self._changed.wait(left)
+        with self._changed:
+            self._end()
+        return None
 
     def _look(self) -> None:
         """Read what is queued, and draw a slot for what is new."""

@@ -6,13 +6,18 @@ In its ``conftest.py``: ``pytest_plugins = ["ldp_client.testing"]``. Then::
         ldp_recorder.serve(plan)
         run_the_application()
         assert len(ldp_recorder.reports) == 1
+
+Clients that the application made while it was imported are included. A process that a test starts is not.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -24,10 +29,11 @@ from encoders.survey.answer import read_report
 from encoders.survey.enrolment import drawn_token
 from encoders.survey.plan import Plan
 from encoders.survey.signature import signature_text
+from ldp_client.client import Client, _clients
 from ldp_client.consent import SWITCHES
 from ldp_client.errors import TransportError
 from ldp_client.sender import finish
-from ldp_client.transport import Answer
+from ldp_client.transport import Answer, HttpTransport, Transport
 
 URL = "http://collector.test/v1/surveys/"
 _PATIENCE = 5.0
@@ -104,15 +110,85 @@ def _answer(status: int, entries: dict[str, str]) -> Answer:
     return Answer(status, json.dumps(entries).encode())
 
 
+class UnrecordedRequestError(Exception):
+    """A client with a transport of its own tried to use the network in a test with the recorder."""
+
+
 @pytest.fixture
 def ldp_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """Let clients talk to a Recorder, unless they have a transport; keep the journal in the test's folder."""
-    recorder = Recorder()
-    monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "ldp-journal.db"))
-    for switch in SWITCHES:
-        monkeypatch.delenv(switch, raising=False)
-    for module in ("client", "plans"):
-        monkeypatch.setattr(f"ldp_client.{module}.HttpTransport", lambda: recorder)
-    monkeypatch.setattr(ldp_client, "_client", None)
-    yield recorder
-    finish(_PATIENCE)
+    """Let every client without a transport talk to a Recorder, and every default journal be the test's own.
+
+    Clients that were made before, for example while the application was imported, are included; after the
+    test they are as before. A client that was given a journal or a transport keeps it.
+
+    Raises
+    ------
+    UnrecordedRequestError
+        After the test, if anything called `HttpTransport.request`; nothing was sent.
+    """
+    with recording(tmp_path, monkeypatch) as recorder:
+        yield recorder
+
+
+@contextmanager
+def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+    """Do what the fixture :func:`ldp_recorder` does, with the default journal in a folder."""
+    recorder, refused, ended = Recorder(), list[str](), Event()  # `patch` is undone some time after the end
+    request = HttpTransport.request
+
+    def refuse(self: HttpTransport, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        if ended.is_set():
+            return request(self, method, url, body, timeout)
+        refused.append(
+            f"{method} {url} was not sent: a test with ldp_recorder uses no network. Make the client without "
+            "a transport, or give it one of the test's own"
+        )
+        raise UnrecordedRequestError(refused[-1])
+
+    def transport() -> Transport:
+        return HttpTransport() if ended.is_set() else recorder
+
+    with _clients_restored() as clients:
+        patch.setenv("LDP_JOURNAL", str(folder / "ldp-journal.db"))
+        for switch in SWITCHES:
+            patch.delenv(switch, raising=False)
+        for module in ("client", "plans"):
+            patch.setattr(f"ldp_client.{module}.HttpTransport", transport)
+        patch.setattr(HttpTransport, "request", refuse)
+        patch.setattr("ldp_client.client._repeats", count(1))
+        patch.setattr(ldp_client, "_client", ldp_client._client)
+        for client in clients:
+            client._renew()
+        try:
+            yield recorder
+        finally:
+            finish(_PATIENCE)
+            ended.set()
+    if refused:
+        raise UnrecordedRequestError(refused[0])
+
+
+@contextmanager
+def _clients_restored() -> Iterator[list[Client]]:
+    """Yield the clients that use a default; afterwards restore their state, and renew those that were added.
+
+    The senders of their journals pause: what waits there is not the test's.
+    """
+    before = {client: dict(vars(client)) for client in _clients_with_defaults()}
+    senders = {client._sender for client in before if client._own_journal is None and client._sender}
+    for sender in senders:
+        sender.pause()
+    try:
+        yield list(before)
+    finally:
+        for client in _clients_with_defaults():
+            if client in before:
+                vars(client).update(before[client])
+            else:
+                client._renew()
+        for sender in senders:
+            sender.resume()
+
+
+def _clients_with_defaults() -> list[Client]:
+    return [each for each in list(_clients) if each._own_journal is None or each._own_transport is None]

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
 import ldp_client
 from encoders.survey import Plan
-from ldp_client import State
-from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import ROW
+from ldp_client import Client, HttpTransport, Journal, State, TransportError
+from ldp_client.testing import Recorder, recording
+from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
+from tests.servers import wait_for
 
+ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://collector.example/v1/surveys/sleep"
 
 
@@ -50,3 +64,216 @@ def test_repeated_and_foreign_bodies_are_answered_as_by_a_collector(
         (400, "malformed"),
     ]
     assert len(ldp_recorder.reports) == 1
+
+
+# -- an application that makes its clients while it is imported, in a pytest run of its own ------------
+
+APPLICATION = """
+import asyncio, os
+import ldp_client
+
+URL = os.environ["APP_URL"]
+client = ldp_client.configure(URL)
+for_ann = ldp_client.Client(URL, person="ann")
+asynchronous = ldp_client.AsyncClient(URL, person="bob")
+with_journal = ldp_client.Client(URL, journal=os.environ["APP_JOURNAL"])
+ROW = {"age": "old", "hours": 7.5}
+
+def submit():
+    client.grant()
+    return ldp_client.report(ROW, "no").state
+
+async def submit_for_bob():
+    await asynchronous.grant()
+    return (await asynchronous.report(ROW, "no")).state
+"""
+CONFTEST = """
+pytest_plugins = ["ldp_client.testing"]
+"""
+
+
+class Collector:
+    """A server that answers nothing of use, and counts the requests that reach it."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        requests = self.requests
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append(f"{self.command} {self.path}")
+                self.send_error(503)
+
+            do_POST = do_GET
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/surveys/sleep"
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    made = Collector()
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join()
+    made.server.server_close()
+
+
+RunTests = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
+    """Return what runs an application's tests, in a process whose own journal is tmp_path/own/journal.db."""
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "app.py").write_text(APPLICATION)
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "survey.toml").write_text(SURVEY)
+
+    def run(tests: str) -> subprocess.CompletedProcess[str]:
+        (folder / "test_app.py").write_text(textwrap.dedent(tests))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "APP_URL": collector.url,
+            "APP_JOURNAL": str(tmp_path / "explicit.db"),
+            "LDP_JOURNAL": str(tmp_path / "own" / "journal.db"),
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
+    run_tests: RunTests, collector: Collector, tmp_path: Path
+) -> None:
+    result = run_tests("""
+        import asyncio, os
+        import ldp_client, pytest
+        import app
+        from ldp_client import State
+
+        clients = [app.client, app.for_ann, app.asynchronous.client]
+        paths = [client._journal.path for client in clients]
+
+        @pytest.mark.parametrize("run", range(2))
+        def test_each_client_reports_once(ldp_recorder, tmp_path, run):
+            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
+            assert app.submit() == "queued"
+            assert app.submit() == "already_reported"
+            assert app.for_ann.report(app.ROW, "no").state == "no_consent"
+            assert asyncio.run(app.submit_for_bob()) == "queued"
+            assert len(ldp_recorder.reports) == 2
+            assert app.client.outcomes[State.SENT] == 1
+            assert all(client._journal.path.startswith(str(tmp_path)) for client in clients)
+            assert app.with_journal._journal.path == os.environ["APP_JOURNAL"]
+
+        def test_a_test_that_closes_the_client_does_not_close_it_for_the_next(ldp_recorder):
+            ldp_client.configure(app.URL)
+            assert "later configure()" in app.client.grant().why
+
+        def test_an_explicit_journal_is_kept_and_reports_to_the_recorder(ldp_recorder):
+            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
+            app.with_journal.grant()
+            assert app.with_journal.report(app.ROW, "no").state == "queued"
+            assert len(ldp_recorder.reports) == 1
+
+        def test_afterwards_the_clients_are_as_before():
+            assert ldp_client._client is app.client
+            assert [client._journal.path for client in clients] == paths
+            assert not any(client.outcomes for client in clients)
+            assert all(type(client.transport) is ldp_client.HttpTransport for client in clients)
+            assert app.client.status().state == "no_consent"
+    """)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "5 passed" in result.stdout
+    assert collector.requests == []
+    assert not (tmp_path / "own").exists()
+    assert [entry.state for entry in Journal(tmp_path / "explicit.db").entries()] == [State.SENT]
+
+
+def test_a_request_that_would_reach_the_network_fails_the_test(
+    run_tests: RunTests, collector: Collector
+) -> None:
+    result = run_tests("""
+        import app, ldp_client, pytest
+        from ldp_client.testing import UnrecordedRequestError
+
+        def test_a_client_with_http_of_its_own(ldp_recorder):
+            http = ldp_client.HttpTransport()
+            assert ldp_client.Client(app.URL, transport=http).grant().state == "unavailable"
+            with pytest.raises(UnrecordedRequestError):
+                ldp_client.Client(app.URL, transport=http, strict=True).grant()
+    """)
+    assert result.returncode == 1
+    assert "1 passed, 1 error" in result.stdout
+    assert f"UnrecordedRequestError: GET {collector.url} was not sent" in result.stdout
+    assert collector.requests == []
+
+
+def test_what_waits_in_the_own_journal_is_neither_sent_nor_recorded_during_a_test(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = list[str]()
+
+    def refuse(
+        _: HttpTransport, method: str, url: str, body: bytes | None, timeout: float
+    ) -> ldp_client.Answer:
+        attempts.append(method)
+        raise TransportError("refused")
+
+    monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "own.db"))
+    monkeypatch.setattr(HttpTransport, "request", refuse)
+    monkeypatch.setattr("ldp_client.delivery.backoff", lambda failures: 0.01)
+    with Client(plan, URL, spread=0) as own:
+        own.grant()
+        own.report(ROW, "no")
+        wait_for(lambda: attempts)
+        with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch) as recorder:
+            recorder.serve(plan)
+            before = len(attempts)
+            time.sleep(0.1)  # ten attempts at least, if it went on
+            assert own.grant().state is State.READY
+            assert recorder.reports == []
+            assert len(attempts) == before
+        wait_for(lambda: len(attempts) > before)
+        assert own.status().state is State.QUEUED
+        assert (own.outcomes, len(Journal().entries())) == ({State.QUEUED: 1}, 1)
+
+
+def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Client] = []
+    for number in range(2):
+        with pytest.MonkeyPatch.context() as patch, recording(tmp_path / str(number), patch) as recorder:
+            url = recorder.serve(plan)
+            if not made:
+                made.append(Client(url, spread=0))
+            assert made[0].grant().state is State.READY
+            assert made[0].report(ROW, "no").state is State.QUEUED
+            assert len(recorder.reports) == 1
+    made[0].close()
+
+
+def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, plan: Plan) -> None:
+    script = Script(RECORDED)
+    with Client(plan, URL, transport=script, spread=0) as one:
+        one.grant()
+        one.report(ROW, "no")
+        assert one.flush().state is State.SENT
+    assert len(script.bodies) == 1
+    assert ldp_recorder.bodies == []

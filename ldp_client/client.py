@@ -18,9 +18,10 @@ from encoders.survey.enrolment import invitation
 from encoders.survey.plan import Plan
 from ldp_client.consent import require_no_objection
 from ldp_client.entry import Entry
-from ldp_client.errors import BudgetError, ClosedError, ConsentError, JournalError, PlanError, TransportError
+from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
 from ldp_client.identity import Identity, origin_of
 from ldp_client.journal import CLOSED_ONCE, Journal, require_pinned
+from ldp_client.person import check_person
 from ldp_client.plans import check_survey_url, is_url, load_plan
 from ldp_client.receipt import Receipt, State, receipt_of
 from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
@@ -129,8 +130,7 @@ class Client:
         self._url, self.survey = check_survey_url(where)
         self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
         self.identity = Identity(self.survey, origin_of(self._url), self._terms.signer)
-        if journal is not None and person is not None:
-            raise JournalError("give person or journal, not both", "bad-person")
+        check_person(person, journal)
         self._person = person
         self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
         self._own_transport = transport

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import sqlite3
 import sys
 import threading
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from ldp_client.errors import JournalError
 from ldp_client.identity import origin_of
+from ldp_client.person import check_person, path_of_person
 
 NEWER = "the journal was written by a newer version, or edited"
 _BUSY_SECONDS = 10.0
@@ -72,7 +72,6 @@ _VERSION = 3
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SET_ASIDE = ".damaged"
 _PARTS = ("", "-journal")  # SQLite's rollback journal belongs to its database
-_PERSON = re.compile("[A-Za-z0-9_-]{1,64}")
 _numbers = itertools.count()
 
 _turn = threading.RLock()
@@ -98,7 +97,7 @@ class JournalFile:
         self._path = "" if path is None else os.fsdecode(path)
         if path is not None and not self._path:
             raise JournalError("the journal needs a path: an empty one would forget each report")
-        self._person = _checked_person(person, path)
+        self._person = check_person(person, path)
         self._memory: sqlite3.Connection | None = None
         self._number = next(_numbers)
         if self._path == ":memory:":
@@ -113,7 +112,7 @@ class JournalFile:
         """Where it is: a file's absolute path, or ":memory:"."""
         if not self._path:
             default = _absolute(default_path())
-            self._path = _path_of_person(default, self._person) if self._person else default
+            self._path = path_of_person(default, self._person) if self._person else default
         return self._path
 
     @property
@@ -205,29 +204,6 @@ def _absolute(path: str | os.PathLike[str]) -> str:
         return os.path.realpath(os.path.expanduser(path))
     except (OSError, ValueError) as error:
         raise JournalError(f"no path for a journal: {error}") from error
-
-
-def _checked_person(person: str | None, path: object) -> str:
-    """Return a person's name, or "" for none; raise JournalError, without the name, if it is not valid."""
-    if person is None:
-        return ""
-    if path is not None:
-        raise JournalError("give person or journal, not both", "bad-person")
-    if not isinstance(person, str) or not _PERSON.fullmatch(person):
-        raise JournalError(
-            "person must be 1 to 64 of the characters A-Z, a-z, 0-9, '-' and '_'", "bad-person"
-        )
-    return person
-
-
-def _path_of_person(default: str, person: str) -> str:
-    """Return the path of a person's journal, in a folder beside the default journal.
-
-    An upper-case letter is written as "+" and its lower-case letter: "Ann" and "ann" are two people, but one
-    name on a file system that ignores case. The prefix avoids the names that Windows reserves, like "con".
-    """
-    name = re.sub("[A-Z]", lambda letter: f"+{letter[0].lower()}", person)
-    return os.path.join(f"{default}.people", f"person-{name}.db")
 
 
 def _make_private(path: str) -> tuple[int, int]:

@@ -3,10 +3,10 @@
 ::
 
     LdpError
-    ├── SurveyError          a survey file or plan that cannot be used (.field, .line)
+    ├── SurveyError          a survey file or plan that cannot be used (.field, .line, .problems)
     │   ├── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
     │   └── SignatureError   a plan that the key in question did not sign, or a bad key or signature
-    ├── RowError             a row or label that does not fit the survey (.field, .why)
+    ├── RowError             a row or label that does not fit the survey (.field, .why, .problems)
     ├── TokenError           an invitation that is missing, misspelt or of another survey (.why)
     └── ReportError          bytes that are no acceptable report (.reason)
 
@@ -16,7 +16,9 @@ a user's row: names of fields and the survey's own public texts only.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from typing import Any, TypeVar
 
 
 class Reason(StrEnum):
@@ -87,11 +89,45 @@ class RowError(LdpError):
         Name of the feature or label.
     why : str
         What is wrong, without the value itself.
+    problems : tuple of RowError
+        One for each field that does not fit; the error itself is the first, and its text lists all.
     """
 
     def __init__(self, field: str, why: str) -> None:
         self.field, self.why = field, why
+        self.problems: tuple[RowError, ...] = (self,)
         super().__init__(f"{field}: {why}")
+
+
+Problem = TypeVar("Problem", SurveyError, RowError)
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+def for_each(act: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+    """Return `act` of every part; raises one RowError or SurveyError for all parts that it refuses."""
+    results: list[Result] = []
+    problems: list[Any] = []
+    for part in parts:
+        try:
+            results.append(act(part))
+        except (RowError, SurveyError) as error:
+            problems += error.problems
+    if problems:
+        raise combined(problems)
+    return results
+
+
+def combined(problems: Sequence[Problem]) -> Problem:
+    """Return one error for several problems: the first, with all of them in its text and in `problems`."""
+    first = problems[0]
+    if len(problems) == 1:
+        return first
+    error = type(first).__new__(type(first))
+    vars(error).update(vars(first))
+    error.problems = tuple(problems)
+    error.args = ("\n".join(map(str, problems)),)
+    return error
 
 
 class TokenError(LdpError):

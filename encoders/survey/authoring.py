@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from encoders.errors import SurveyError
+from encoders.errors import SurveyError, combined
 from encoders.survey.reader import read_document
 from encoders.survey.survey import Survey
 from encoders.survey.toml_lines import line_of
 
-__all__ = ["Survey", "read_survey"]
+__all__ = ["TOML_ONLY", "Survey", "read_survey"]
+
+TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 
 
 def read_survey(text: str) -> Survey:
@@ -33,23 +35,20 @@ def read_survey(text: str) -> Survey:
     try:
         document = tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
-        raise SurveyError(_explain_syntax(str(error)), "", _line_in(str(error))) from error
+        raise SurveyError(_explain_syntax(str(error), text), "", _line_in(str(error))) from error
     survey, found = read_document(document)
     if found:
-        problems = [SurveyError(why, ".".join(path), line_of(text, path)) for path, why in found]
+        problems = [
+            SurveyError(why, ".".join(path), line_of(text, path, value)) for path, why, value in found
+        ]
         problems.sort(key=lambda problem: problem.line or 0)
-        raise problems[0] if len(problems) == 1 else _together(problems)
+        raise combined(problems)
     return survey
 
 
-def _together(problems: list[SurveyError]) -> SurveyError:
-    error = SurveyError(problems[0].why, problems[0].field, problems[0].line)
-    error.problems = tuple(problems)
-    error.args = ("\n".join(str(problem) for problem in problems),)
-    return error
-
-
-def _explain_syntax(message: str) -> str:
+def _explain_syntax(message: str, text: str) -> str:
+    if text.lstrip().startswith("{"):
+        return f"is JSON, and {TOML_ONLY}"
     twice = "Cannot declare" in message or "Cannot overwrite" in message
     return f"two entries have one name: {message}" if twice else f"not valid TOML: {message}"
 

@@ -34,7 +34,10 @@ def load(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise SurveyError("the plan is not JSON; it may be truncated") from error
     if again != data:
-        raise SurveyError("the plan is not in canonical form; take it from the collector unchanged")
+        why = (
+            "the plan is not in canonical form; take it unchanged from the collector or `ldp-survey compile`"
+        )
+        raise SurveyError(why)
     return document
 
 

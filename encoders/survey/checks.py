@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from encoders.errors import SurveyError
+from encoders.errors import SurveyError, for_each
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
@@ -47,7 +47,7 @@ def check_plan(
     Raises
     ------
     SurveyError
-        At the first part that is not as it must be.
+        If a part is not as it must be; with all such features, or all such questions, in `problems`.
     PrivacyError
         If a question's tables spend more than epsilon.
     """
@@ -57,8 +57,8 @@ def check_plan(
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
     _check_form(label, features, projection)
     _check_questions(questions, features)
+    for_each(_check_size, questions)
     for question in questions:
-        _check_size(question)
         question.mechanism.prove(epsilon)
 
 
@@ -83,8 +83,7 @@ def _check_form(label: Label, features: Sequence[Feature], projection: Projectio
     if not all(is_text(name) for name in names) or len(set(names)) < len(names):
         raise SurveyError(f"label and features need names, each another one, {_TEXT}", "features")
     _check_texts(label.values, label.name)
-    for feature in (*features, *inputs):
-        _check_feature(feature)
+    for_each(_check_feature, (*features, *inputs))
     if projection:
         _check_projection(projection, features)
 
@@ -108,9 +107,9 @@ def _check_feature(feature: Feature) -> None:
         return
     if isinstance(feature, BinnedFeature):
         _check_numbers(feature.edges, feature.name)
-    if MISSING_TEXT in feature.texts[:-1]:
+    elif MISSING_TEXT in feature.values:
         raise SurveyError(f"{MISSING_TEXT!r} is the name of a missing value", feature.name)
-    if isinstance(feature, CategoricalFeature) and (feature.values or feature.missing == "error"):
+    elif feature.values or feature.missing == "error":
         _check_texts(feature.values, feature.name)
 
 
@@ -141,7 +140,20 @@ def _check_texts(values: Sequence[object], name: str) -> None:
 
 def is_text(value: object) -> bool:
     """Tell whether a value can be a name or a category: people read them, on screens and in logs."""
-    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and value.isprintable()
+    return isinstance(value, str) and not text_fault(value)
+
+
+def text_fault(text: str) -> str:
+    """Return why a text cannot be a name or a category, as the end of a sentence; empty if it can."""
+    if not 0 < len(text) <= MAX_TEXT:
+        return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
+    if text.isprintable():
+        return ""
+    from unicodedata import name  # late: only for a mistake
+
+    bad = next(character for character in text if not character.isprintable())
+    named = f"U+{ord(bad):04X} {name(bad, '')}".rstrip()
+    return f"holds {named}, which is not printable: leave it out, or put a plain space there"
 
 
 def _check_questions(questions: Sequence[Question], features: Sequence[Feature]) -> None:

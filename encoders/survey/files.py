@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from encoders.errors import SignatureError, SurveyError
-from encoders.survey.authoring import read_survey
+from encoders.errors import SignatureError, SurveyError, combined
+from encoders.survey.authoring import TOML_ONLY, Survey, read_survey
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import line_of
@@ -21,7 +21,7 @@ def load_plan_file(path: Path) -> Plan:
     """
     try:
         text = _read(path)
-        return Plan.from_json(text.strip().encode()) if text.lstrip().startswith("{") else _compile(text)
+        return _read_plan(text) if text.lstrip().startswith("{") else _compile(text)
     except SurveyError as error:
         error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
         raise
@@ -59,12 +59,25 @@ def _read(path: Path) -> str:
         raise SurveyError("cannot be read: not a UTF-8 text") from error
 
 
+def _read_plan(text: str) -> Plan:
+    if '"format"' not in text:
+        raise SurveyError(
+            f"is JSON, but not a whole compiled plan: {TOML_ONLY}. A .json file must be the plan that "
+            "`ldp-survey compile SURVEY.toml -o PLAN.json` writes"
+        )
+    return Plan.from_json(text.strip().encode())
+
+
 def _compile(text: str) -> Plan:
     survey = read_survey(text)
     try:
         return survey.compile()
     except SurveyError as error:
-        name = error.field.removeprefix("features.")
-        known = name in [feature.name for feature in survey.features]
-        line = line_of(text, ("features", name) if known else tuple(error.field.split(".")))
-        raise type(error)(error.why, error.field, line) from error
+        raise combined([_with_line(problem, text, survey) for problem in error.problems]) from error
+
+
+def _with_line(error: SurveyError, text: str, survey: Survey) -> SurveyError:
+    name = error.field.removeprefix("features.")
+    known = name in [feature.name for feature in survey.features]
+    line = line_of(text, ("features", name) if known else tuple(error.field.split(".")))
+    return type(error)(error.why, error.field, line)

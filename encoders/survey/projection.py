@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from encoders.errors import RowError, SurveyError
+from encoders.errors import RowError, SurveyError, for_each
 from encoders.survey.numbers import GRID, NumericFeature
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Projection:
         """
         import numpy as np
 
-        codes = _stack([_codes(feature, columns) for feature in self.inputs], self.inputs)
+        codes = _stack(for_each(lambda feature: _codes(feature, columns), self.inputs), self.inputs)
         weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
         offsets = np.array([offset for _, offset in self.millionths], dtype=np.int64)
         projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
@@ -131,20 +131,26 @@ class Projection:
         Raises
         ------
         SurveyError
-            Naming the entry of the authored survey.
+            The first of `problems`.
         """
+        for problem in self.problems():
+            raise problem
+
+    def problems(self) -> Iterator[SurveyError]:
+        """Yield every mistake, each with the name of its entry in the authored survey."""
         if not self.inputs:
-            raise SurveyError("add at least one table [projection.inputs.NAME]", "projection.inputs")
+            yield SurveyError("add at least one table [projection.inputs.NAME]", "projection.inputs")
+            return
         if not 1 <= len(self.components) <= len(self.inputs):
             why = f"{len(self.inputs)} inputs make 1 to {len(self.inputs)} components, each with weights"
-            raise SurveyError(f"{why}; there are {len(self.components)}", "projection")
+            yield SurveyError(f"{why}; there are {len(self.components)}", "projection")
         names = [each.name for each in self.inputs] + [each.name for each in self.components]
         twice = sorted(str(name) for name, count in Counter(names).items() if count > 1)
         if twice:
             why = f"inputs and components need names, each another one; twice: {', '.join(twice)}"
-            raise SurveyError(why, "projection.inputs")
+            yield SurveyError(why, "projection.inputs")
         for component in self.components:
-            _check_component(component, len(self.inputs))
+            yield from _component_problems(component, len(self.inputs))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan's form."""
@@ -169,18 +175,23 @@ class Projection:
         return tuple((tuple(map(_scaled, each.weights)), _scaled(each.offset)) for each in self.components)
 
 
-def _check_component(component: Component, inputs: int) -> None:
+def _component_problems(component: Component, inputs: int) -> Iterator[SurveyError]:
     field = f"features.{component.name}"
+    decimals = all(map(_is_decimal, component.weights)), _is_decimal(component.offset)
     if len(component.weights) != inputs:
         why = f"needs a weight for each of the {inputs} inputs, in their order; it has"
-        raise SurveyError(f"{why} {len(component.weights)}", f"{field}.weights")
-    if not all(map(_is_decimal, component.weights)):
-        raise SurveyError("weights are finite decimals of at most 6 decimals", f"{field}.weights")
-    if not _is_decimal(component.offset):
-        raise SurveyError("the offset is a finite decimal of at most 6 decimals", f"{field}.offset")
-    if sum(abs(_scaled(text)) for text in (*component.weights, component.offset)) > MAX_SUM * UNIT:
+        yield SurveyError(f"{why} {len(component.weights)}", f"{field}.weights")
+    if not decimals[0]:
+        yield SurveyError("weights are finite decimals of at most 6 decimals", f"{field}.weights")
+    if not decimals[1]:
+        yield SurveyError("the offset is a finite decimal of at most 6 decimals", f"{field}.offset")
+    if all(decimals) and _sum_of(component) > MAX_SUM * UNIT:
         why = f"weights and offset add up to more than {MAX_SUM} without their signs; scale them down"
-        raise SurveyError(why, f"{field}.weights")
+        yield SurveyError(why, f"{field}.weights")
+
+
+def _sum_of(component: Component) -> int:
+    return sum(abs(_scaled(text)) for text in (*component.weights, component.offset))
 
 
 def _is_decimal(text: object) -> bool:

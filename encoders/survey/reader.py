@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey.canonical import decimal_text
-from encoders.survey.checks import ENROLMENTS, MAX_WEIGHT, OPEN, is_survey_id
+from encoders.survey.checks import ENROLMENTS, MAX_WEIGHT, OPEN, is_survey_id, text_fault
 from encoders.survey.decimals import MAX_DIGITS, equal_width, number
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Component, Projection
 from encoders.survey.survey import Survey
 from encoders.survey.validation import Validation
-from encoders.survey.values import text_of
+from encoders.survey.values import MISSING_TEXT, text_of
 from encoders.tables import MAX_EPSILON, MIN_EPSILON
 
 _KEYS = {
@@ -34,8 +34,12 @@ _INPUT_KEYS = {"range", "missing"}
 _ONE_FORM = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
 
 
-Problem = tuple[tuple[str, ...], str]
-"""The path of an entry, and what is wrong with it."""
+class Problem(NamedTuple):
+    """The path of an entry, what is wrong with it, and which text of its list that is about, if any."""
+
+    path: tuple[str, ...]
+    why: str
+    value: str = ""
 
 
 def read_document(document: Mapping[str, Any]) -> tuple[Survey, list[Problem]]:
@@ -120,6 +124,8 @@ class _Reader:
         name = table.get("name")
         if not (isinstance(name, str) and name):
             self.wrong(("label", "name"), "needs the name of the label's column")
+        elif why := text_fault(name):
+            self.wrong(("label", "name"), f"needs another name: this one {why}")
         return Label(str(name), self.values(table.get("values"), ("label", "values"), 2))
 
     def mechanism(self, table: Mapping[str, Any], key: str, check: Callable[[str], str]) -> str:
@@ -132,8 +138,7 @@ class _Reader:
 
     def feature(self, name: str, entry: Any) -> Feature | None:
         path = ("features", name)
-        if not name:
-            self.wrong(path, "needs a name")
+        self.name(name, path)
         if not isinstance(entry, dict):
             self.wrong(path, f"is a table: [features.{name}]")
             return None
@@ -147,7 +152,11 @@ class _Reader:
             self.wrong((*path, "bins"), "goes with range = [low, high]")
         if forms == ["values"]:
             fewest = 1 if missing == "category" else 2
-            return CategoricalFeature(name, self.values(entry["values"], (*path, "values"), fewest), missing)
+            values = self.values(entry["values"], (*path, "values"), fewest)
+            if MISSING_TEXT in values:
+                why = f'{MISSING_TEXT!r} is the name of a missing value: write missing = "category" instead'
+                self.wrong((*path, "values"), why, MISSING_TEXT)
+            return CategoricalFeature(name, values, missing)
         if forms == ["edges"]:
             edges = self.edges(entry["edges"], path)
             return BinnedFeature(name, edges, missing) if edges else None
@@ -190,6 +199,9 @@ class _Reader:
             self.wrong(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
         if not all(texts):
             self.wrong(path, "each value is a text that is not empty, a whole number, true or false")
+        for text in filter(None, dict.fromkeys(texts)):
+            if why := text_fault(text):
+                self.wrong(path, f"the value {text!a} {why}", text)
         twice = [text for text, count in Counter(texts).items() if text and count > 1]
         if twice:
             self.wrong(path, f"has values twice: {', '.join(sorted(twice))}")
@@ -259,20 +271,17 @@ class _Reader:
         if not isinstance(entry, dict):
             self.wrong(path, f"is a table: [projection.inputs.{name}]")
             return None
-        if not name:
-            self.wrong(path, "needs a name")
+        self.name(name, path)
         self.known(entry, _INPUT_KEYS, path)
         bounds = self.bounds(entry, path)
         missing = self.missing(entry, path)
         return NumericFeature(name, *bounds, missing) if bounds else None
 
     def check_projection(self, found: Projection) -> None:
-        try:
-            found.check()
-        except SurveyError as error:
-            table, _, rest = error.field.partition(".")
+        for problem in found.problems():
+            table, _, rest = problem.field.partition(".")
             name, _, key = rest.rpartition(".")  # a name may hold dots itself
-            self.wrong(tuple(part for part in (table, name, key) if part), error.why)
+            self.wrong(tuple(part for part in (table, name, key) if part), problem.why)
 
     # -- a model to be judged --------------------------------------------------------------
 
@@ -320,8 +329,14 @@ class _Reader:
             if key not in keys:
                 self.wrong((*path, key), f"is not an entry here; known: {', '.join(sorted(keys))}")
 
-    def wrong(self, path: tuple[str, ...], why: str) -> None:
-        self.problems.append((path, why))
+    def wrong(self, path: tuple[str, ...], why: str, value: str = "") -> None:
+        self.problems.append(Problem(path, why, value))
+
+    def name(self, name: str, path: tuple[str, ...]) -> None:
+        if not name:
+            self.wrong(path, "needs a name")
+        elif why := text_fault(name):
+            self.wrong(path, f"needs another name: this one {why}")
 
 
 def _list(value: object) -> list[Any]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import ceil, fsum, prod
 
-from encoders.errors import SurveyError
+from encoders.errors import SurveyError, for_each
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
 from encoders.mechanisms import design as design_oracle
+from encoders.mechanisms.base import MAX_DOMAIN
 from encoders.survey.checks import MAX_WEIGHT, OPEN
 from encoders.survey.features import Feature, Label, entries
 from encoders.survey.grouping import grouped
@@ -113,6 +114,10 @@ class Survey:
 _Draft = tuple[tuple[int, ...], int, int | None, FrequencyOracle | NumericMechanism]
 """Of a question: the features asked about, its weight, its moment and its mechanism."""
 
+_TOO_MANY = (
+    "{:,} values{} x {:,} values of the label = {:,} combinations, and one question asks for at most "
+    f"{MAX_DOMAIN:,}: merge rare values, use fewer bins, or do not ask for it (weight = 0)"
+)
 _UNTOLD = "0 leaves no question that tells of the label: give it a weight, or ask numbers by auto or sign"
 
 
@@ -126,10 +131,12 @@ class _Compiler:
         asked = zip(range(len(survey.features)), survey.features, survey.weights[1:], strict=True)
         self.asked = [(place, feature, weight) for place, feature, weight in asked if weight]
         self.numbers = [each for each in self.asked if isinstance(each[1], NumericFeature)]
+        self.discrete = [each for each in self.asked if not isinstance(each[1], NumericFeature)]
         self.several = survey.numeric == "laplace"
         self.scale = 2 if self.numbers else 1
 
     def questions(self) -> Iterator[Question]:
+        self.check_sizes()
         single = sorted([*self.categories(), *self.numbers_alone()], key=lambda draft: draft[0][0])
         coupled = [*single, *self.all_numbers()]
         drafts = [*self.label(coupled), *coupled]
@@ -138,6 +145,22 @@ class _Compiler:
             asked = tuple(survey.features[place] for place in places)
             more = survey.projection, survey.validation
             yield Question(index, survey.label, places, asked, weight, mechanism, moment, *more)
+
+    def check_sizes(self) -> None:
+        """Refuse every feature whose combinations of value and label are too many for one question."""
+        labels = len(self.survey.label.values)
+        if labels > MAX_DOMAIN:
+            raise SurveyError(
+                f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question", "label.values"
+            )
+        for_each(self.check_size, [feature for _, feature, _ in self.discrete])
+
+    def check_size(self, feature: Feature) -> None:
+        labels = len(self.survey.label.values)
+        if feature.size * labels > MAX_DOMAIN:
+            counted = " (the missing one too)" * (feature.missing == "category")
+            why = _TOO_MANY.format(feature.size, counted, labels, feature.size * labels)
+            raise SurveyError(why, f"features.{feature.name}")
 
     def label(self, coupled: Sequence[_Draft]) -> Iterator[_Draft]:
         told = self.is_told()
@@ -168,9 +191,8 @@ class _Compiler:
 
     def categories(self) -> Iterator[_Draft]:
         """Draft the questions about what is discrete; only "auto" asks about several features at once."""
-        discrete = [each for each in self.asked if not isinstance(each[1], NumericFeature)]
-        for weight in sorted({weight for _, _, weight in discrete}):
-            alike = [(place, feature.size) for place, feature, each in discrete if each == weight]
+        for weight in sorted({weight for _, _, weight in self.discrete}):
+            alike = [(place, feature.size) for place, feature, each in self.discrete if each == weight]
             for group in self.groups([size for _, size in alike]):
                 yield self.draft(tuple(alike[number][0] for number in group), weight * self.scale, None)
 

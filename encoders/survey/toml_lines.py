@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 
 _QUOTED = r"""|"(?:\\.|[^"\\])*"|'[^']*'"""
+_TEXT_OR_COMMENT = re.compile(rf"{_QUOTED.removeprefix('|')}|#.*")
 _HEADER = re.compile(rf"""\s*\[(?:[^\[\]"']{_QUOTED})+\]\s*(#.*)?$""")
 _ENTRY = re.compile(rf"\s*((?:[A-Za-z0-9_.\s-]{_QUOTED})+?)\s*=")
 
 
-def line_of(text: str, path: tuple[str, ...]) -> int | None:
-    """Return the line, counted from 1, of the entry or else of the table nearest to `path`."""
+def line_of(text: str, path: tuple[str, ...], value: str = "") -> int | None:
+    """Return the line, counted from 1, of the entry or else of the table nearest to `path`.
+
+    With a `value`, a text in that entry's list, return the line of this text if it is found.
+    """
     places = _places(text)
     for length in range(len(path), 0, -1):
         if path[:length] in places:
-            return places[path[:length]]
+            return _line_of_value(text, places[path[:length]], value)
     return None
+
+
+def _line_of_value(text: str, first: int, value: str) -> int:
+    for number, line in enumerate(_lines(text)[first - 1 :] if value else [], first):
+        if number > first and (_HEADER.match(line) or _ENTRY.match(line)):
+            break
+        if value in _texts(line):
+            return number
+    return first
+
+
+def _texts(line: str) -> Iterator[str]:
+    """Yield the texts in quotes in a line, as the parser itself reads them."""
+    import tomllib  # late: devices read compiled plans
+
+    for found in _TEXT_OR_COMMENT.findall(line):
+        with suppress(tomllib.TOMLDecodeError):
+            yield tomllib.loads(f"text = {found}")["text"]  # of a comment alone, an error
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").split("\n")
 
 
 def _places(text: str) -> dict[tuple[str, ...], int]:
     places: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+    for number, line in enumerate(_lines(text), 1):
         if _HEADER.match(line):
             table = path = _keys(line)
         elif match := _ENTRY.match(line):

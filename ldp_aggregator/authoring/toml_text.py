@@ -96,4 +96,6 @@ def _json_of(text: str) -> str:
     """Say which of our files of JSON this is."""
     if '"ldp-bayes model"' in text:
         return "a model of ldp-train"
-    return "a snapshot" if '"ldp-bayes snapshot"' in text else "a compiled plan"
+    if '"ldp-bayes snapshot"' in text:
+        return "a snapshot"
+    return "a compiled plan" if '"format"' in text else "JSON, and a survey file is TOML"

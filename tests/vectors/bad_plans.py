@@ -283,6 +283,11 @@ def entries() -> Iterator[tuple[str, str]]:
         edited("questions/1/ratio", [str(2 * int(part)) for part in ratio]),
     )
     yield "a ratio above the tables'", edited("questions/1/ratio/0", str(int(ratio[0]) + 1))
+    named = edited("features/0/values", ["young", "old", "(missing)"])
+    yield (
+        "the last category named as the missing one, with none missing",
+        edited("features/0/missing", "error", named),
+    )
     listed = json.loads(text_of())["questions"]
     yield "questions in another order", edited("questions", [*listed[1:], listed[0]])
     yield "the square before the mean", edited("questions", [*listed[:3], listed[4], listed[3]])

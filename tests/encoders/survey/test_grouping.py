@@ -95,8 +95,11 @@ def test_no_question_about_several_features_has_more_answers_than_a_byte_names()
 
 
 def test_features_of_too_many_values_are_refused_by_name() -> None:
-    with pytest.raises(SurveyError, match=r"^features\.a: .*65536 values"):
-        compiled([22_000, 22_000], "8")
+    with pytest.raises(
+        SurveyError, match=r"^features\.a: 22,000 values x 3 values of the label = 66,000 "
+    ) as caught:
+        compiled([22_000, 2, 22_000], "8")
+    assert [each.field for each in caught.value.problems] == ["features.a", "features.c"]
 
 
 def shapes() -> Iterator[tuple[list[int], int, str]]:

@@ -148,6 +148,52 @@ MISTAKES = {
 }
 
 
+MISTAKES |= {
+    f"value {name}": ('"yes", "no"', new, "label.values", line, words)
+    for name, new, line, words in (
+        (
+            "not printable",
+            '"y\u00a0s", "no"',
+            7,
+            r"'y\xa0s' holds U+00A0 NO-BREAK SPACE, which is not printable",
+        ),
+        ("with a tab", '"yes", "n\to"', 7, r"'n\to' holds U+0009, which is not printable"),
+        ("of many characters", f'"yes", "{"n" * 201}"', 7, "has 201 characters, not 1 to 200"),
+        (
+            "on a line of its own",
+            '\n"yes",\n# "n\u200bo", \n\'no\',\n"a=",\n"n\\u200bo"',
+            12,
+            "U+200B ZERO WIDTH SPACE",
+        ),
+        ("in several lines", '\n"yes",\n"""\nn\u200bo"""', 7, "U+200B"),
+    )
+}
+MISTAKES |= {
+    "feature name not printable": (
+        "features.age",
+        'features."a\u200bge"',
+        "features.a\u200bge",
+        9,
+        "holds U+200B",
+    ),
+    "label name not printable": ('"rested"', '"res\u00adted"', "label.name", 6, "holds U+00AD SOFT HYPHEN"),
+    "a value named as the missing one": (
+        '"old"]',
+        '\n"(missing)"]',
+        "features.age.values",
+        11,
+        "is the name of a",
+    ),
+    "the same where none may be missing": (
+        '"old"]\nmissing = "category"',
+        '"old",\n"(missing)"]',
+        "features.age.values",
+        11,
+        'write missing = "category" instead',
+    ),
+}
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_explained_by_field_and_line(name: str) -> None:
     old, new, field, line, words = MISTAKES[name]
@@ -294,6 +340,16 @@ def test_a_mistake_about_a_projection_is_explained_by_field_and_line(name: str) 
     error = caught.value
     assert [(each.field, each.line) for each in error.problems] == [(field, line)]
     assert words in error.why
+
+
+def test_every_mistake_in_components_is_named_at_once() -> None:
+    text = PROJECTED.replace("[0.25, -0.75]", "[0.25]").replace("offset = 0.1\n", "offset = 0.1234567\n")
+    with pytest.raises(SurveyError) as caught:
+        read_survey(text)
+    assert [(each.field, each.line) for each in caught.value.problems] == [
+        ("features.first.weights", 25),
+        ("features.second.offset", 31),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -447,6 +503,54 @@ def test_a_mistake_that_shows_when_compiling_is_explained_by_field_and_line(
         load_plan_file(tmp_path / "survey.toml")
     assert (caught.value.field, caught.value.line) == (field, line)
     assert words in caught.value.why
+
+
+def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path: Path) -> None:
+    text = GOOD.replace('"young", "old"', ", ".join(f'"{age}"' for age in range(40_000)))
+    text = text.replace("[mechanism]", f"[features.zip]\nvalues = {list(range(32_769))}\n[mechanism]")
+    (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SurveyError) as caught:
+        load_plan_file(tmp_path / "survey.toml")
+    problems = caught.value.problems
+    assert [(each.field, each.line) for each in problems] == [("features.age", 9), ("features.zip", 18)]
+    assert problems[0].why.startswith(
+        "40,001 values (the missing one too) x 2 values of the label = 80,002 combinations, and one question "
+        "asks for at most 65,536: merge rare values"
+    )
+    assert "32,769 values x 2 values of the label = 65,538 combinations" in problems[1].why
+    lines = str(caught.value).splitlines()
+    assert lines == [f"survey.toml: {each}" for each in problems]
+
+
+def test_every_report_that_is_too_long_is_named(tmp_path: Path) -> None:
+    many = ", ".join(f'"{age}"' for age in range(1100))
+    text = GOOD.replace('"young", "old"', many).replace("OUE", "SHE").replace("bins = 4", "bins = 1000")
+    (tmp_path / "survey.toml").write_text(text.replace("epsilon = 1.5", "epsilon = 8"), encoding="utf-8")
+    with pytest.raises(SurveyError) as caught:
+        load_plan_file(tmp_path / "survey.toml")
+    assert [each.field for each in caught.value.problems] == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("survey.json", '{"survey": {"id": "sleep-2026", "epsilon": 1.5}, "label": {"name": "rested"}}'),
+        ("survey.toml", '\ufeff\n{\n  "survey": {"id": "sleep-2026",},  // comments\n}'),
+        ("cut.json", '{"epsilon":"1","features":[{"kind":"cat'),
+    ],
+)
+def test_json_that_is_no_plan_is_explained_with_the_command_that_makes_one(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(SurveyError) as caught:
+        load_plan_file(tmp_path / name)
+    assert str(caught.value).startswith(
+        f"{name}: is JSON, but not a whole compiled plan: a survey file is TOML"
+    )
+    assert "must be the plan that `ldp-survey compile SURVEY.toml -o PLAN.json` writes" in caught.value.why
+    with pytest.raises(SurveyError, match="is JSON, and a survey file is TOML; `ldp-survey init` writes"):
+        read_survey(text)
 
 
 SYNTAX = {

@@ -14,7 +14,7 @@ SENTENCES = {
     State.SENT: "You have answered: your disguised answer has arrived, and counts once. Thank you!",
     State.DUPLICATE: "You have answered: your disguised answer has arrived, and counts once. Thank you!",
     State.REJECTED: "This survey and this device do not fit together; nothing more is sent.",
-    State.EXPIRED: "The survey is over: no answer of yours was counted.",
+    State.EXPIRED: "The survey is over: nothing more is sent. An answer sent before may have been counted.",
     State.WITHDRAWN: "You have withdrawn: your answer is deleted from this device, and no other is made.",
     State.ALREADY_REPORTED: "You have answered before, and everybody answers once: nothing new was sent.",
     State.INVALID: "An answer does not fit the survey: nothing was sent.",
@@ -25,7 +25,8 @@ EXPLAINED = (State.NO_CONSENT, State.REJECTED, State.INVALID, State.UNAVAILABLE)
 
 def in_words(receipt: Receipt) -> str:
     """Tell a person what became of her answer."""
-    sentence, why = SENTENCES[receipt.state], ": ".join(filter(None, [receipt.field, receipt.why]))
+    sentence = SENTENCES[receipt.state]
+    why = "; ".join(": ".join(problem) for problem in receipt.problems) or receipt.why
     return f"{sentence} ({why})" if why and receipt.state in EXPLAINED else sentence
 
 

@@ -7,8 +7,10 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from encoders.errors import LdpError, RowError
+from encoders.errors import LdpError, RowError, for_each
 from encoders.survey import Feature
+
+_OTHER_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 class TableError(LdpError):
@@ -35,13 +37,13 @@ def read_rows(path: str | os.PathLike[str], features: Iterable[Feature]) -> dict
     TableError
         If the file is no table, see :func:`read_table`.
     RowError
-        Naming the feature and the row, counted from 1, of a cell that is no number but should be one.
+        Naming the feature and the row, counted from 1, of a cell that is no number but should be one;
+        with one for each such feature in `problems`.
     """
     columns: dict[str, Sequence[object]] = dict(read_table(path))
-    for feature in features:
-        if feature.name in columns:
-            columns[feature.name] = list(_cells(feature, columns[feature.name]))
-    return columns
+    known = [feature for feature in features if feature.name in columns]
+    cells = for_each(lambda feature: list(_cells(feature, columns[feature.name])), known)
+    return columns | {feature.name: column for feature, column in zip(known, cells, strict=True)}
 
 
 def _cells(feature: Feature, texts: Iterable[object]) -> Iterator[object]:
@@ -58,8 +60,8 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     Raises
     ------
     TableError
-        If the file cannot be read, has no header, names a column twice, or has a row of another
-        length than the header.
+        If the file cannot be read, has no header, names a column twice, has a row of another length
+        than the header, or seems to be separated by something else than commas.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -71,6 +73,15 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     return {name: [row[index] for row in rows] for index, name in enumerate(header)}
 
 
+def _require_commas(header: list[str], path: str) -> None:
+    """Refuse a header with more of another separator than of commas: a column's name rarely holds one."""
+    for separator, called in _OTHER_SEPARATORS.items():
+        if sum(name.count(separator) for name in header) >= len(header):
+            raise TableError(
+                f"{path}: this file seems to be separated by {called}; save it with commas instead"
+            )
+
+
 def _read(reader: Iterator[list[str]], path: str) -> tuple[list[str], list[list[str]]]:
     header = next(reader, None)
     if not header:
@@ -78,6 +89,7 @@ def _read(reader: Iterator[list[str]], path: str) -> tuple[list[str], list[list[
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise TableError(f"{path}: two columns are called {twice[0]!r}")
+    _require_commas(header, path)
     rows = [row for row in reader if row]
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):

@@ -49,8 +49,8 @@ class State(StrEnum):
 class Receipt:
     """What became of one answer; it holds no value of the row.
 
-    `field`, `why` and `clipped` tell which entry did not fit: for the person, not for a log. `str` returns
-    the state and the cause in one line, `repr` the fields that are not empty.
+    `field`, `why`, `problems` and `clipped` name the entries that did not fit: for the person, not for a log.
+    `str` returns the state and the cause in one line, `repr` the fields that are not empty.
 
     Attributes
     ----------
@@ -62,11 +62,13 @@ class Receipt:
     reason : str
         A stable word for a rejection or what is unavailable.
     field : str
-        The feature or label that was invalid, or "token".
+        The feature or label that was invalid, or "token"; of several, the first.
     why : str
-        One sentence for people, without any value of the row.
+        One sentence for people, without any value of the row; about `field`, where there is one.
     clipped : tuple of str
         Names of the numbers that were beyond the survey's public bounds, and were clipped to them.
+    problems : tuple of (str, str)
+        Every `field` that was invalid, with its `why`.
     """
 
     state: State
@@ -76,13 +78,15 @@ class Receipt:
     field: str = ""
     why: str = ""
     clipped: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         given = [f"{each.name}={value!r}" for each in fields(self) if (value := getattr(self, each.name))]
         return f"Receipt({', '.join(given)})"
 
     def __str__(self) -> str:
-        cause = ": ".join(filter(None, (self.field or self.reason, self.why)))
+        causes = self.problems or ((self.field or self.reason, self.why),)
+        cause = "; ".join(": ".join(filter(None, each)) for each in causes)
         if self.clipped:
             cause = f"clipped: {', '.join(self.clipped)}"
         return f"{self.state} ({cause})" if cause else str(self.state)
@@ -103,9 +107,13 @@ def receipt_of(error: Exception, survey: str) -> Receipt:
     """Say what an error means to the caller."""
     state = _STATES.get(type(error), State.REJECTED)
     if isinstance(error, RowError):
-        return Receipt(state, survey, reason="invalid-row", field=error.field, why=error.why)
+        problems = tuple((each.field, each.why) for each in error.problems)
+        return Receipt(
+            state, survey, reason="invalid-row", field=error.field, why=error.why, problems=problems
+        )
     if isinstance(error, TokenError):
-        return Receipt(state, survey, reason="invalid-token", field="token", why=error.why)
+        problems = (("token", error.why),)
+        return Receipt(state, survey, reason="invalid-token", field="token", why=error.why, problems=problems)
     if isinstance(error, ClientError):
         return Receipt(state, survey, reason=error.reason, why=str(error))
     if isinstance(error, LdpError):

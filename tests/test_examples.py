@@ -17,6 +17,7 @@ import pytest
 
 import ldp_client
 from encoders.survey.files import load_plan_file
+from ldp_client import Receipt, State
 from ldp_client.testing import Recorder
 from tests.servers import TOKEN, collector
 
@@ -206,3 +207,19 @@ def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base: str, 
 def test_there_are_words_for_every_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)
+
+
+def test_an_expired_answer_is_not_said_to_be_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    said = importlib.import_module("wording").in_words(Receipt(State.EXPIRED))
+    assert said == "The survey is over: nothing more is sent. An answer sent before may have been counted."
+
+
+def test_every_answer_that_does_not_fit_is_shown_to_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    problems = (("age", "is missing"), ("hours", "is infinite"))
+    receipt = Receipt(State.INVALID, field="age", why="is missing", problems=problems)
+    said = importlib.import_module("wording").in_words(receipt)
+    assert (
+        said == "An answer does not fit the survey: nothing was sent. (age: is missing; hours: is infinite)"
+    )

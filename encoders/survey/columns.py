@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from encoders.errors import RowError
+from encoders.errors import RowError, for_each
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.plan import Plan
 
@@ -32,25 +32,26 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
     Raises
     ------
     RowError
-        Naming the feature and the first offending row, counted from 1.
+        Naming the feature and the first offending row, counted from 1; with one for each feature that
+        does not fit in `problems`.
     """
     import numpy as np
 
-    coded = []
     if plan.rows.projection:
         columns = {**columns, **plan.rows.projection.columns(columns)}
-    for feature in plan.rows.features:
-        if feature.name not in columns:
-            raise RowError(feature.name, "the table has no such column")
-        coded.append(_encode_feature(feature, columns[feature.name]))
-        if len(coded[-1]) != len(coded[0]):
-            raise RowError(feature.name, f"has {len(coded[-1])} rows, and the first column {len(coded[0])}")
+    coded = for_each(lambda feature: _encode_column(feature, columns), plan.rows.features)
+    for feature, codes in zip(plan.rows.features, coded, strict=True):
+        if len(codes) != len(coded[0]):
+            raise RowError(feature.name, f"has {len(codes)} rows, and the first column {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 
-def _encode_feature(feature: Feature, values: Any) -> NDArray[np.int64]:
+def _encode_column(feature: Feature, columns: Mapping[str, Any]) -> NDArray[np.int64]:
     import numpy as np
 
+    if feature.name not in columns:
+        raise RowError(feature.name, "the table has no such column")
+    values = columns[feature.name]
     # what else there is keeps its meaning only value by value: a mask, an object
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if plain and not isinstance(feature, CategoricalFeature):

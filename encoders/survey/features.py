@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from encoders.errors import RowError
 from encoders.survey.numbers import BinnedFeature, NumericFeature
 from encoders.survey.projection import Projection
-from encoders.survey.values import MISSING_TEXT, is_missing, missing_code, text_of
+from encoders.survey.values import MISSING_TEXT, is_missing, missing_code, plain, text_of
 
 _SHOWN = 12
 
@@ -112,6 +112,13 @@ def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str,
     if text is None:
         raise RowError(name, f"must be one of the survey's values, not a {type(value).__name__}")
     if text not in codes:
-        shown = ", ".join(values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")
-        raise RowError(name, f"is not one of the survey's values: {shown}")
+        shown = ", ".join(f'"{each}"' for each in values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")
+        raise RowError(name, f"is not one of the survey's values: {shown}{_read_as(plain(value))}")
     return codes[text]
+
+
+def _read_as(value: object) -> str:
+    """Return how a value of this type is spelled as a category, without the value itself."""
+    if isinstance(value, bool):
+        return ' (a bool is read as the text "true" or "false")'
+    return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'

@@ -33,7 +33,7 @@ class BinnedFeature:
         bins + 1 increasing decimal strings. A bin includes its lower edge; numbers outside the first
         and last edge are clipped into the first and last bin.
     missing : str
-        As for categories; NaN and infinity count as missing.
+        As for categories; NaN counts as missing. Infinity is refused.
     """
 
     name: str
@@ -102,7 +102,7 @@ class NumericFeature:
     low, high : str
         The public bounds, as decimal strings; numbers beyond them are clipped.
     missing : str
-        As for categories; NaN and infinity count as missing.
+        As for categories; NaN counts as missing. Infinity is refused.
     """
 
     name: str
@@ -178,13 +178,16 @@ def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
 def _with_missing(
     feature: BinnedFeature | NumericFeature, codes: NDArray[np.int64], numbers: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Give whatever is not finite the code of a missing value."""
+    """Give NaN the code of a missing value; refuse infinity, and NaN where the survey has no such code."""
     import numpy as np
 
     gaps = np.flatnonzero(~np.isfinite(numbers))
-    if len(gaps):
+    refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
+    if len(refused):
+        row = int(refused[0])
         try:
-            codes[gaps] = missing_code(feature.name, feature.missing, feature.size)
+            feature.code(float(numbers[row]))
         except RowError as error:
-            raise RowError(feature.name, f"row {gaps[0] + 1}: {error.why}") from error
+            raise RowError(feature.name, f"row {row + 1}: {error.why}") from error
+    codes[gaps] = feature.size - 1
     return codes

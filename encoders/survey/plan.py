@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from encoders.errors import RowError, SurveyError
+from encoders.errors import RowError, SurveyError, for_each
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
@@ -164,8 +164,20 @@ class Plan:
         return (*inputs, *(each.name for each in numbers if each.clips(_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
-        """Code a row and its label; all of it is checked, whichever question is asked later."""
-        codes, code = self.encode_row(row), self.row_label.code(label)
+        """Code a row and its label; all of it is checked, whichever question is asked later.
+
+        Raises
+        ------
+        RowError
+            With every entry that does not fit in `problems`; it never repeats a value.
+        """
+        try:
+            codes, code = self.encode_row(row), self.row_label.code(label)
+        except RowError:
+            if isinstance(row, Mapping):  # code entry by entry, to name every one that does not fit
+                given, parts = {**row, self.row_label.name: label}, (*self.entries, self.row_label)
+                for_each(lambda part: part.code(_entry(given, part.name)), parts)
+            raise
         return self.validation.judge(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from encoders.errors import RowError
 
 MISSING_TEXT = "(missing)"
+INFINITE = "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing"
 _LONGEST_INTEGER = 10**100
 _LARGEST = int(sys.float_info.max)
 
@@ -21,7 +22,11 @@ Scalar = None | bool | int | float | Decimal | str
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a value means "no answer": None, NaN, pandas' NA or an empty text."""
+    """Return whether a value means "no answer": None, NaN, pandas' NA or an empty text.
+
+    NaN counts because NumPy, pandas and readers of CSV files write it where a number is absent. Infinity does
+    not: it is the result of a computation, such as a division by zero, and is refused.
+    """
     bare = plain(value)
     if isinstance(bare, Decimal):
         return bare.is_nan()
@@ -50,14 +55,14 @@ def text_of(value: object) -> str | None:
 
 
 def number_of(value: object, name: str) -> float | None:
-    """Read a number as a double; None if it is missing, not a number or infinite.
+    """Read a number as a double; None if it is missing.
 
     A finite number stays finite, however large.
 
     Raises
     ------
     RowError
-        If the value is of another type.
+        If the value is of another type, or infinite.
     """
     if is_missing(value):
         return None
@@ -65,7 +70,9 @@ def number_of(value: object, name: str) -> float | None:
     if isinstance(bare, bool) or not isinstance(bare, int | float | Decimal):
         raise RowError(name, f"must be a number, not {type(value).__name__}")
     number = _to_double(bare)
-    return number if math.isfinite(number) else None
+    if math.isinf(number):
+        raise RowError(name, INFINITE)
+    return number
 
 
 def number_from_text(text: str, name: str) -> object:

@@ -46,7 +46,9 @@ def guess(cells: Sequence[str]) -> Guess:
     finite = sorted({number for number in numbers if math.isfinite(number)})
     if len(numbers) < len(cells) or _hold_codes(cells) or not finite:
         return _guess_texts(cells)
-    gaps = sum(not math.isfinite(number) for number in numbers)
+    if infinite := sum(map(math.isinf, numbers)):
+        return Guess(left_out=f"{infinite} of its numbers are infinite: empty those cells?")
+    gaps = sum(map(math.isnan, numbers))
     if len(finite) > MAX_NUMBERS:
         return _guess_bins(cells, finite, gaps)
     if all(cell == "" or is_whole_number(cell) for cell in cells):

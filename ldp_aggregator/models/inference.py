@@ -19,7 +19,7 @@ from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
 from encoders.survey.canonical import decimal_text
 from encoders.survey.decimals import equal_width
-from encoders.survey.values import is_missing, text_of
+from encoders.survey.values import is_missing, number_of, text_of
 from ldp_aggregator.population import read_epsilon
 
 
@@ -73,20 +73,20 @@ def _feature(name: str, column: Any, bins: int | None) -> Feature:
     present = [value for value in values if not is_missing(value)]
     missing = "category" if len(present) < len(values) else "error"
     if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
-        return _number(name, [float(value) for value in present], bins, missing)
+        numbers = [number for value in present if (number := number_of(value, name)) is not None]
+        return _number(name, numbers, bins, missing)
     return CategoricalFeature(name, _texts(name, present), missing)
 
 
 def _number(name: str, numbers: Sequence[float], bins: int | None, missing: str) -> Feature:
     low, high = min(numbers), max(numbers)
-    if math.isfinite(low) and math.isfinite(high):
-        edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
-        if len({float(edge) for edge in edges}) == (bins or 1) + 1:
-            return (
-                BinnedFeature(name, edges, missing)
-                if bins
-                else NumericFeature(name, edges[0], edges[-1], missing)
-            )
+    edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
+    if len({float(edge) for edge in edges}) == (bins or 1) + 1:
+        return (
+            BinnedFeature(name, edges, missing)
+            if bins
+            else NumericFeature(name, edges[0], edges[-1], missing)
+        )
     # nothing to tell apart: one bin, which the coupled question turns into one more look at the label
     above = decimal_text(Decimal(repr(math.nextafter(low, math.inf))))
     return BinnedFeature(name, (decimal_text(Decimal(repr(low))), above), missing)

@@ -45,9 +45,10 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     """Return a model as ONNX.
 
     Each entry of a row is an input of its name, shape (rows,): categories are strings, spelt as in the
-    survey, empty if missing; numbers are doubles, NaN or infinite if missing. The outputs are `label`,
+    survey, empty if missing; numbers are doubles, NaN if missing. The outputs are `label`,
     shape (rows,), and `probabilities`, doubles of shape (rows, k), columns as in `classes_`; they get an
-    underscore where a feature has their name.
+    underscore where a feature has their name. A value that `predict` refuses is an index outside a table,
+    at which the runtime stops.
 
     Raises
     ------
@@ -136,6 +137,11 @@ class _Graph:
         """Tell which numbers are there: x - x is zero."""
         return self.do("Equal", self.do("Sub", numbers, numbers), self.constant(0.0))
 
+    def absence(self, numbers: str, there: str) -> str:
+        """Return 0 for a number, 1 for a missing one, and 2 for an infinite one: no table has a row 2."""
+        infinite = self.do("Cast", self.do("IsInf", numbers), to=7)
+        return self.do("Add", self.do("Cast", self.do("Not", there), to=7), infinite)
+
     def clear(self, numbers: str, there: str) -> str:
         """Put zero where no number is."""
         return self.do("Where", there, numbers, self.constant(0.0))
@@ -178,7 +184,9 @@ def _code(graph: _Graph, feature: CategoricalFeature | BinnedFeature, value: str
     edges = np.array([float(edge) for edge in feature.edges[1:-1]] or [np.inf])
     above = graph.do("GreaterOrEqual", graph.column(value), graph.constant(edges))
     bins = graph.do("ReduceSum", graph.do("Cast", above, to=7), graph.constant(np.array([1])), keepdims=0)
-    return graph.do("Where", graph.finite(value), bins, graph.constant(np.int64(missing)))
+    there = graph.finite(value)
+    lost = graph.do("Add", graph.absence(value, there), graph.constant(np.int64(missing - 1)))
+    return graph.do("Where", there, bins, lost)
 
 
 def _on_grid(graph: _Graph, feature: NumericFeature, value: str, there: str) -> str:
@@ -198,9 +206,7 @@ def _density(graph: _Graph, feature: NumericFeature, column: GaussianColumn, val
     bent = graph.do("Mul", graph.constant(0.5 * column.precision), graph.do("Mul", off, off))
     density = graph.do("Sub", graph.constant(column.height), bent)
     gone = [] if column.missing is None else [column.missing]
-    said = graph.look_up(
-        np.array([np.zeros_like(column.mean), *gone]), graph.do("Cast", graph.do("Not", there), to=7)
-    )
+    said = graph.look_up(np.array([np.zeros_like(column.mean), *gone]), graph.absence(value, there))
     return graph.do("Add", graph.clear(density, graph.column(there)), said)
 
 
@@ -210,7 +216,7 @@ def _project(graph: _Graph, projection: Projection) -> dict[str, str]:
     for feature in projection.inputs:
         there = graph.finite(feature.name)
         gone = [0.0, np.nan] if feature.missing == "category" else [0.0]
-        lost = graph.look_up(np.array(gone), graph.do("Cast", graph.do("Not", there), to=7))
+        lost = graph.look_up(np.array(gone), graph.absence(feature.name, there))
         codes.append(graph.column(graph.do("Add", _on_grid(graph, feature, feature.name, there), lost)))
     table = graph.do("Concat", *codes, axis=1)
     made = {}

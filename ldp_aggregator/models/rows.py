@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.errors import RowError
+from encoders.errors import RowError, for_each
 from encoders.survey.values import number_of
 
 Columns = dict[str, Any]
@@ -32,17 +32,20 @@ def columns_by_name(rows: Any, names: Sequence[str]) -> Columns:
     Raises
     ------
     RowError
-        If a feature is absent. A missing value must be given as None, so that a misspelt name
-        cannot pass for one.
+        If features are absent: all of them in `problems`. A missing value must be given as None, so that
+        a misspelt name cannot pass for one.
     """
     if is_dicts(rows):
-        return {name: [_entry(row, name) for row in rows] for name in names}
-    for name in names:
-        if name not in rows:
-            raise RowError(name, "there is no such column")
-    if isinstance(rows, Mapping):
-        return {name: rows[name] for name in names}
-    return {name: _array(rows[name]) for name in names}
+        columns = for_each(lambda name: [_entry(row, name) for row in rows], names)
+    else:
+        columns = for_each(lambda name: _column(rows, name), names)
+    return dict(zip(names, columns, strict=True))
+
+
+def _column(rows: Any, name: str) -> Any:
+    if name not in rows:
+        raise RowError(name, "there is no such column")
+    return rows[name] if isinstance(rows, Mapping) else _array(rows[name])
 
 
 def _array(column: Any) -> Any:
@@ -76,10 +79,17 @@ def as_table(rows: Any) -> Any:
 
 
 def doubles(column: Iterable[Any], name: str) -> NDArray[np.float64]:
-    """Return numbers as one array of doubles, NaN where one is missing."""
+    """Return numbers as one array of doubles, NaN where one is missing.
+
+    Raises
+    ------
+    RowError
+        Naming the first row, counted from 1, whose value is infinite or no number.
+    """
     if type(column) is np.ndarray and column.dtype.kind in "fiu":
         numbers = column.astype(np.float64, copy=False)
-        return np.where(np.isfinite(numbers), numbers, math.nan)
+        if not np.isinf(numbers).any():
+            return numbers
     return np.array([math.nan if number is None else number for number in _read(column, name)])
 
 

@@ -31,12 +31,28 @@ def test_numbers_are_read_where_the_survey_has_numbers(write):
         read_rows(write("hours\n1\nsecret\n"), [hours])
 
 
+def test_every_column_with_a_cell_that_is_no_number_is_named(write):
+    numbers = [BinnedFeature(name, ("0", "6", "12")) for name in ("hours", "tea", "age")]
+    with pytest.raises(RowError) as caught:
+        read_rows(write("hours,age,tea\nsecret,1,2\n1,2,secret\n"), numbers)
+    assert str(caught.value) == "hours: row 1: must be a number\ntea: row 2: must be a number"
+
+
+def test_another_separator_in_some_names_is_no_mistake(write):
+    assert read_table(write('"a;b",c\n1,2\n')) == {"a;b": ["1"], "c": ["2"]}
+    assert read_table(write("a\n1;2\n")) == {"a": ["1;2"]}
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
         ("", "first line must name the columns"),
         ("a,b,a\n", "two columns are called 'a'"),
         ("a,b\n1,2\n3\n", "row 2 has 1 cells, the header has 2"),
+        ("a;b\n1,5;2\n", "seems to be separated by ';'; save it with commas instead"),
+        ("a\tb\n1\t2\n", "seems to be separated by tabs; save it with commas instead"),
+        ("a|b|c\n1|2|3\n", "seems to be separated by '|'; save it with commas instead"),
+        ("a;b, yearly;c\n1;2;3\n", "seems to be separated by ';'"),
         (b"a,b\n\xff,2\n", "no UTF-8 CSV file"),
         ('a,b\n"1,2\n', "no UTF-8 CSV file"),
     ],

@@ -15,7 +15,17 @@ import pytest
 import ldp_client
 from encoders.report import unpack
 from encoders.survey import Plan
-from ldp_client import Answer, BudgetError, Client, Journal, PlanError, RowError, State, TransportError
+from ldp_client import (
+    Answer,
+    BudgetError,
+    Client,
+    Journal,
+    PlanError,
+    Receipt,
+    RowError,
+    State,
+    TransportError,
+)
 from ldp_client.delivery import backoff, chance, judge, pause_after
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
@@ -99,9 +109,33 @@ def test_an_invalid_row_spends_nothing_and_can_be_mended(client: Build) -> None:
     assert one.report(ROW, "no").state is State.QUEUED
 
 
+def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(client: Build) -> None:
+    heard: list[Receipt] = []
+    script = Script(RECORDED)
+    one = client(script, on_outcome=heard.append)
+    receipt = one.report({"age": "s3cret", "hours": float("inf")}, True)
+    assert receipt.problems == (
+        ("age", receipt.why),
+        (
+            "hours",
+            "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing",
+        ),
+        (
+            "rested",
+            'is not one of the survey\'s values: "yes", "no" (a bool is read as the text "true" or "false")',
+        ),
+    )
+    assert (receipt.state, receipt.field, receipt.epsilon) == (State.INVALID, "age", 0.0)
+    assert heard == [receipt]
+    assert "s3cret" not in repr(receipt)
+    assert one.status().state is State.READY
+    assert not script.bodies
+
+
 def test_strict_clients_raise(client: Build) -> None:
-    with pytest.raises(RowError):
-        client(Script(RECORDED), strict=True).report({"age": "old", "hours": 1}, "maybe")
+    with pytest.raises(RowError) as caught:
+        client(Script(RECORDED), strict=True).report({"age": "old"}, "maybe")
+    assert [each.field for each in caught.value.problems] == ["hours", "rested"]
 
 
 def test_a_plan_above_the_cap_is_refused_before_anything_is_drawn(client: Build) -> None:

@@ -153,12 +153,13 @@ def codes_of(plan: dict[str, Any], case: dict[str, Any], known: list[int]) -> li
 
 
 def double_of(x: Any) -> float | None:
-    """Read a number as the document says: the nearest double, a finite one never infinite."""
+    """Read a number as the document says: the nearest double, a finite one never infinite; None for NaN."""
     if x is None or x == "":
         return None
     if isinstance(x, int):
         return float(min(max(x, -int(sys.float_info.max)), int(sys.float_info.max)))
-    return x if math.isfinite(x) else None
+    assert not math.isinf(x)
+    return None if math.isnan(x) else x
 
 
 def code_of(feature: dict[str, Any], value: Any) -> int:

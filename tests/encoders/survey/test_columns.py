@@ -36,7 +36,7 @@ def plan() -> Plan:
 
 
 CITIES = ["north", 3, 3.0, True, None, "", math.nan, "true", "3", np.int64(3), np.bool_(True), "north"]
-HOURS = [1, 1.0, True - 1.0, Decimal("2.5"), None, "", math.nan, 5, np.float32(7.5), -math.inf, 10**30, -0.0]
+HOURS = [1, 1.0, True - 1.0, Decimal("2.5"), None, "", math.nan, 5, np.float32(7.5), -1e300, 10**30, -0.0]
 
 
 def test_a_table_is_coded_row_by_row_as_a_device_does(plan: Plan) -> None:
@@ -82,6 +82,15 @@ def test_an_absent_column_is_named(plan: Plan) -> None:
     with pytest.raises(RowError, match="the table has no such column") as caught:
         encode_table(plan, {"city": ["north"]})
     assert caught.value.field == "hours"
+
+
+def test_every_column_that_does_not_fit_is_named(plan: Plan) -> None:
+    with pytest.raises(RowError) as caught:
+        encode_table(plan, {"city": ["north", "s3cret"], "hours": [math.inf, 1]})
+    assert [each.field for each in caught.value.problems] == ["city", "hours"]
+    assert str(caught.value).splitlines() == [str(each) for each in caught.value.problems]
+    assert ["row 2: is not one" in str(caught.value), "row 1: is infinite" in str(caught.value)] == [True] * 2
+    assert "s3cret" not in str(caught.value)
 
 
 def test_columns_of_different_lengths_are_no_table(plan: Plan) -> None:

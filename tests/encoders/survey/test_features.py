@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,10 +124,10 @@ def test_a_bin_holds_its_lower_edge_and_the_ends_hold_what_lies_beyond(value: ob
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, np.float32("inf"), Decimal("Infinity")])
-def test_infinity_is_no_number_and_counts_as_missing(value: object) -> None:
-    assert HOURS.code(value) == 4
-    with pytest.raises(RowError, match="is missing"):
-        STRICT_HOURS.code(value)
+def test_infinity_is_refused_as_what_it_is(value: object) -> None:
+    for feature in (HOURS, STRICT_HOURS):
+        with pytest.raises(RowError, match=r"^hours: is infinite: give a finite number"):
+            feature.code(value)
 
 
 def test_edges_are_compared_as_doubles() -> None:
@@ -214,16 +215,38 @@ def test_a_cell_that_is_no_number_is_refused_without_repeating_it(text: str) -> 
 
 
 def test_cells_of_a_csv_file() -> None:
-    codes = [
-        HOURS.code(HOURS.from_text(text)) for text in ("", "  ", "nan", "3", " 3.0 ", "-1e9", "7.5", "inf")
-    ]
-    assert codes == [4, 4, 4, 1, 1, 0, 3, 4]
+    codes = [HOURS.code(HOURS.from_text(text)) for text in ("", "  ", "nan", "3", " 3.0 ", "-1e9", "7.5")]
+    assert codes == [4, 4, 4, 1, 1, 0, 3]
+    with pytest.raises(RowError, match="is infinite"):
+        HOURS.code(HOURS.from_text("-inf"))
     assert [CITY.code(CITY.from_text(text)) for text in ("", "north", "3")] == [4, 0, 2]
+
+
+SPELLED = CategoricalFeature("smokes", ("True", "False", "1.0"))
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (True, ' (a bool is read as the text "true" or "false")'),
+        (np.bool_(False), ' (a bool is read as the text "true" or "false")'),
+        (7, ' (a number is read as the text of its digits: 3 and 3.0 as "3")'),
+        (np.float64(7), ' (a number is read as the text of its digits: 3 and 3.0 as "3")'),
+        ("true", ""),
+    ],
+)
+def test_the_expected_values_are_quoted_and_the_reading_of_other_types_explained(
+    value: Any, hint: str
+) -> None:
+    with pytest.raises(RowError) as caught:
+        SPELLED.code(value)
+    # the same for every value of the type: it says nothing of the person's
+    assert caught.value.why == f'is not one of the survey\'s values: "True", "False", "1.0"{hint}'
 
 
 def test_a_long_list_of_values_is_shown_in_part() -> None:
     many = CategoricalFeature("n", tuple(f"v{i}" for i in range(100)))
-    with pytest.raises(RowError, match=r"v0, v1, .*v11, \.\.\.$"):
+    with pytest.raises(RowError, match=r'"v0", "v1", .*"v11", \.\.\.$'):
         many.code("none of them")
 
 

@@ -54,15 +54,20 @@ def test_a_number_is_the_nearest_point_of_the_grid(value: Any, code: int) -> Non
     assert type(coded) is int
 
 
-@pytest.mark.parametrize(
-    "value", [None, "", math.nan, math.inf, -math.inf, np.float32("nan"), Decimal("sNaN"), pd.NA, pd.NaT]
-)
-def test_what_is_no_finite_number_is_the_last_code_or_an_error(value: object) -> None:
+@pytest.mark.parametrize("value", [None, "", math.nan, np.float32("nan"), Decimal("sNaN"), pd.NA, pd.NaT])
+def test_what_is_missing_is_the_last_code_or_an_error(value: object) -> None:
     assert INCOME.code(value) == MISSING == INCOME.size - 1
     assert STRICT.size == MISSING
     assert not INCOME.clips(value)
     with pytest.raises(RowError, match="is missing"):
         STRICT.code(value)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, np.float32("inf"), Decimal("-Infinity")])
+def test_an_infinite_number_is_refused(value: object) -> None:
+    for feature in (INCOME, STRICT):
+        with pytest.raises(RowError, match="is infinite: give a finite number"):
+            feature.code(value)
 
 
 @pytest.mark.parametrize("value", [True, "5", "s3cret", [1], 3j, b"1", np.array([1.0]), Fraction(1, 2)])
@@ -127,7 +132,7 @@ def test_a_number_beyond_its_bounds_is_known_to_be_clipped(value: float, clips: 
 SURVEY: Survey = read_survey(PROJECTED)
 PLAN: Plan = SURVEY.compile()
 HOURS = [0, 12, 6.1, -3, 1e300, 10**400, Decimal("7.25"), Decimal("1e400"), np.float32(0.1), np.int64(5)]
-AGES = [None, 33, 100, math.nan, math.inf, 0.1, pd.NA, "", Decimal("NaN"), np.uint8(99)]
+AGES = [None, 33, 100, math.nan, 0, 0.1, pd.NA, "", Decimal("NaN"), np.uint8(99)]
 INCOMES = [0, 21_000, -2000.5, 1e300, -(10**400), Decimal("0.3"), 5.5, 1, np.float64(98999.75), 199_999.99]
 
 
@@ -142,7 +147,7 @@ def test_a_table_of_numbers_is_coded_row_by_row_as_a_device_does() -> None:
     assert coded.dtype == np.int64
     assert coded.tolist() == [list(PLAN.encode_row(row)) for row in rows_of(columns)]
     missing = [row[2:] == [4, MISSING] for row in coded.tolist()]
-    assert missing == [age is None or pd.isna(age) or age in ("", math.inf) for age in AGES]
+    assert missing == [age is None or pd.isna(age) or age == "" for age in AGES]
 
 
 @pytest.mark.parametrize(
@@ -177,13 +182,21 @@ def test_whole_numbers_of_every_width_are_coded_by_their_elements(dtype: Any) ->
 
 
 def test_what_is_missing_in_an_array_is_coded_or_refused_by_its_row() -> None:
-    gaps = np.array([1.0, math.nan, math.inf])
+    gaps = np.array([1.0, math.nan, math.nan])
     good = {"city": ["north"] * 3, "hours": [1] * 3, "age": [1] * 3, "income": [1] * 3}
     assert encode_table(PLAN, good | {"age": gaps})[:, 3].tolist()[1:] == [MISSING, MISSING]
     for name in ("hours", "income"):
         with pytest.raises(RowError, match="row 2: is missing") as caught:
             encode_table(PLAN, good | {name: gaps})
         assert caught.value.field == name
+
+
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
+def test_infinity_in_an_array_is_refused_by_its_row(infinite: float) -> None:
+    good = {"city": ["north"] * 3, "hours": [1] * 3, "age": [1] * 3, "income": [1] * 3}
+    for name, row, why in (("age", 3, "infinite"), ("income", 2, "missing"), ("hours", 2, "missing")):
+        with pytest.raises(RowError, match=f"^{name}: row {row}: is {why}"):
+            encode_table(PLAN, good | {name: np.array([1.0, math.nan, infinite])})
 
 
 def test_a_projected_name_in_a_table_or_row_is_not_read() -> None:

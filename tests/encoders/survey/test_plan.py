@@ -18,7 +18,7 @@ from encoders.errors import RowError, SurveyError
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, Survey, canonical, read_survey
 from encoders.tables import WORD
-from tests.encoders.survey.authored import GOOD
+from tests.encoders.survey.authored import GOOD, PROJECTED
 from tests.encoders.survey.documents import leaves_of
 
 FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)", "SS")
@@ -243,6 +243,34 @@ def test_a_row_that_does_not_fit_is_refused_by_field(row: Any, label: object, fi
     with pytest.raises(RowError) as caught:
         PLAN.encode(row, label)
     assert caught.value.field == field
+
+
+def test_every_entry_that_does_not_fit_is_named_and_none_of_their_values() -> None:
+    with pytest.raises(RowError) as caught:
+        PLAN.encode({"hours": "s3cret", "age": "s3cret"}, "s3cret")
+    error = caught.value
+    assert [each.field for each in error.problems] == ["age", "hours", "rested"]
+    assert (error.field, error.why) == ("age", error.problems[0].why)
+    assert str(error).splitlines() == [str(each) for each in error.problems]
+    assert "s3cret" not in f"{error} {error.args} {vars(error)}"
+    with pytest.raises(RowError) as caught:
+        PLAN.encode({"rested": "yes", "age": "old"}, "s3cret")  # the label is not looked for in the row
+    assert [each.field for each in caught.value.problems] == ["hours", "rested"]
+
+
+def test_one_entry_that_does_not_fit_is_the_only_problem() -> None:
+    for row, label, field in (({"age": "old", "hours": 1}, "s3cret", "rested"), ([1], "s3cret", "row")):
+        with pytest.raises(RowError) as caught:
+            PLAN.encode(row, label)  # type: ignore[arg-type]
+        assert [each.field for each in caught.value.problems] == [field]
+
+
+def test_inputs_of_a_projection_that_do_not_fit_are_named_with_the_other_entries() -> None:
+    with pytest.raises(RowError) as caught:
+        read_survey(PROJECTED).compile().encode(
+            {"age": True, "income": 1, "hours": 2, "city": "s3cret"}, None
+        )
+    assert [each.field for each in caught.value.problems] == ["age", "city", "rested"]
 
 
 def test_a_plan_cannot_be_changed() -> None:

@@ -116,6 +116,12 @@ def test_spellings_that_an_application_would_miss_are_pointed_out():
     assert any("1.0 is the value 1" in line for line in guess(["1.0", "unknown"]).entries)
 
 
+def test_a_column_with_infinite_numbers_is_left_out():
+    found = guess([*map(str, range(20)), "inf", "-inf"])
+    assert found.left_out == "2 of its numbers are infinite: empty those cells?"
+    assert guess([*map(str, range(20)), "nan", ""]).entries
+
+
 def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out():
     assert "tenth digit" in guess([str(10**15 + i) for i in range(20)]).left_out
 

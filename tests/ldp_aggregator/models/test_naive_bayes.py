@@ -61,12 +61,27 @@ def test_probabilities_follow_the_classes(model):
 
 
 def test_rows_are_coded_as_on_a_device(model):
-    with pytest.raises(RowError, match=r"^tea: row 2: is not one of the survey's values: black, green$"):
+    with pytest.raises(
+        RowError, match=r"^tea: row 2: is not one of the survey's values: \"black\", \"green\"$"
+    ):
         model.predict([ROWS[0], {"tea": "oolong", "hours": 1}])
     with pytest.raises(RowError, match=r"^hours: row 1: must be a number"):
         model.predict([{"tea": "green", "hours": "few"}])
     with pytest.raises(RowError, match=r"^tea: row 1: is missing"):
         model.predict([{"tea": None, "hours": 1}])
+
+
+def test_every_feature_that_is_absent_or_does_not_fit_is_named(model):
+    for rows in ([{}], {}, [{"tea": "s3cret", "hours": "few"}]):
+        with pytest.raises(RowError) as caught:
+            model.predict(rows)
+        assert sorted(each.field for each in caught.value.problems) == ["hours", "tea"]
+        assert "s3cret" not in str(caught.value)
+
+
+def test_an_infinite_number_is_refused_where_a_survey_is_inferred():
+    with pytest.raises(RowError, match=r"^hours: is infinite"):
+        NaiveBayes(epsilon=8, random_state=0).fit([{"hours": np.inf}, {"hours": 1.0}], ["a", "b"])
 
 
 def test_frames_may_hold_numbers_in_any_way():

@@ -60,7 +60,7 @@ def columns_of(model):
     age, debt = numbers().T
     grade = grade.astype(str).astype(object)
     grade[::5], grade[1::5] = "", "none"
-    debt[::7], debt[1::9], debt[2::9] = np.nan, np.inf, -np.inf
+    debt[::7], debt[1::9] = np.nan, np.nan
     known = {
         "grade": grade,
         "hours": hours,
@@ -133,6 +133,8 @@ def test_trained_models_are_written_as_files(tmp_path, model_path, number_model_
         ("range = [0, 1]", np.inf),
         ("range = [0, 1]\nbins = 3", np.nan),
         ("range = [0, 1]\nbins = 3", -np.inf),
+        ('range = [0, 1]\nmissing = "category"', -np.inf),
+        ('range = [0, 1]\nbins = 3\nmissing = "category"', np.inf),
     ],
 )
 def test_what_the_model_refuses_is_refused(features, wrong):

@@ -3,7 +3,7 @@
 Known Gaussians: two classes (.6 and .4), n numbers of standard deviation .2 around class means within
 .3 of zero, 100,000 users with one report each, through the whole protocol. Mean-squared errors
 over repeats, features and classes: of what a mechanism estimates, beside its closed form; of the class means
-and mean squares that follow, beside the best of 001's three approaches.
+and mean squares that follow, beside the best of Yilmaz et al.'s three approaches.
 """
 
 from __future__ import annotations

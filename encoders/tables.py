@@ -3,7 +3,7 @@
 Floating-point noise leaks the input, so a mechanism is a finite table of integers out of a power of
 two. The ideal probabilities contain e^epsilon; it enters once, here, rounded in the direction that
 can only cost accuracy. What the integers really spend is then an exact rational, and a table that
-spends more than epsilon is refused (METHODS of the project: "exact privacy on real machines").
+spends more than epsilon is refused. The estimators compute from the same integers.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def keep_threshold(domain: int, epsilon: Decimal, size: int = 1) -> int:
 
     The largest T with ``T * most <= e^epsilon (2^64 - T) * least``, where multiply-shift maps at most `most`
     64-bit draws to a combination of size - 1 of the others, and at least `least` to one of `size`; the ideal
-    is T = 2^64 size e^eps / (size e^eps + d - size) (001, section 2.2.1; Ye and Barg 2018).
+    is T = 2^64 size e^eps / (size e^eps + d - size) (Yilmaz et al. 2019, section 2.2.1; Ye and Barg 2018).
     """
     most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
     limit = exp_bounds(epsilon)[0] * Fraction(least, most)

@@ -2,7 +2,7 @@
 
 Each repeat splits the rows 80/20, lets every training row be a user who sends one randomised report,
 trains on the totals and predicts the rest; non-private Naive Bayes and the majority class see the
-same splits (001, section 4).
+same splits (Yilmaz et al. 2019, section 4).
 """
 
 from __future__ import annotations
@@ -150,12 +150,12 @@ def simulate(
         keeps the features it does best with, see :mod:`ldp_aggregator.rounds.validated`.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
-        At 0 it is fitted on the training rows that report, which epsilon does NOT cover, as 001 does.
-        Not for "learned", which needs no such rows.
+        At 0 it is fitted on the training rows that report, as in Yilmaz et al. 2019, which epsilon does NOT
+        cover. Not for "learned", which needs no such rows.
     estimator : {"default", "paper"}
-        "paper" follows 001 to the letter: a label question beside the coupled ones, all equally
-        likely, negative counts set to 1, and THE at its threshold of .25. A pilot, which it does not know,
-        is asked and heard by default.
+        "paper" follows Yilmaz et al. 2019 to the letter: a label question beside the coupled ones, all
+        equally likely, negative counts set to 1, and THE at its threshold of .25. A pilot, which it does not
+        know, is asked and heard by default.
     repeats : int
     seed : int
         Equal seeds give equal results; splits do not depend on the way to ask.

@@ -115,7 +115,7 @@ def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> 
     fit : Fit, optional
         The projection, if the variant has one.
     paper : bool
-        Ask as 001 does: the label too, everything equally often, THE at its threshold.
+        Ask as Yilmaz et al. 2019 does: the label too, everything equally often, THE at its threshold.
     """
     changed = replace(survey, epsilon=read_epsilon(variant.epsilon), frequency=variant.mechanism)
     changed = _numbers(_projected(changed, fit) if fit else changed, variant.numeric)

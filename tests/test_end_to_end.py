@@ -31,7 +31,7 @@ values = ["low", "medium", "high"]
 [features.gender]
 values = ["male", "female"]
 """
-# 001, table 1: age, income, gender, missed payment
+# Yilmaz et al. 2019, table 1: age, income, gender, missed payment
 TABLE = """
 young low male yes
 young high female yes

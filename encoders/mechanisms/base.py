@@ -217,8 +217,8 @@ class FrequencyOracle(Mechanism):
         Returns
         -------
         counts, stderr : float arrays, shape (domain,)
-            Unbiased counts, (c_v - n q)/(p - q) for pure protocols (001, section 2.2.1), possibly
-            negative, and their standard errors at the estimated frequencies.
+            Unbiased counts, (c_v - n q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1),
+            possibly negative, and their standard errors at the estimated frequencies.
         """
         import numpy as np
 

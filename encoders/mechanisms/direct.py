@@ -22,7 +22,7 @@ _BYTES = tuple(bytes([index]) for index in range(256))
 
 
 class DE(FrequencyOracle):
-    """Report the true value with probability p, each other value with q (001, section 2.2.1).
+    """Report the true value with probability p, each other value with q (Yilmaz et al. 2019, section 2.2.1).
 
     p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. Two 64-bit draws: the
     first decides whether to keep the truth (below ``tables["keep"]``), the second names another value

@@ -28,11 +28,11 @@ _ROWS = 2048
 
 
 class SHE(FrequencyOracle):
-    """Summation with histogram encoding: every component gets Laplace noise of scale 2/eps (001, 2.2.1).
+    """Summation with histogram encoding: every component gets Laplace noise of scale 2/eps.
 
-    The noise is discrete Laplace on the integers, one 64-bit draw looked up in a cumulative table,
-    and each component is clamped to -(K-1), ..., K, which both a 0 and a 1 can reach. Moving the one
-    changes two components by one step each: e^(eps/2) * e^(eps/2).
+    Yilmaz et al. 2019, section 2.2.1. The noise is discrete Laplace on the integers, one 64-bit draw looked
+    up in a cumulative table, and each component is clamped to -(K-1), ..., K, which both a 0 and a 1 can
+    reach. Moving the one changes two components by one step each: e^(eps/2) * e^(eps/2).
 
     The payload is d little-endian signed 16-bit integers.
     """
@@ -123,10 +123,11 @@ class SHE(FrequencyOracle):
 class THE(Unary):
     """Thresholding with histogram encoding: SHE's vector, each component replaced by "above theta?".
 
-    p = 1 - e^(-eps(1-theta)/2)/2 and q = e^(-eps theta/2)/2, 0 <= theta <= 1 (Wang et al. 2017; 001
-    prints the sign of p's exponent wrong). Thresholding happens on the device, where it can only
-    reveal less: a report is d independent bits, and the mechanism runs as unary encoding. It realises
-    less than its nominal epsilon. Without a theta, the one of least variance on a grid of .01.
+    p = 1 - e^(-eps(1-theta)/2)/2 and q = e^(-eps theta/2)/2, 0 <= theta <= 1 (Wang et al. 2017;
+    Yilmaz et al. 2019, section 2.2.1, prints p's exponent with the wrong sign). Thresholding happens on the
+    device, where it can only reveal less: a report is d independent bits, and the mechanism runs as unary
+    encoding. It realises less than its nominal epsilon. Without a theta, the one of least variance on a grid
+    of .01.
     """
 
     name: ClassVar[str] = "THE"

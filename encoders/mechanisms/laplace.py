@@ -47,12 +47,12 @@ _MAX_WORK = 1 << 15
 
 
 class Laplace(NumericMechanism):
-    """All n numbers of a row at once, each slot with noise of scale 2n/eps (001, approach 1).
+    """All n numbers of a row at once, each slot with noise of scale 2n/eps.
 
-    Two rows differ by at most 2 per number in L1: from x to -x in one slot, or from x to 0 in one slot
-    and from 0 to x' in another. The noise is discrete Laplace on a grid of `steps` per unit; a number
-    is first rounded to the grid, up or down at random, so that its mean stays. Outputs are clamped to
-    what every input can reach.
+    Approach 1 of Yilmaz et al. 2019, section 2.2.3. Two rows differ by at most 2 per number in L1: from x to
+    -x in one slot, or from x to 0 in one slot and from 0 to x' in another. The noise is discrete Laplace on a
+    grid of `steps` per unit; a number is first rounded to the grid, up or down at random, so that its mean
+    stays. Outputs are clamped to what every input can reach.
 
     The payload is one little-endian signed 16-bit integer per slot: number by number, its k classes,
     then k slots more if it may be missing. Randomness: a 64-bit draw per number to round, then one per
@@ -242,7 +242,10 @@ class Laplace(NumericMechanism):
 
 
 class SampledLaplace(Laplace):
-    """One number of the row, drawn without looking at it, with noise of scale 2/eps (001, approach 3)."""
+    """One number of the row, drawn without looking at it, with noise of scale 2/eps.
+
+    Approach 3 of Yilmaz et al. 2019, section 2.2.3.
+    """
 
     name: ClassVar[str] = "sampled-laplace"
     several: ClassVar[bool] = False

@@ -84,10 +84,10 @@ class _Coin(NumericMechanism):
 
 
 class OneBit(_Coin):
-    """One coin, for one slot of the vector, drawn without looking at the answer (001, approach 2).
+    """One coin, for one slot of the vector, drawn without looking at the answer.
 
-    Nguyen et al. (2016). The slot must not depend on the class: reporting one's own would reveal it.
-    Two 64-bit draws: the slot by multiply-shift, and its coin.
+    Nguyen et al. (2016); approach 2 of Yilmaz et al. 2019, section 2.2.3. The slot must not depend on the
+    class: reporting one's own would reveal it. Two 64-bit draws: the slot by multiply-shift, and its coin.
 
     The payload is 2 slot + bit, little-endian, in 1 or 2 bytes. The estimate of a slot's mean is
     slots (e^eps + 1)/(e^eps - 1) times the mean of +1 or -1.

@@ -109,7 +109,10 @@ class Unary(BitVector):
 
 
 class SUE(Unary):
-    """Symmetric unary encoding, basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p (001, section 2.2.1)."""
+    """Symmetric unary encoding, basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p.
+
+    Yilmaz et al. 2019, section 2.2.1.
+    """
 
     name: ClassVar[str] = "SUE"
 
@@ -121,7 +124,10 @@ class SUE(Unary):
 
 
 class OUE(Unary):
-    """Optimised unary encoding: p = 1/2, q = 1/(e^eps+1) (Wang et al. 2017; 001, section 2.2.1)."""
+    """Optimised unary encoding: p = 1/2, q = 1/(e^eps+1).
+
+    Wang et al. 2017; Yilmaz et al. 2019, section 2.2.1.
+    """
 
     name: ClassVar[str] = "OUE"
 

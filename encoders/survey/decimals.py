@@ -21,7 +21,7 @@ def number(value: object) -> Decimal | None:
 
 
 def equal_width(low: Decimal, high: Decimal, bins: int) -> tuple[str, ...]:
-    """Return the bins + 1 edges of equal-width discretisation (001, section 3.2), to 15 digits."""
+    """Return the bins + 1 edges of equal-width bins, to 15 digits (Yilmaz et al. 2019, section 3.2)."""
     exact = (Fraction(low) + (Fraction(high) - Fraction(low)) * j / bins for j in range(1, bins))
     inner = [_FIFTEEN.divide(Decimal(edge.numerator), Decimal(edge.denominator)) for edge in exact]
     return tuple(decimal_text(edge) for edge in [low, *inner, high])

@@ -92,7 +92,7 @@ class BinnedFeature:
 
 @dataclass(frozen=True)
 class NumericFeature:
-    """A number, clipped to public bounds and normalised to [-1, 1] (001, section 3.2).
+    """A number, clipped to public bounds and normalised to [-1, 1] (Yilmaz et al. 2019, section 3.2).
 
     Its code u stands for x = (u - GRID) / GRID; a missing number is one more code, the last.
 

@@ -1,9 +1,9 @@
 """The questions of a survey: the label alone, or a feature coupled with the label.
 
-Each user answers exactly one, drawn with public weights and without looking at her row. Coupling keeps
+Each user answers exactly one, drawn with public weights and without looking at their row. Coupling keeps
 the relation of feature and label that Naive Bayes needs. A discrete feature is one question: the joint
-index a*k + c of feature code a and label code c (001, section 3.1.2). A numeric feature is two, her
-number and its square, each with the label (001, section 3.2): who answers which is drawn like
+index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A numeric feature is
+two, the number and its square, each with the label (section 3.2): who answers which is drawn like
 everything else. The mechanism `laplace` asks for all numbers of the row in one question. At a large
 epsilon one report holds more than one discrete feature's value: several of them then are one question,
 whose answers are all their combinations with the label.

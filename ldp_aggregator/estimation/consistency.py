@@ -2,8 +2,7 @@
 
 Raw frequencies are unbiased, but noise pushes some below zero and their sum off one. Each function
 takes an array, treats its last axis as one distribution, and returns an array of the same shape.
-METHODS of the project, section 5; Norm-Sub as in Wang et al. 2020, "Locally differentially private
-frequency estimation with consistency".
+Norm-Sub as in Wang et al. 2020, the projection as in Duchi et al. 2008; see docs/references.md.
 """
 
 from __future__ import annotations

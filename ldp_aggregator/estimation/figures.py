@@ -106,11 +106,11 @@ def frequency_figure(estimated: Frequencies, k: int) -> Figure:
 def conditional_figure(estimated: Frequencies, k: int) -> Figure:
     """Return P(value | label) as an (A, k) figure.
 
-    The value is the ratio R = F[a, c] / G[c] of 001, section 3.1.2, before any repair of negatives;
-    its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's: all
-    r for which F - r G is within 1.96 of the standard errors of 0 that it would have if r were the truth. It
-    holds where the class is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees with
-    the delta method elsewhere.
+    The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before any repair of
+    negatives; its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's:
+    all r for which F - r G is within 1.96 of the standard errors of 0 that it would have if r were the truth.
+    It holds where the class is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees
+    with the delta method elsewhere.
     """
     joint = estimated.raw.reshape(-1, k)
     if estimated.n == 0:

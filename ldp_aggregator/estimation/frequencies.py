@@ -137,7 +137,9 @@ class Frequencies:
 
 
 def estimate_frequencies(question: Question, total: Total) -> Frequencies:
-    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism (001, section 2.2.1).
+    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism.
+
+    Yilmaz et al. 2019, section 2.2.1.
 
     Parameters
     ----------

@@ -91,7 +91,12 @@ def _ratios(ratios: FloatArray, noise: FloatArray, prior: FloatArray) -> FloatAr
 
 
 def _smooth_missing(number: Number) -> FloatArray | None:
-    """Add one standard deviation to the shares of missing and present, as to any table of a feature."""
+    """Return P(missing | label), (k,): the estimated shares with noise added so that none is near 0 or 1.
+
+    To the joint shares of missing and of present, raised to 0 where negative, one standard deviation of their
+    noise is added before they are divided by their sum. Tables of discrete features are made in another way:
+    by their posterior means, see :mod:`posterior`. Without reports, or without a prior, all shares are 1/2.
+    """
     if not number.can_be_missing:
         return None
     if number.missing is None or not number.prior.known:
@@ -103,10 +108,11 @@ def _smooth_missing(number: Number) -> FloatArray | None:
 
 
 def paper_number(number: Number, counts: FloatArray) -> Gaussian:
-    """Follow 001, section 3.2: the observed mean divided by P(label), and E[x^2] less the mean's square.
+    """Return the observed mean divided by P(label), and E[x^2] less the mean's square.
 
-    The paper does not say what to do about a negative variance; it is raised to MIN_VARIANCE. Nor does
-    it know of missing values: their shares are treated as any frequency, negative counts set to 1.
+    Yilmaz et al. 2019, section 3.2. The paper does not say what to do about a negative variance; it is raised
+    to MIN_VARIANCE. It does not mention missing values either: their shares are treated as any frequency,
+    negative counts set to 1.
 
     Parameters
     ----------

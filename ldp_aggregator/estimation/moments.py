@@ -1,8 +1,8 @@
 """What the reports of one mean or square question say of one number, and how far off that may be.
 
 Per label c they estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism tells of
-the label, G = P(c), with x the number in [-1, 1] or its square (001, section 3.2). The mechanism knows
-their covariance in closed form, once it is told of a population; the estimates themselves are told to it.
+the label, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2). The
+mechanism returns their covariance in closed form for a given population; here, that of the estimates.
 """
 
 from __future__ import annotations

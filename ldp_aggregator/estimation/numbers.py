@@ -1,8 +1,8 @@
 """A number's mean and variance per label, from what its mean and its square question say.
 
-001, section 3.2, with three changes. The divisor P(c) is the prior pooled from all questions. A question
-that tells of the label itself has drawn too many or too few of a class; what it says is corrected for
-that (a control variate). And every figure carries its standard error, the prior's share included.
+Yilmaz et al. 2019, section 3.2, with three changes. The divisor P(c) is the prior pooled from all questions.
+A question that tells of the label itself has drawn too many or too few of a class; what it says is corrected
+for that (a control variate). And every figure carries its standard error, the prior's share included.
 """
 
 from __future__ import annotations

@@ -76,14 +76,14 @@ def pool_prior(told: Sequence[LabelShares], k: int) -> Prior:
 
 
 def label_prior(label: Frequencies) -> Figure:
-    """Return the (k,) raw prior from the label question alone (001, section 3.1.1)."""
+    """Return the (k,) raw prior from the label question alone (Yilmaz et al. 2019, section 3.1.1)."""
     if label.n == 0:
         return unknown(label.raw.shape)
     return Figure.around(label.raw, label.stderr)
 
 
 def replace_negatives(counts: FloatArray) -> FloatArray:
-    """Set negative estimated counts to 1, as 001 (end of section 3.1.2) does.
+    """Set negative estimated counts to 1, as Yilmaz et al. 2019 (end of section 3.1.2) does.
 
     An estimate of exactly zero, which the paper does not mention, would forbid a class forever; it is
     set to 1 too.

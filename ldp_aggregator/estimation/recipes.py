@@ -1,8 +1,10 @@
 """Two recipes from raw estimates to the probabilities a classifier uses.
 
-"paper" follows 001 to the letter; "default" is the project's own (METHODS, section 5). A recipe sees
-what every question said and returns the class prior and, per feature, a table P(value | label) or a
-normal distribution per label.
+"paper" follows Yilmaz et al. 2019 to the letter. "default" is the project's own: it pools the prior from
+all questions and shrinks what noise alone could explain towards features that are independent of the label,
+because at a small epsilon the paper's plain ratios of noisy counts let such features outvote the prior. A
+recipe sees what every question said and returns the class prior and, per feature, a table P(value | label)
+or a normal distribution per label.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def default_recipe(answers: Answers) -> Probabilities:
 
 
 def paper_recipe(answers: Answers) -> Probabilities:
-    """Follow 001, section 3: the label question's prior, negative counts set to 1, plain ratios.
+    """Use the label question's prior, negative counts set to 1, and plain ratios.
+
+    Yilmaz et al. 2019, section 3.
 
     Raises
     ------

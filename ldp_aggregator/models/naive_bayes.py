@@ -40,11 +40,12 @@ from ldp_aggregator.population import collect
 
 
 class NaiveBayes(ClassifierMixin, BaseEstimator):
-    """Naive Bayes whose probabilities come from reports under local differential privacy (001).
+    """Naive Bayes whose probabilities come from reports under local differential privacy.
 
-    A fitted one usually comes from :func:`ldp_aggregator.load_model`: real reports, nothing to fit.
-    :meth:`fit` is for people who hold a labelled population and want to know how well the protocol
-    would do: every row becomes a user who sends one randomised report.
+    The method is that of Yilmaz et al. 2019, see docs/references.md. A fitted one usually comes from
+    :func:`ldp_aggregator.load_model`: real reports, nothing to fit. :meth:`fit` is for people who hold a
+    labelled population and want to know how well the protocol would do: every row becomes a user who sends
+    one randomised report.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self
 
     def _infer(self, columns: Columns, labels: NDArray[Any], users: int) -> Survey:
-        # 001's estimator needs the label question, asked as often as each of the others
+        # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
         weight = 1 if self.estimator == "paper" else None
         return infer_survey(
             columns,

@@ -95,7 +95,7 @@ class Tables:
             return cls(np.log(prior), tuple(_column(each) for each in conditionals))
 
     def scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
-        """Return log P(label) + sum over i of log P(value_i | label) (001, section 2.1).
+        """Return log P(label) + sum over i of log P(value_i | label) (Yilmaz et al. 2019, section 2.1).
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ def made(name: str, domain: int, epsilon: str) -> Mechanism:
 
 
 def closed_form(name: str, d: int, eps: float) -> tuple[float, float]:
-    """Return the textbook p and q (METHODS 2; Wang et al. 2017)."""
+    """Return the textbook p and q (Wang et al. 2017)."""
     if name == "DE":
         return math.exp(eps) / (math.exp(eps) + d - 1), 1 / (math.exp(eps) + d - 1)
     if name == "SUE":
@@ -78,7 +78,7 @@ def test_auto_takes_the_simpler_of_near_equals(domain: int, epsilon: str, simple
 @pytest.mark.parametrize("domain", [2, 3, 5, 8, 16, 32])
 @every_epsilon
 def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsilon: str, domain: int) -> None:
-    def textbook(size: int) -> tuple[float, float, float]:  # METHODS 2; Ye and Barg 2018
+    def textbook(size: int) -> tuple[float, float, float]:  # Ye and Barg 2018
         e = math.exp(float(epsilon))
         p = size * e / (size * e + domain - size)
         q = (size - p) / (domain - 1)

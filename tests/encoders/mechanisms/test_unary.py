@@ -119,6 +119,7 @@ def test_the_threshold_left_open_is_the_one_of_least_variance(epsilon: str, best
 
 
 def test_the_paper_s_misprinted_exponent_is_right_here() -> None:
-    # 001 prints 1 - e^(eps (1-theta)/2)/2, which is -0.06 at eps = 2, theta = .25; the truth is .764.
+    # Yilmaz et al. 2019, section 2.2.1, prints 1 - e^(eps (1-theta)/2)/2: -0.06 at eps = 2, theta = .25,
+    # where the truth is .764
     mechanism, *_ = made("THE(0.25)", 4, "2")
     assert mechanism.on_mean == pytest.approx(0.764, abs=5e-4)

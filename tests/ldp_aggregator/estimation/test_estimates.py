@@ -14,7 +14,7 @@ from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 
-# paper 001, Table 1
+# Yilmaz et al. 2019, table 1
 CUSTOMERS = """
 young low male yes,young high female yes,medium high male no,old medium male no,old high male no
 old low female yes,medium low female no,medium medium male yes,young low male no,old high female no

@@ -248,7 +248,7 @@ def test_a_survey_need_not_ask_about_a_number():
 def test_the_papers_numbers_are_plain_ratios():
     heard = exact()
     smoothed = paper_number(heard, 10_000 * SHARE)
-    gone = np.array([500, 1000, 1])  # 001 sets what is not above zero to 1
+    gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets what is not above zero to 1
     present = 10_000 * SHARE - gone
     mean = 10_000 * heard.mean_question.raw[0] / present
     np.testing.assert_allclose(smoothed.mean, mean)

@@ -40,7 +40,7 @@ def test_some_rows_may_be_scored_alone():
 
 
 def test_an_absurd_number_leaves_probabilities_behind():
-    # 001's recipe may put a mean far outside the range, and a variance near zero
+    # Yilmaz et al.'s recipe may put a mean far outside the range, and a variance near zero
     wild = Gaussian(np.array([1e9, -1e9, 0.0]), np.full(3, 1e-6), None)
     logs = normalise_logs(Tables.of(PRIOR, [wild]).scores(codes_of(np.array([[0.3]]))))
     np.testing.assert_allclose(np.exp(logs).sum(), 1)

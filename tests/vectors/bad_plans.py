@@ -15,7 +15,7 @@ from encoders.randomness import GivenBytes
 from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.canonical import decimal_text
 from encoders.survey.questions import form_of
-from encoders.tables import realised_epsilon
+from encoders.tables import bit_ratio, realised_epsilon
 from ldp_client import make_report
 from tests.vectors.common import WORD, first_draws, random_bytes, words
 
@@ -486,8 +486,21 @@ def tables() -> Iterator[tuple[str, str]]:
         base = text_of(frequency, numeric)
         key = json.loads(base)["questions"][index]["tables"]
         yield name, rekeyed(base, key, json.loads(base)["tables"][key] | entry)
+    yield "OUE whose p and q are one double", close()
     yield "SS of more than 64 values", subset(66, 2)
     yield "SS of more than 2^32 sets", subset(38, 19)
+
+
+def close() -> str:
+    """Ask by a p that exceeds q by one word of 2^64; all else follows from that."""
+    base, p, q = text_of("OUE"), WORD // 2 + 1, WORD // 2
+    known = json.loads(base)["tables"]
+    new = {"bits": "64", "p": str(p), "q": str(q)}
+    document = json.loads(rekeyed(base, json.loads(base)["questions"][1]["tables"], new))
+    for entry in document["questions"]:
+        if entry["tables"] not in known:
+            entry |= spent(bit_ratio(64, p, q))
+    return canonical.dump(document).decode()
 
 
 def subset(domain: int, size: int) -> str:
@@ -547,6 +560,9 @@ BROKEN: dict[str, tuple[str, str, int, Document]] = {
     "OUE of 0 bits": ("OUE", "sign", 1, {"bits": "0"}),
     "OUE that says nothing": ("OUE", "sign", 1, {"p": "5", "q": "5"}),
     "OUE that says the opposite": ("OUE", "sign", 1, {"p": "5", "q": "6"}),
+    "THE of a threshold above 1": ("THE", "sign", 1, {"theta": "1.5"}),
+    "THE of a threshold of seven decimals": ("THE", "sign", 1, {"theta": "0.2500000"}),
+    "THE of a threshold that is a number": ("THE", "sign", 1, {"theta": 0}),
     "SHE of one weight": ("SHE", "sign", 1, {"weights": [str(WORD)]}),
     "SHE of weights that add up to less": ("SHE", "sign", 1, {"weights": ["1", "1"]}),
     "SHE with a weight of 0": ("SHE", "sign", 1, {"weights": [str(WORD - 2), "1", "0"]}),

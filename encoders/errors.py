@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Self, TypeVar
 
 
 class Reason(StrEnum):
@@ -50,7 +50,18 @@ class LdpError(Exception):
     """Everything ldp-bayes raises on purpose."""
 
 
-class SurveyError(LdpError):
+class _Problems(LdpError):
+    """An error that may stand for several; it does not refer to itself, so that it is freed at once."""
+
+    _problems: tuple[Self, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Self, ...]:
+        """All that was found wrong, in order; the error's own attributes are those of the first."""
+        return self._problems or (self,)
+
+
+class SurveyError(_Problems):
     """A survey file or plan that cannot be used.
 
     Attributes
@@ -62,12 +73,11 @@ class SurveyError(LdpError):
     why : str
         What is wrong and how to mend it.
     problems : tuple of SurveyError
-        All that was found wrong, in the order of the file; the error itself is the first.
+        All that was found wrong, in the order of the file; the other attributes are those of the first.
     """
 
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
         self.why, self.field, self.line = why, field, line
-        self.problems: tuple[SurveyError, ...] = (self,)
         place = f"line {line}: " if line else ""
         super().__init__(f"{place}{field}: {why}" if field else f"{place}{why}")
 
@@ -80,7 +90,7 @@ class SignatureError(SurveyError):
     """A plan that the key in question did not sign, or a key or signature that is none."""
 
 
-class RowError(LdpError):
+class RowError(_Problems):
     """A row or label that does not fit the survey; raised before any budget is spent.
 
     Attributes
@@ -90,16 +100,15 @@ class RowError(LdpError):
     why : str
         What is wrong, without the value itself.
     problems : tuple of RowError
-        One for each field that does not fit; the error itself is the first, and its text lists all.
+        One for each field that does not fit. `field` and `why` are those of the first; the text lists all.
     """
 
     def __init__(self, field: str, why: str) -> None:
         self.field, self.why = field, why
-        self.problems: tuple[RowError, ...] = (self,)
         super().__init__(f"{field}: {why}")
 
 
-Problem = TypeVar("Problem", SurveyError, RowError)
+Problem = TypeVar("Problem", bound=_Problems)
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
@@ -107,25 +116,29 @@ Result = TypeVar("Result")
 def for_each(act: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
     """Return `act` of every part; raises one RowError or SurveyError for all parts that it refuses."""
     results: list[Result] = []
-    problems: list[Any] = []
+    problems: list[RowError | SurveyError] = []
     for part in parts:
         try:
             results.append(act(part))
         except (RowError, SurveyError) as error:
-            problems += error.problems
+            problems += map(_bare, error.problems)
     if problems:
         raise combined(problems)
     return results
 
 
+def _bare(error: Problem) -> Problem:
+    """Cut an error off from where it was raised: kept, that would keep a person's row in memory."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
+
+
 def combined(problems: Sequence[Problem]) -> Problem:
     """Return one error for several problems: the first, with all of them in its text and in `problems`."""
-    first = problems[0]
-    if len(problems) == 1:
-        return first
+    first = problems[0]  # copied: raised itself, it would be kept alive by the frame that holds `problems`
     error = type(first).__new__(type(first))
     vars(error).update(vars(first))
-    error.problems = tuple(problems)
+    error._problems = tuple(problems) if len(problems) > 1 else ()
     error.args = ("\n".join(map(str, problems)),)
     return error
 

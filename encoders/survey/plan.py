@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -171,13 +172,15 @@ class Plan:
         RowError
             With every entry that does not fit in `problems`; it never repeats a value.
         """
-        try:
-            codes, code = self.encode_row(row), self.row_label.code(label)
-        except RowError:
-            if isinstance(row, Mapping):  # code entry by entry, to name every one that does not fit
-                given, parts = {**row, self.row_label.name: label}, (*self.entries, self.row_label)
-                for_each(lambda part: part.code(_entry(given, part.name)), parts)
-            raise
+        with suppress(RowError):
+            return self._coded(row, label)
+        if isinstance(row, Mapping):  # entry by entry, to name every one that does not fit
+            given, parts = {**row, self.row_label.name: label}, (*self.entries, self.row_label)
+            for_each(lambda part: part.code(_entry(given, part.name)), parts)
+        return self._coded(row, label)
+
+    def _coded(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
+        codes, code = self.encode_row(row), self.row_label.code(label)
         return self.validation.judge(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:

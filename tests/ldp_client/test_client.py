@@ -6,6 +6,7 @@ import gc
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -130,6 +131,24 @@ def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(clie
     assert "s3cret" not in repr(receipt)
     assert one.status().state is State.READY
     assert not script.bodies
+
+
+class Secret(str):
+    """A value that can be watched."""
+
+
+@pytest.mark.parametrize("row", [["age"], ["age", "hours"], ["age", "more"]])
+def test_a_refused_row_leaves_memory_at_once(client: Build, row: list[str]) -> None:
+    one, answers = client(Script(RECORDED)), {name: Secret("s3cret") for name in row}
+    watched = [weakref.ref(value) for value in answers.values()]
+    gc.disable()  # what only a later collection would free counts as kept
+    try:
+        receipt = one.report(answers, "maybe")
+        del answers
+        assert [ref() for ref in watched] == [None] * len(row)
+    finally:
+        gc.enable()
+    assert receipt.state is State.INVALID
 
 
 def test_strict_clients_raise(client: Build) -> None:

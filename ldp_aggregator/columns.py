@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,20 @@ class Column:
         return Column(self.question, self.places[rows], self.ids[rows], self.marks[rows], self.payloads[rows])
 
 
+class Refusal(NamedTuple):
+    """Why a report is refused, as data: an exception would keep the frames that it was raised through.
+
+    Attributes
+    ----------
+    reason : Reason
+    why : str
+        See :class:`~encoders.errors.ReportError`, which is built from both where it is raised.
+    """
+
+    reason: Reason
+    why: str
+
+
 class Reader:
     """Reads bodies of one plan's reports.
 
@@ -61,14 +76,14 @@ class Reader:
         self._prefix = self._forms[0].before[:HEAD_BYTES]
         self._by_code = {form.code: form for form in self._forms}
 
-    def read(self, body: bytes) -> tuple[list[Column], dict[int, ReportError]]:
+    def read(self, body: bytes) -> tuple[list[Column], dict[int, Refusal]]:
         """Cut a body into columns.
 
         Returns
         -------
         columns : list of Column
             Of the reports that are as they must be.
-        refused : dict of int to ReportError
+        refused : dict of int to Refusal
             Of the others, by their place in the body.
 
         Raises
@@ -80,13 +95,14 @@ class Reader:
         columns = None if starts is None else self._columns(body, starts)
         if columns is None:
             return self._one_by_one(split(body))
-        refused: dict[int, ReportError] = {}
+        refused: dict[int, Refusal] = {}
         for index, column in enumerate(columns):
             possible = column.question.mechanism.possible(column.payloads)
             if not possible.all():
-                name = column.question.mechanism.name
-                for place in column.places[~possible].tolist():
-                    refused[place] = ReportError(Reason.BAD_PAYLOAD, f"no {name} device sends this")
+                refusal = Refusal(
+                    Reason.BAD_PAYLOAD, f"no {column.question.mechanism.name} device sends this"
+                )
+                refused.update(dict.fromkeys(column.places[~possible].tolist(), refusal))
                 columns[index] = column.take(possible)
         return columns, refused
 
@@ -119,17 +135,14 @@ class Reader:
             columns.append(Column(form.question, np.array(places), ids, marks(payloads), payloads))
         return columns
 
-    def _one_by_one(self, pieces: list[bytes]) -> tuple[list[Column], dict[int, ReportError]]:
-        refused: dict[int, ReportError] = {}
-        # one error of each kind, and without its trace: hostile bodies hold many
-        errors: dict[tuple[Reason, str], ReportError] = {}
+    def _one_by_one(self, pieces: list[bytes]) -> tuple[list[Column], dict[int, Refusal]]:
+        refused: dict[int, Refusal] = {}
         found: dict[int, list[tuple[int, Report]]] = {}
         for place, piece in enumerate(pieces):
             try:
                 report = read_report(self._plan, piece)
             except ReportError as error:
-                said = (error.reason, error.why)
-                refused[place] = errors.setdefault(said, ReportError(*said))
+                refused[place] = Refusal(error.reason, error.why)
             else:
                 found.setdefault(report.question, []).append((place, report))
         return [self._column(index, reports) for index, reports in found.items()], refused

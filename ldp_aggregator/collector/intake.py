@@ -15,7 +15,7 @@ from encoders.survey import Plan
 from ldp_aggregator.collector.enrolment import enrolled
 from ldp_aggregator.collector.metering import Metering
 from ldp_aggregator.collector.rejections import Rejections
-from ldp_aggregator.columns import Column, Reader
+from ldp_aggregator.columns import Column, Reader, Refusal
 from ldp_aggregator.stores import Batch, Known, Store
 from ldp_aggregator.stores.base import rows_of
 
@@ -31,16 +31,16 @@ class Verdict:
     ----------
     status : str
         "recorded", "duplicate" (these very bytes were counted before: success) or "rejected".
-    error : ReportError or None
+    error : Refusal or None
         Why it was rejected.
     """
 
     status: str
-    error: ReportError | None = None
+    error: Refusal | None = None
 
 
-_STRANGER = Verdict("rejected", ReportError(Reason.NOT_ENROLLED, "its token was never given out here"))
-_REUSED = Verdict("rejected", ReportError(Reason.ID_REUSED, "another report was counted under this id"))
+_STRANGER = Verdict("rejected", Refusal(Reason.NOT_ENROLLED, "its token was never given out here"))
+_REUSED = Verdict("rejected", Refusal(Reason.ID_REUSED, "another report was counted under this id"))
 
 
 class Intake:

@@ -74,7 +74,7 @@ def reports(survey: str) -> Response:
     verdicts = intake.take(body)
     if len(verdicts) == 1:
         if verdicts[0].error:
-            raise verdicts[0].error
+            raise ReportError(*verdicts[0].error)
         return jsonify(status=verdicts[0].status)
     statuses = [verdict.status for verdict in verdicts]
     rejected = [

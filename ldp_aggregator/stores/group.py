@@ -50,10 +50,14 @@ class GroupCommit:
         with self._turn:
             while job.known is None and job.error is None:
                 self._turn.wait()
-        if job.known is None:
-            assert job.error is not None
-            raise job.error
-        return job.known
+        if job.known is not None:
+            return job.known
+        error, job.error = job.error, None
+        assert error is not None
+        try:
+            raise error
+        finally:
+            del error  # the error keeps this frame: a reference back would keep both, and the reports
 
     def _lead(self, jobs: list[_Job]) -> None:
         """Record for all; where a batch is at fault, each by itself, so that one cannot fail the others."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -356,6 +358,21 @@ def test_a_store_out_of_reach_is_not_tried_for_each_who_waits() -> None:
         thread.join()
     assert len(errors) == 8
     assert away.asked <= 8
+
+
+def test_a_failed_record_keeps_no_report_in_a_reference_cycle() -> None:
+    away = Away()
+    away.go.set()
+    refused = batch(SURVEY, COUNTER, ids(1), vector(1))
+    kept = weakref.ref(refused.tally)
+    gc.disable()
+    try:
+        with pytest.raises(StoreError):
+            GroupCommit(away).record([refused])  # type: ignore[arg-type]
+        del refused
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_a_batch_at_fault_fails_alone(store: Store) -> None:

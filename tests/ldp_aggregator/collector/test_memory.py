@@ -1,0 +1,221 @@
+"""What refused requests leave in memory: nothing, however many there are and whatever the reason."""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from types import ModuleType
+
+from flask.testing import FlaskClient
+
+from encoders.errors import Reason, ReportError
+from encoders.randomness import SystemEntropy
+from encoders.report import MEDIA_TYPE, Report, pack
+from encoders.survey import Plan, read_survey
+from encoders.survey.enrolment import id_start
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.enrolment import create_tokens
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.rates import Rates
+from ldp_aggregator.stores import MemoryStore, StoreError
+from ldp_aggregator.window import Window
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY
+
+INVITED = SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')
+ROW = {"age": "old", "hours": 7.5}
+MARK = b"\xb7marked\xb7"
+"""Part of every body; it is looked for in memory afterwards."""
+ADDRESS = ("198.51.100", "77")
+"""Of every request, in two parts: the whole is looked for."""
+MOST_GROWTH = 100_000
+"""Bytes; one kept frame of a request holds some 12,000."""
+
+
+class Store(MemoryStore):
+    """A store that fails as it is asked to."""
+
+    failure: type[Exception] | None = None
+
+    def known(self, *arguments: object) -> dict[str, dict[bytes, bytes]]:
+        if self.failure:
+            raise self.failure("away")
+        return super().known(*arguments)
+
+    def record(self, batches: object) -> list[dict[bytes, bytes]]:
+        if self.failure:
+            raise self.failure("away")
+        return super().record(batches)
+
+
+def plans() -> tuple[Plan, Store]:
+    """Return a plan that is answered by invitation, and a store that also has other surveys."""
+    store, plan = Store(), read_survey(INVITED).compile()
+    store.publish(plan.id, plan.json)
+    now = int(time.time())
+    for name, window in (
+        ("free", Window()),
+        ("early", Window(opens=now + 9999)),
+        ("late", Window(closes=now - 9)),
+    ):
+        other = read_survey(SURVEY.replace('"sleep"', f'"{name}"')).compile()
+        store.publish(name, other.json)
+        store.set_window(name, window.to_json())
+    return plan, store
+
+
+def report(plan: Plan, number: int, **changed: object) -> bytes:
+    """Make one that nobody was invited to send, or spoil it."""
+    question = plan.questions[0]
+    parts: dict[str, object] = {
+        "plan_digest": plan.digest_bytes,
+        "question": 0,
+        "id": id_start(question) + MARK + number.to_bytes(16 - len(MARK) - 2, "big"),
+        "payload": question.mechanism.perturb(1, SystemEntropy()),
+    }
+    return pack(Report(**(parts | changed)))
+
+
+def reused(plan: Plan, token: str) -> bytes:
+    """Return a report under an id that was used for another."""
+    first = make_report(plan, ROW, "yes", token=token)
+    while (other := make_report(plan, ROW, "yes", token=token)) == first:
+        pass
+    return first + other
+
+
+def kinds(plan: Plan) -> dict[Reason, Callable[[int], bytes]]:
+    """Return, by reason, what makes a report that is refused with it."""
+    payload = bytes(4096)
+    return {
+        Reason.NOT_ENROLLED: lambda number: report(plan, number),
+        Reason.WRONG_PLAN: lambda number: report(plan, number, plan_digest=bytes(32)),
+        Reason.UNKNOWN_QUESTION: lambda number: report(plan, number, question=99),
+        Reason.BAD_PAYLOAD: lambda number: report(plan, number, payload=b"\x77"),
+        Reason.MALFORMED: lambda number: report(plan, number).replace(b"\x95\x01", b"\x95\x02", 1),
+        Reason.TOO_LARGE: lambda number: report(plan, number, payload=payload),
+    }
+
+
+def refuse_by_intake(intake: Intake, plan: Plan, token: str, count: int) -> Counter[Reason]:
+    """Have bodies of many reports refused, about `count` reports in all; return their reasons."""
+    seen: Counter[Reason] = Counter()
+    used = reused(plan, token)
+    makers = [*kinds(plan).values(), lambda number: used]
+    for make in makers:
+        body = b"".join(make(number) for number in range(count // 200))
+        for _ in range(-(-200 // len(makers))):
+            verdicts = intake.take(bytearray(body)[:])
+            seen.update(each.error.reason for each in verdicts if each.error)
+    for number in range(50):
+        try:
+            intake.take(report(plan, number)[:-1])
+        except ReportError as error:
+            seen[error.reason] += 1
+    return seen
+
+
+class Web:
+    """Asks applications from one address."""
+
+    def __init__(self, plan: Plan, store: Store, token: str) -> None:
+        self.plan, self.store, self.token = plan, store, token
+        self.app = create_app(store, "the-token-of-the-operator").test_client()
+        self.limited = create_app(store, rates=Rates(1)).test_client()
+
+    def ask(self, method: str, path: str, web: FlaskClient | None = None, **options: object) -> Reason | None:
+        """Return the reason of the refusal."""
+        options.setdefault("content_type", MEDIA_TYPE)
+        peer = {"REMOTE_ADDR": ".".join(ADDRESS)}
+        environ = options.pop("environ", {}) | peer
+        answer = (web or self.app).open(path, method=method, environ_overrides=environ, **options)
+        return Reason(answer.json["reason"]) if answer.status_code >= 400 else None
+
+    def post(self, body: bytes, survey: str = "sleep", **options: object) -> Reason | None:
+        return self.ask("POST", f"/v1/surveys/{survey}/reports", data=body, **options)
+
+    def fail(self, failure: type[Exception], body: bytes) -> Reason | None:
+        self.store.failure = failure
+        try:
+            return self.post(body)
+        finally:
+            self.store.failure = None
+
+    def refuse(self, number: int) -> list[Reason | None]:
+        """Have one request refused for each reason; return the reasons."""
+        plan, one = self.plan, report(self.plan, number)
+        snapshot = "/v1/surveys/sleep/snapshot"
+        used = reused(plan, self.token)
+        return [
+            *(self.post(make(number)) for make in kinds(plan).values()),
+            self.post(used[: len(used) // 2]),
+            self.post(used[len(used) // 2 :]),
+            self.post(one, content_type="text/plain"),
+            self.post(one, headers={"Transfer-Encoding": "chunked"}),
+            self.post(one, environ={"CONTENT_LENGTH": "4096"}),
+            self.post(one, survey="early"),
+            self.post(one, survey="late"),
+            self.post(one, survey="nowhere"),
+            self.post(one, web=self.limited),
+            self.ask("GET", "/v1/surveys/sleep/signature"),
+            self.ask("GET", "/nowhere"),
+            self.ask("PUT", snapshot),
+            self.ask("GET", snapshot),
+            self.ask("GET", snapshot, headers={"Authorization": "Bearer wrong"}),
+            self.fail(StoreError, one),
+            self.fail(RuntimeError, one),
+        ]
+
+
+def found(pattern: re.Pattern[bytes]) -> list[object]:
+    """Search all that can be reached from live objects, modules and frames for texts that match."""
+    seen: set[int] = set()
+    left, matches = gc.get_objects(), []
+    while left:
+        each = left.pop()
+        if id(each) in seen or each is seen or each is left or each is matches:
+            continue
+        seen.add(id(each))
+        if isinstance(each, bytes | bytearray | str):
+            text = each.encode(errors="replace") if isinstance(each, str) else each
+            if pattern.search(text):
+                matches.append(each)
+        elif not isinstance(each, int | float | type | ModuleType):
+            left += gc.get_referents(each)
+    return matches
+
+
+def traces() -> list[object]:
+    """Return the bodies and addresses that are still held by anything."""
+    address = re.escape(".".join(ADDRESS).encode())
+    return found(re.compile(MARK + b"[^[]|" + address))  # each is more than a constant of this module
+
+
+def test_refusals_of_every_kind_leave_no_body_address_or_memory() -> None:
+    plan, store = plans()
+    tokens = create_tokens(store, plan, 2, SystemEntropy())
+    intake, web = Intake(plan, store), Web(plan, store, next(tokens))
+    used = next(tokens)
+
+    def refuse(count: int) -> Counter[Reason]:
+        seen = refuse_by_intake(intake, plan, used, count)
+        for number in range(count // 2000):
+            seen.update(reason for reason in web.refuse(number) if reason)
+        return seen
+
+    assert refuse(4000).keys() == set(Reason)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        assert refuse(100_000).total() > 100_000
+        gc.collect()
+        growth = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert growth < MOST_GROWTH
+    assert not traces()

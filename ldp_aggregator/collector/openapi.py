@@ -48,7 +48,13 @@ _FIGURES = {
     "features": _list({"type": "object"}),
     "warnings": _list({"type": "string"}),
 }
-_SURVEYS = _list(_object(id={"type": "string"}, digest=_DIGEST, phase={"enum": list(Phase)}))
+_SURVEYS = _list(
+    _object(
+        id={"type": "string"},
+        digest=_DIGEST,
+        phase={"enum": [phase for phase in Phase if phase is not Phase.WAITING]},
+    )
+)
 _VERDICTS = {
     "oneOf": [
         _object(status={"enum": ["recorded", "duplicate"]}),

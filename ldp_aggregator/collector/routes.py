@@ -33,10 +33,13 @@ def service() -> Service:
 
 @pages.get("/v1/surveys")
 def surveys() -> Response:
-    """List the surveys."""
-    plans = service().plans
-    phase = service().windows.phase
-    listed = [{"id": plan.id, "digest": plan.digest, "phase": phase(plan.id)} for plan in plans.values()]
+    """List the surveys that have begun."""
+    phases = [(plan, service().windows.phase(plan.id)) for plan in service().plans.values()]
+    listed = [
+        {"id": plan.id, "digest": plan.digest, "phase": phase}
+        for plan, phase in phases
+        if phase is not Phase.WAITING
+    ]
     return jsonify(surveys=listed)
 
 

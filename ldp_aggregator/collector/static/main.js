@@ -41,7 +41,7 @@ async function start() {
 
 async function listSurveys() {
   const found = await api.surveys();
-  if (found.length === 0) throw new Error("This collector has no survey.");
+  if (found.length === 0) throw new Error("No survey of this collector has begun.");
   byId("survey").replaceChildren(...found.map(({ id }) => element("option", { value: id }, id)));
   byId("survey").disabled = false;
   state.digests = new Map(found.map(({ id, digest }) => [id, digest]));

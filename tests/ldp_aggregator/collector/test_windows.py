@@ -77,6 +77,22 @@ class Web:
         return Answer(found.status_code, found.data)
 
 
+def test_a_survey_is_listed_from_its_opening_on(
+    web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    windows = {
+        None: [Window(opens=1 << 40), Window(arriving="an import")],
+        "open": [Window(), Window(opens=1)],
+        "grace": [Window(closes=1, grace=1 << 40)],
+        "closed": [Window(closes=1)],
+    }
+    for phase, each in ((phase, each) for phase, found in windows.items() for each in found):
+        store.set_window(plan.id, each.to_json())
+        listed = [{"id": plan.id, "digest": plan.digest, "phase": phase}] if phase else []
+        assert web.get("/v1/surveys").json == {"surveys": listed}
+
+
 def test_devices_hear_that_a_survey_waits_runs_ends_and_is_over(
     web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,8 @@ class Client:
     on_outcome : callable, optional
         Called with what `report` returns, and, on another thread, with the collector's verdict.
     spread : float
-        A report is first sent at a random time within so many seconds.
+        A report is first sent at a random time within so many seconds. One that an earlier run left waits
+        for a random time with at least this mean.
     strict : bool
         Raise errors instead of returning them as receipts.
 
@@ -238,7 +239,7 @@ class Client:
         """Randomise one answer, write it to the journal, and start sending it.
 
         A second call for the same survey draws nothing and says ``already_reported``: one report per
-        person and survey, for good. An unsent report of an earlier run is sent now.
+        person and survey, for good. An unsent report of an earlier run is sent in the background.
 
         Parameters
         ----------
@@ -258,7 +259,7 @@ class Client:
         receipt = self._guarded(lambda: self._report(row, label))
         self.hear(receipt)  # before any verdict on it can be heard
         if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
-            self._wake()
+            self._wake(made=receipt.state is State.QUEUED)
         if receipt.state is State.ALREADY_REPORTED and self._person is None:
             _warn_of_repeats()
         return receipt
@@ -274,19 +275,26 @@ class Client:
         Returns
         -------
         Receipt
-            How the survey stands now: ``queued`` if no collector has answered yet.
+            How the survey stands now: ``queued`` if the report still waits; `reason` and `why` say why.
         """
 
         def flush() -> Receipt:
             entry = self._standing()
             if entry and entry.state is State.QUEUED and not self._closed:
                 self._wake().hurry(entry.identity, timeout)
-            return self._status()
+            receipt = self._status()
+            if receipt.state is not State.QUEUED or receipt.reason:
+                return receipt
+            reason = "client-closed" if self._closed else "no-answer-yet"
+            return replace(receipt, reason=reason, why="the report waits here, and is sent in the background")
 
         return self._guarded(flush)
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
-        """Stop: what is due is tried for `timeout` seconds; what is unsent stays in the journal."""
+        """Stop; the last client of a journal sends one untried report first, in `timeout` seconds at most.
+
+        What is unsent stays in the journal.
+        """
         self._close("this client was closed", timeout)
 
     def __enter__(self) -> Client:
@@ -408,13 +416,15 @@ class Client:
         if entry.state is not State.WITHDRAWN and (asked or entry.survey != self.survey):
             why = "this device has answered the survey before, or another round of it"
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
-        why = _WHY_CLOSED_ONCE if entry.reason == CLOSED_ONCE else ""
-        return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
+        reason, why = entry.reason, _WHY_CLOSED_ONCE if entry.reason == CLOSED_ONCE else ""
+        if entry.state is State.QUEUED and self._sender and not reason:
+            reason, why = self._sender.explain(entry.identity)
+        return Receipt(entry.state, entry.survey, reason=reason, why=why)
 
-    def _wake(self) -> Sender:
-        """Let the sender look into the journal."""
+    def _wake(self, made: bool = False) -> Sender:
+        """Let the sender look into the journal; `made` if there is a report that this client just made."""
         self._sender = self._sender or sender_of(self._journal)
-        self._sender.wake(self)
+        self._sender.wake(self, made)
         return self._sender
 
     def _require_open(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from encoders.errors import Reason
+from ldp_client.errors import TransportError
 from ldp_client.receipt import State
 from ldp_client.transport import Answer
 
@@ -13,6 +15,7 @@ LONGEST_PAUSE = 300.0
 LONGEST_RETRY_AFTER = 86_400.0
 CLOSED_PAUSES = (3_600.0, 21_600.0)
 """The shortest and the longest pause, in seconds, after a collector said that the survey is closed."""
+UNREACHABLE = TransportError.reason
 
 _FINAL = {
     Reason.MALFORMED,
@@ -51,23 +54,52 @@ def is_about_collector(answer: Answer | None) -> bool:
     return answer is None or answer.status == 429 or answer.status >= 500
 
 
-def pause_after(failures: int, answer: Answer | None) -> float:
-    """Return how long to wait after so many failures in a row: no less than the collector asked for."""
-    asked = (answer.retry_after or 0.0) if answer else 0.0
-    return max(backoff(failures), min(asked, LONGEST_RETRY_AFTER))
-
-
-def pause_after_closed() -> float:
-    """Return how long to wait before asking again whether the survey is closed."""
-    shortest, longest = CLOSED_PAUSES
-    return shortest + (longest - shortest) * chance()
-
-
-def backoff(failures: int) -> float:
-    """Return a pause: full jitter under a ceiling that doubles with every failure."""
-    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, 16)) * chance()
+def explain_failure(answer: Answer | None) -> tuple[str, str]:
+    """Return why an attempt did not deliver a report: a stable word, and a sentence for people."""
+    if answer is None:
+        return UNREACHABLE, "the collector did not answer; the report waits here and is tried again"
+    reason = answer.entry("reason")
+    if isinstance(reason, str) and reason in list(Reason):
+        return str(reason), (
+            f"the collector did not take the report now ({reason}); it waits here and is tried again"
+        )
+    return UNREACHABLE, (
+        f"an answer with HTTP status {answer.status} came, but not in the collector's words: a proxy or a "
+        "network's sign-in page may be in between; the report waits here and is tried again"
+    )
 
 
 def chance() -> float:
     """Draw uniformly from [0, 1): when to send never depends on what is sent."""
     return int.from_bytes(os.urandom(4), "little") / 2**32
+
+
+def pause_after(failures: int, answer: Answer | None, draw: Callable[[], float] = chance) -> float:
+    """Return how long to wait after so many failures in a row: no less than the collector asked for."""
+    return max(backoff(failures, draw), asked_pause(answer))
+
+
+def asked_pause(answer: Answer | None) -> float:
+    """Return the seconds that the collector asked to wait, up to a day."""
+    asked = (answer.retry_after or 0.0) if answer else 0.0
+    return min(asked, LONGEST_RETRY_AFTER)
+
+
+def pause_after_closed(draw: Callable[[], float] = chance) -> float:
+    """Return how long to wait before asking again whether the survey is closed."""
+    shortest, longest = CLOSED_PAUSES
+    return shortest + (longest - shortest) * draw()
+
+
+def backoff(failures: int, draw: Callable[[], float] = chance) -> float:
+    """Return a pause: full jitter under a ceiling that doubles with every failure."""
+    return min(LONGEST_PAUSE, _ceiling(failures)) * draw()
+
+
+def is_longest(failures: int) -> bool:
+    """Tell whether pauses have reached their ceiling after so many failures in a row."""
+    return _ceiling(failures) >= LONGEST_PAUSE
+
+
+def _ceiling(failures: int) -> float:
+    return FIRST_PAUSE * 2.0 ** min(failures, 16)

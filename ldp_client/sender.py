@@ -1,9 +1,8 @@
 """The thread that sends what a journal holds, in the background and after a restart too.
 
 One thread for all clients that share a journal in this process. It lives while there is something to send.
-When a report is sent depends on the public clock, the network and fresh random bytes only: each waits for a
-slot of its own, drawn when it is first seen. A collector that fails is left alone, all its surveys
-together, for a jittered and growing pause.
+When a report is sent depends on the public clock, the network and fresh random bytes only; `sending_times`
+draws a time for each. The thread sends one report at a time, each over a connection of its own.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ import os
 import threading
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 from time import monotonic, time
 from typing import Protocol
 
 from ldp_client.consent import objection
-from ldp_client.delivery import chance, is_about_collector, judge, pause_after, pause_after_closed
+from ldp_client.delivery import explain_failure, is_about_collector, judge
 from ldp_client.entry import Entry
 from ldp_client.errors import JournalError, TransportError
 from ldp_client.identity import Identity
 from ldp_client.journal import Journal
 from ldp_client.receipt import Receipt, State
+from ldp_client.sending_times import SendingTimes, Waiting
 from ldp_client.transport import Answer, Transport
 
 log = logging.getLogger("ldp_client")
@@ -33,6 +32,7 @@ log = logging.getLogger("ldp_client")
 ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
 AGAIN_SECONDS = 30.0
+MOST_REMEMBERED = 1000
 
 
 class Member(Protocol):
@@ -49,16 +49,6 @@ class Member(Protocol):
     def hear(self, receipt: Receipt) -> None:
         """Learn what became of the survey's report."""
         ...
-
-
-@dataclass(slots=True)
-class _Rest:
-    """Why somebody is left alone for a while."""
-
-    until: float
-    failures: int
-    asked: bool
-    """Whether the collector itself named the time."""
 
 
 class Sender:
@@ -78,20 +68,24 @@ class Sender:
         """Start afresh: in a forked child there is no thread, and its lock may be held for ever."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._waiting: set[Identity] = set()
-        self._slots: dict[Identity, float] = {}
-        self._rests: dict[Identity | str, _Rest] = {}
+        self._made: dict[Identity, float] = {}
+        self._failures: dict[Identity | str, tuple[str, str]] = {}
+        self._times = SendingTimes(latest=_latest_attempts.get(self._journal.key))
         self._wanted = self._seen = 0
         self._stopping = self.waited_for = False
+        self._all_untried = self._sent_at_exit = False
 
     # -- for clients -----------------------------------------------------------------------
 
-    def wake(self, member: Member) -> None:
-        """Look into the journal again, and send what is there."""
+    def wake(self, member: Member, made: bool = False) -> None:
+        """Look into the journal again; `made` if this run has just made the member's report."""
         with self._changed:
             self._members[member.identity] = member
+            if made:
+                self._made[member.identity] = member.spread
             self._last_transport = member.transport
-            self._wanted, self._stopping, self.waited_for = self._wanted + 1, False, False
+            self._wanted += 1
+            self._stopping = self._sent_at_exit = self.waited_for = False
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="ldp-client", daemon=True)
                 with suppress(RuntimeError):  # no thread to be had, or at exit: the next run sends
@@ -99,27 +93,30 @@ class Sender:
             self._changed.notify_all()
 
     def hurry(self, survey: Identity, timeout: float) -> None:
-        """Try a survey's report now, and wait until its collector has answered.
+        """Try a survey's report now, and wait for its verdict.
 
-        Neither its slot nor our own pauses are waited for. A pause that the collector asked for is kept; if
-        it lasts longer than `timeout`, this returns at once.
+        Neither its slot nor our own pauses are waited for; a pause that the collector asked for is.
         """
         end = monotonic() + timeout
         with self._changed:
             while self._seen != self._wanted and self._is_busy(survey) and (left := end - monotonic()) > 0:
                 self._changed.wait(left)  # until the thread knows whose collector it is
-            self._slots[survey] = 0.0
-            for name in (survey, survey.origin):
-                if name in self._rests and not self._rests[name].asked:
-                    self._rests[name].until = 0.0
+            self._times.hurry(survey)
             self._changed.notify_all()
-            while (
-                self._is_busy(survey) and self._asked_until(survey) <= end and (left := end - monotonic()) > 0
-            ):
+            while self._is_busy(survey) and (left := end - monotonic()) > 0:
                 self._changed.wait(left)
+            self._times.unhurry(survey)
+
+    def explain(self, survey: Identity) -> tuple[str, str]:
+        """Return why a report still waits: a stable word and a sentence, both empty if nothing failed."""
+        if name := objection():
+            return "do-not-track", f"the environment variable {name} is set: nothing is sent"
+        with self._changed:
+            names = (survey, survey.origin)
+            return next((self._failures[name] for name in names if name in self._failures), ("", ""))
 
     def leave(self, member: Member, timeout: float) -> None:
-        """Forget a client; after the last one finish what is due, for so many seconds at most."""
+        """Forget a client; after the last one send one untried report, in so many seconds at most."""
         with self._changed:
             if self._members.get(member.identity) is member:
                 del self._members[member.identity]
@@ -129,10 +126,10 @@ class Sender:
             self.join(timeout)
             self.waited_for = True
 
-    def stop(self) -> None:
-        """Let each report that was never tried have its first attempt now; then end."""
+    def stop(self, all_untried: bool = False) -> None:
+        """Let one untried report, or all of them, have its first attempt now; then end."""
         with self._changed:
-            self._stopping = True
+            self._stopping, self._all_untried, self._sent_at_exit = True, all_untried, False
             self._changed.notify_all()
 
     def pause(self) -> None:
@@ -154,16 +151,11 @@ class Sender:
         if thread is not None and thread is not threading.current_thread() and thread.is_alive():
             thread.join(max(timeout, 0.0))
 
-    def _asked_until(self, survey: Identity) -> float:
-        """Return the end of the pause that the collector asked for."""
-        rests = [self._rests[name] for name in (survey, survey.origin) if name in self._rests]
-        return max((rest.until for rest in rests if rest.asked), default=0.0)
-
     def _is_busy(self, survey: Identity) -> bool:
         thread = self._thread
         if thread is None or thread is threading.current_thread() or not thread.is_alive():
             return False
-        return self._seen != self._wanted or survey in self._waiting
+        return self._seen != self._wanted or survey in self._times
 
     # -- the thread ------------------------------------------------------------------------
 
@@ -172,7 +164,8 @@ class Sender:
             try:
                 self._attempt(survey)
             except JournalError:  # the next attempt sends the same bytes, and may hear "duplicate"
-                self._leave_alone(survey, None)
+                with self._changed:
+                    self._times.report_failed(survey, None)
 
     def _next(self) -> Identity | None:
         """Wait until a report is due, and return its survey; None ends the thread."""
@@ -182,20 +175,25 @@ class Sender:
             with self._changed:
                 if self._seen != self._wanted:
                     continue
-                survey = min(self._waiting, key=self._due, default=None)
-                left = self._due(survey) - monotonic() if survey else inf
-                if objection() or not survey or (self._stopping and left > 0):
+                left, survey = self._choose()
+                if not survey:
                     self._end()
                     return None
                 if left <= 0:
                     return survey
-                self._changed.wait(left)
+                self._changed.wait(min(left, threading.TIMEOUT_MAX))
         with self._changed:
             self._end()
         return None
 
+    def _choose(self) -> tuple[float, Identity | None]:
+        """Return in how many seconds which report is next; no survey ends the thread."""
+        if objection() or (self._sent_at_exit and not self._all_untried):
+            return inf, None
+        return self._times.next_before_exit(self._all_untried) if self._stopping else self._times.next()
+
     def _look(self) -> None:
-        """Read what is queued, and draw a slot for what is new."""
+        """Read what is queued, and draw a time for what is new."""
         wanted = self._wanted
         try:
             queued = self._journal.queued()
@@ -207,50 +205,60 @@ class Sender:
             queued = []
         with self._changed:
             self._seen = wanted
-            self._waiting = set(queued)
-            for survey in self._waiting:
-                member = self._member(survey)
-                spread = member.spread if member else 0.0
-                self._slots.setdefault(survey, monotonic() + spread * chance())
+            self._times.update(
+                Waiting(survey, self._spread(survey), self._is_made(survey)) for survey in queued
+            )
             self._changed.notify_all()
 
     def _member(self, survey: Identity) -> Member | None:
-        """Return the client that a report was made by, or one of the same survey."""
+        """Return a client of the survey that a waiting report belongs to."""
         return next((each for name, each in self._members.items() if name.matches(survey)), None)
 
-    def _due(self, survey: Identity) -> float:
-        names = (survey, survey.origin)
-        rests = [self._rests[name].until for name in names if name in self._rests]
-        return max(0.0 if self._stopping else self._slots[survey], *rests, 0.0)
+    def _is_made(self, survey: Identity) -> bool:
+        return any(name.matches(survey) for name in self._made)
+
+    def _spread(self, survey: Identity) -> float:
+        member = self._member(survey)
+        made = (spread for name, spread in self._made.items() if name.matches(survey))
+        return next(made, member.spread if member else 0.0)
 
     def _end(self) -> None:
         """Say, under the lock that `wake` takes, that this thread looks no more."""
-        self._thread, self._waiting = None, set()
+        self._thread = None
         self._changed.notify_all()
 
     def _attempt(self, survey: Identity) -> None:
         entry = self._journal.find(survey)
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
-            self._forget(survey)  # withdrawn, or told by another process
+            self._drop(survey)  # withdrawn, or told by another process
             return
         member = self._member(survey)
         if member and not member.accepts(entry):
-            self._forget(survey)  # it stays in the journal, should the application think better of it
+            self._drop(survey)  # it stays in the journal, should the application think better of it
             return
+        self._begin(survey)
         answer = self._post(member, f"{entry.url}/reports", entry.report)
         verdict = judge(answer) if answer else None
         if verdict is None:
-            self._leave_alone(survey.origin if is_about_collector(answer) else survey, answer)
+            self._note_failure(survey, answer)
             return
-        if verdict[0] is State.EXPIRED:
-            if not self._journal.settle_closed(survey, time()):
-                self._ask_again_later(survey)
-                return
-        else:
+        if verdict[0] is not State.EXPIRED:
             self._journal.settle(survey, *verdict)
+        elif not self._journal.settle_closed(survey, time()):
+            self._note_closed(survey)
+            return
         if member:
             member.hear(Receipt(verdict[0], survey.survey, reason=verdict[1]))
-        self._forget(survey)
+        self._drop(survey, delivered=True)
+
+    def _begin(self, survey: Identity) -> None:
+        """Note an attempt: the exit must not send another report right after it."""
+        with self._changed:
+            self._times.begin(survey)
+            self._sent_at_exit = self._stopping
+            _latest_attempts[self._journal.key] = (survey, monotonic())
+            if len(_latest_attempts) > MOST_REMEMBERED:
+                _latest_attempts.pop(next(iter(_latest_attempts)), None)
 
     def _post(self, member: Member | None, url: str, report: bytes) -> Answer | None:
         transport = member.transport if member else self._last_transport
@@ -263,27 +271,30 @@ class Sender:
             log.warning("the transport raised %s, and no TransportError", type(error).__name__)
             return None
 
-    def _leave_alone(self, name: Identity | str, answer: Answer | None) -> None:
-        """Pause for a survey, or for a whole collector."""
+    def _note_failure(self, survey: Identity, answer: Answer | None) -> None:
+        """Draw new times, for all reports of a collector if it cannot serve any."""
         with self._changed:
-            failures = self._rests[name].failures if name in self._rests else 0
-            asked = bool(answer and answer.retry_after)
-            self._rests[name] = _Rest(monotonic() + pause_after(failures, answer), failures + 1, asked)
+            self._failures.pop(survey, None)
+            if is_about_collector(answer):
+                self._failures[survey.origin] = explain_failure(answer)
+                self._times.collector_failed(survey, answer)
+            else:
+                self._failures[survey] = explain_failure(answer)
+                self._times.report_failed(survey, answer)
 
-    def _ask_again_later(self, survey: Identity) -> None:
-        """Pause for a survey that its collector calls closed; the collector itself answers."""
+    def _note_closed(self, survey: Identity) -> None:
+        """Let a report wait for some hours, because its collector says that the survey is closed."""
         with self._changed:
-            self._rests.pop(survey.origin, None)
-            self._rests[survey] = _Rest(monotonic() + pause_after_closed(), 0, True)
+            self._failures.pop(survey.origin, None)
+            self._times.closed(survey)
             self._changed.notify_all()
 
-    def _forget(self, survey: Identity) -> None:
-        """Drop a report that needs no further attempt; its collector answers."""
+    def _drop(self, survey: Identity, delivered: bool = False) -> None:
+        """Drop a report that needs no further attempt; `delivered` if its collector answers."""
         with self._changed:
-            self._waiting.discard(survey)
-            for name in (survey, survey.origin):
-                self._rests.pop(name, None)
-            self._slots.pop(survey, None)
+            if delivered:
+                self._failures.pop(survey.origin, None)
+            self._times.drop(survey, delivered)
             self._changed.notify_all()
 
 
@@ -291,6 +302,8 @@ class Sender:
 
 _senders: weakref.WeakValueDictionary[str, Sender] = weakref.WeakValueDictionary()
 _finding = threading.RLock()  # a signal's handler may look for a sender amid a search
+_latest_attempts: dict[str, tuple[Identity, float]] = {}
+"""The latest attempt for each journal, for an application that makes and closes its clients in turn."""
 
 
 def sender_of(journal: Journal) -> Sender:
@@ -302,12 +315,12 @@ def sender_of(journal: Journal) -> Sender:
         return sender
 
 
-def finish(timeout: float | None = None) -> None:
-    """Let all senders try what is due and end, in `EXIT_SECONDS` together, however many there are."""
+def finish(timeout: float | None = None, all_untried: bool = False) -> None:
+    """Let all senders end, in `EXIT_SECONDS` together; each first sends one untried report, or all."""
     senders = [sender for sender in list(_senders.values()) if not sender.waited_for]
     end = monotonic() + (EXIT_SECONDS if timeout is None else timeout)
     for sender in senders:
-        sender.stop()
+        sender.stop(all_untried)
     for sender in senders:
         sender.join(end - monotonic())
 

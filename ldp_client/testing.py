@@ -58,9 +58,9 @@ class Recorder:
 
     @property
     def reports(self) -> list[Report]:
-        """Each counted report, once; what is still on its way is waited for."""
+        """Each counted report, once; what is still on its way is sent now, and waited for."""
         if not self.offline:
-            finish(_PATIENCE)
+            finish(_PATIENCE, all_untried=True)
         return list(self._reports)
 
     def serve(self, plan: Plan, signature: bytes | None = None) -> str:

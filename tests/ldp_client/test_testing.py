@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -64,6 +65,14 @@ def test_repeated_and_foreign_bodies_are_answered_as_by_a_collector(
         (400, "malformed"),
     ]
     assert len(ldp_recorder.reports) == 1
+
+
+def test_the_reports_of_several_surveys_are_there_at_once(ldp_recorder: Recorder, plan: Plan) -> None:
+    for name in ("sleep", "diet", "sport"):
+        client = ldp_client.Client(ldp_recorder.serve(replace(plan, id=name, family=name)))
+        client.grant()
+        assert client.report(ROW, "no").state is State.QUEUED
+    assert len(ldp_recorder.reports) == 3
 
 
 # -- an application that makes its clients while it is imported, in a pytest run of its own ------------

@@ -60,7 +60,7 @@ class Receipt:
     epsilon : float
         What this call spent of the person's budget: 0 unless it queued a report.
     reason : str
-        A stable word for a rejection or what is unavailable.
+        A stable word for a rejection, what is unavailable, or why a report still waits.
     field : str
         The feature or label that was invalid, or "token"; of several, the first.
     why : str

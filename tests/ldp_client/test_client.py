@@ -595,6 +595,73 @@ def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
     assert client(Script(RECORDED), agreed=False).flush(5.0).state is State.SENT
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason", "words"),
+    [
+        (TransportError("refused by 10.0.0.7"), "collector-unreachable", "did not answer"),
+        (Answer(503, b'{"reason":"store-unavailable"}', 30.0), "store-unavailable", "store-unavailable"),
+        (Answer(429, b'{"reason":"too-many-requests"}', 30.0), "too-many-requests", "too-many-requests"),
+        (Answer(404, b'{"reason":"unknown-survey"}'), "unknown-survey", "unknown-survey"),
+        (Answer(502, b"<html>10.0.0.7</html>"), "collector-unreachable", "HTTP status 502"),
+        (Answer(200, b"<html>welcome</html>"), "collector-unreachable", "sign-in page"),
+        (Answer(503, b'{"reason":"at 10.0.0.7"}'), "collector-unreachable", "HTTP status 503"),
+        (Answer(503, b'{"reason":["store-unavailable"]}'), "collector-unreachable", "HTTP status 503"),
+    ],
+)
+def test_a_report_that_still_waits_has_a_reason(
+    client: Build, answer: Answer | TransportError, reason: str, words: str
+) -> None:
+    one = client(Script(answer))
+    one.report(ROW, "no")
+    for receipt in (one.flush(0.1), one.status()):
+        assert (receipt.state, receipt.reason) == (State.QUEUED, reason)
+        assert words in receipt.why
+        assert "10.0.0.7" not in repr(receipt)
+        assert "collector.test" not in repr(receipt)
+
+
+def test_the_reason_to_wait_is_gone_when_the_report_is_sent(client: Build) -> None:
+    one = client(Script(TransportError("refused"), RECORDED))
+    one.report(ROW, "no")
+    receipt = one.flush()
+    assert (receipt.state, receipt.reason, receipt.why) == (State.SENT, "", "")
+
+
+def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build, plan: Plan) -> None:
+    script = Script(Answer(503, b'{"reason":"store-unavailable"}', 30.0))
+    one = client(script)
+    one.report(ROW, "no")
+    one.flush(0.1)
+    diet = replace(plan, id="diet", family="diet")
+    url = "http://collector.test/v1/surveys/diet"
+    with Client(diet, url, journal=one._journal, transport=script) as second:
+        second.grant()
+        second.report(ROW, "no")
+        assert second.flush(0.1).reason == "store-unavailable"
+    assert len(script.bodies) == 1
+
+
+def test_a_flush_without_an_attempt_says_so(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Script):
+        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+            time.sleep(0.3)
+            return super().request(method, url, body, timeout)
+
+    one = client(Slow(TransportError("late")), spread=1e9)
+    one.report(ROW, "no")
+    assert one.status().reason == ""
+    receipt = one.flush(0.05)
+    assert (receipt.state, receipt.reason) == (State.QUEUED, "no-answer-yet")
+    assert receipt.why
+    two = client(Script(RECORDED), journal=":memory:", spread=1e9)
+    two.report(ROW, "no")
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    assert (two.flush(0.1).state, two.flush(0.1).reason) == (State.QUEUED, "do-not-track")
+    two.close()
+    monkeypatch.delenv("DO_NOT_TRACK")
+    assert two.flush(0.1).reason == "client-closed"
+
+
 # -- what a strange row, a stricter application or another application can do --------------------
 
 

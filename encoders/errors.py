@@ -40,6 +40,7 @@ class Reason(StrEnum):
     SURVEY_CLOSED = "survey-closed"
     SURVEY_NOT_OPEN = "survey-not-open"
     TOO_MANY_REQUESTS = "too-many-requests"
+    TOO_MANY_REPORTS = "too-many-reports"
     STORE_UNAVAILABLE = "store-unavailable"
     NOT_AUTHORISED = "not-authorised"
     NO_SUCH_PAGE = "no-such-page"

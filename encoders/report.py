@@ -8,6 +8,7 @@ reports is equality of bytes. A body or a file of reports is one or many of them
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgpack
@@ -86,25 +87,29 @@ def split(body: bytes) -> list[bytes]:
     ReportError
         ``malformed`` if the body is empty, truncated or no sequence of msgpack arrays of five.
     """
-    unpacker = msgpack.Unpacker(max_buffer_size=len(body) or 1)
-    unpacker.feed(body)
-    reports, start = [], 0
-    most = len(body) // SHORTEST_REPORT + 1
-    try:
-        while start < len(body):
-            if body[start] != _ARRAY_OF_FIVE:
-                raise ReportError(Reason.MALFORMED, "the body is no sequence of reports")
-            unpacker.skip()
-            end = unpacker.tell()
-            reports.append(body[start:end])
-            if len(reports) > most:
-                raise ReportError(Reason.MALFORMED, "the body holds more pieces than reports fit into it")
-            start = end
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-        raise ReportError(Reason.MALFORMED, "the body ends inside a report or is no msgpack") from error
-    if not reports:
+    return list(iterate_reports(body))
+
+
+def iterate_reports(body: bytes) -> Iterator[bytes]:
+    """Yield the reports of a body, cut when they are asked for; see :func:`split`."""
+    if not body:
         raise ReportError(Reason.MALFORMED, "the body is empty")
-    return reports
+    unpacker = msgpack.Unpacker(max_buffer_size=len(body))
+    unpacker.feed(body)
+    count = start = 0
+    while start < len(body):
+        if body[start] != _ARRAY_OF_FIVE:
+            raise ReportError(Reason.MALFORMED, "the body is no sequence of reports")
+        try:
+            unpacker.skip()
+        except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+            raise ReportError(Reason.MALFORMED, "the body ends inside a report or is no msgpack") from error
+        count += 1
+        if count > len(body) // SHORTEST_REPORT + 1:
+            raise ReportError(Reason.MALFORMED, "the body holds more pieces than reports fit into it")
+        end = unpacker.tell()
+        yield body[start:end]
+        start = end
 
 
 _STRICT = {

@@ -7,6 +7,9 @@ Each line of the input is {"sensor": ID, "reading": {...}, "label": ...}. A sens
 journal of its own, FOLDER/ID.db. The operator agrees for the sensors, to one plan by its digest; without
 --i-agree the gateway shows what there is to agree to, and reads nothing.
 
+All sensors report from the gateway's address. A collector that limits the rate of reports (--rate) lifts the
+limit for the token in LDP_GATEWAY_TOKEN, which gateway and collector share.
+
 Why here: a sensor cannot randomise, and gateway, sensors and readings belong to the same operator. So the
 gateway is the last machine that may see a raw reading: it keeps one no longer than it takes to report it,
 writes none to disk or screen, and lets none pass.
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -31,7 +35,7 @@ from time import monotonic
 from wording import in_short
 
 from encoders.survey import Plan
-from ldp_client import Client, LdpError, Receipt, State, load_plan
+from ldp_client import Client, HttpTransport, LdpError, Receipt, State, load_plan
 
 SAFE = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 TRY_AGAIN = (State.INVALID, State.UNAVAILABLE)
@@ -75,6 +79,7 @@ class Gateway:
 
     def __init__(self, plan: Plan, url: str, folder: Path) -> None:
         self.plan, self.url, self.folder = plan, url, folder
+        self.transport = HttpTransport(gateway_token=os.environ.get("LDP_GATEWAY_TOKEN"))
         self.clients: dict[str, Client] = {}
         self.outcomes: dict[str, Receipt] = {}
         self.bad_lines = 0
@@ -101,7 +106,8 @@ class Gateway:
         if sensor in self.outcomes and self.outcomes[sensor].state not in TRY_AGAIN:
             return
         if sensor not in self.clients:
-            self.clients[sensor] = Client(self.plan, self.url, journal=self.folder / f"{sensor}.db")
+            journal = self.folder / f"{sensor}.db"
+            self.clients[sensor] = Client(self.plan, self.url, journal=journal, transport=self.transport)
         granted = self.clients[sensor].grant()  # the operator has agreed
         receipt = self.clients[sensor].report(reading, label)
         self.outcomes[sensor] = granted if receipt.state is State.NO_CONSENT else receipt  # it knows why

@@ -65,7 +65,17 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Requests over :mod:`http.client`, a connection each: a device sends one report in its life."""
+    """Requests over :mod:`http.client`, a connection each: a device sends one report in its life.
+
+    Parameters
+    ----------
+    gateway_token : str, optional
+        Sent with each report as `Authorization: Bearer ...`: a gateway that reports for many machines needs
+        it where a collector limits the rate of reports. Never give one to a person's device.
+    """
+
+    def __init__(self, gateway_token: str | None = None) -> None:
+        self._gateway_token = gateway_token
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
         """Send one request and read the whole answer, all within `timeout` seconds."""
@@ -79,11 +89,18 @@ class HttpTransport:
                 closing(secure(raw)) as line,
             ):
                 connection.sock = cast(socket.socket, _Line(line, within))
-                connection.request(method, urlsplit(url).path or "/", body, _headers(body))
+                connection.request(method, urlsplit(url).path or "/", body, self._headers(body))
                 response = connection.getresponse()
                 return Answer(response.status, _read(response), _retry_after(response))
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
+
+    def _headers(self, body: bytes | None) -> dict[str, str]:
+        headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
+        if body is None:
+            return headers
+        headers["Content-Type"] = MEDIA_TYPE
+        return headers | ({"Authorization": f"Bearer {self._gateway_token}"} if self._gateway_token else {})
 
 
 def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.socket], socket.socket]]:
@@ -191,11 +208,6 @@ class _Reader(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         self._within.set(self._line)
         return self._line.recv_into(buffer)
-
-
-def _headers(body: bytes | None) -> dict[str, str]:
-    headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
-    return headers | ({"Content-Type": MEDIA_TYPE} if body is not None else {})
 
 
 def _read(response: HTTPResponse) -> bytes:

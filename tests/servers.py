@@ -166,7 +166,8 @@ def collector(
     command += ["--bind", "127.0.0.1:0", *map(str, options)]
     command += ["--store", store] if store else []
     command += ["--workers", str(workers)] if workers else []
-    environment = {name: value for name, value in os.environ.items() if name != "LDP_OPERATOR_TOKEN"}
+    tokens = ("LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN")
+    environment = {name: value for name, value in os.environ.items() if name not in tokens}
     if token:
         environment["LDP_OPERATOR_TOKEN"] = token
     with log.open("wb") if log else nullcontext(subprocess.STDOUT) as errors:

@@ -204,6 +204,31 @@ def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base: str, 
     assert "3 sensors: 3 queued" in run(*call, "--wait", 0.1, typed=fresh, **environment)
 
 
+def test_the_gateway_s_token_lifts_the_collector_s_rate(tmp_path: Path) -> None:
+    plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
+    (tmp_path / "token").write_text("a-token-of-the-gateway\n")
+    options = ["--rate", "1", "--gateway-token-file", tmp_path / "token"]
+    with collector([PUMPS], f"sqlite:///{tmp_path}/ldp.db", workers=1, options=options) as (base, _):
+        call = [
+            "edge_gateway.py",
+            PUMPS,
+            f"{base}/v1/surveys/{plan.id}",
+            "--i-agree",
+            plan.digest,
+            "--folder",
+        ]
+        environment = {
+            "DO_NOT_TRACK": "",
+            "LDP_CLIENT_OFF": "",
+            "LDP_GATEWAY_TOKEN": "a-token-of-the-gateway",
+        }
+        assert "3 sensors: 3 sent" in run(*call, tmp_path / "pumps", typed=pumps, **environment)
+        environment["LDP_GATEWAY_TOKEN"] = ""
+        without = run(*call, tmp_path / "others", "--wait", 3, typed=pumps, **environment)
+        assert "1 sent" in without
+        assert "2 queued" in without
+
+
 def test_there_are_words_for_every_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)

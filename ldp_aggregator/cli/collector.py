@@ -19,10 +19,13 @@ from ldp_aggregator.cli.which_store import durability_option
 from ldp_aggregator.collector import logs
 from ldp_aggregator.collector.offer import Offer, prepare
 from ldp_aggregator.collector.rates import MOST, Network
+from ldp_aggregator.collector.settings import GATEWAY_TOKEN_VARIABLE
 from ldp_aggregator.sources import TOKEN_VARIABLE
 
 
-def _address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+def _address(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    if text is None:
+        return None
     port = text.rpartition(":")[2]
     if ":" not in text or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
         raise click.BadParameter("is HOST:PORT with a port from 0 to 65535, for example 127.0.0.1:8000")
@@ -71,6 +74,11 @@ def main() -> None:
     callback=_address,
     help="HOST:PORT; port 0 takes a free one.",
 )
+@click.option(
+    "--operator-bind",
+    callback=_address,
+    help="HOST:PORT where the operator's pages answer, and nowhere else; by default they do at --bind.",
+)
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option(
     "--threads", default=16, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
@@ -84,7 +92,8 @@ def main() -> None:
     default=0,
     show_default=True,
     type=click.IntRange(0, MOST),
-    help="Posts that each worker takes from one address in a minute; 0: any number.",
+    help="Reports that each worker takes from one address in a minute, each in a request of its own; "
+    "0: any number.",
 )
 @click.option(
     "--trusted-proxy",
@@ -99,6 +108,12 @@ def main() -> None:
     type=click.Path(path_type=Path),  # looked for later: a token in its place is not to be shown
     help=f"Holds the operator's token; used rather than {TOKEN_VARIABLE}.",
 )
+@click.option(
+    "--gateway-token-file",
+    envvar=f"{GATEWAY_TOKEN_VARIABLE}_FILE",
+    type=click.Path(path_type=Path),
+    help=f"Holds the gateways' token, which lifts --rate; used rather than {GATEWAY_TOKEN_VARIABLE}.",
+)
 @click.option("--show-settings", is_flag=True, help="Say what would be used, and from where; serve nothing.")
 @click.pass_context
 def serve(context: click.Context, /, **settings: Any) -> None:
@@ -108,19 +123,20 @@ def serve(context: click.Context, /, **settings: Any) -> None:
     a collector knows no author's key.
 
     What is for the operator, the live page at / and /snapshot and /estimates of each survey, opens to the
-    token in the environment variable LDP_OPERATOR_TOKEN, or in a file.
+    token in the environment variable LDP_OPERATOR_TOKEN, or in a file. Tokens have at least 16 characters.
 
     Options win over environment variables (LDP_COLLECTOR_SERVE_STORE, ...), those over the --config file.
     """
     if settings["show_settings"]:
         _show(context)
         return
+    from ldp_aggregator.collector.server import Work  # late: gunicorn is slow to import
+    from ldp_aggregator.collector.server import serve as run
+
     try:
         offer = prepare(settings)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
-    from ldp_aggregator.collector.server import Work  # late: gunicorn is slow to import
-    from ldp_aggregator.collector.server import serve as run
 
     def work_of(offer: Offer) -> Work:
         names = [plan.id for plan in offer.plans]
@@ -133,10 +149,10 @@ def serve(context: click.Context, /, **settings: Any) -> None:
                 logs.tell("restart-needed", logging.WARNING, setting=name)
         return work_of(prepare(again | fixed))
 
-    run(work_of(offer), renew, settings["bind"], partial(_announce, offer))
+    run(work_of(offer), renew, settings["bind"], partial(_announce, offer), settings["operator_bind"])
 
 
-_FOR_GOOD = ("store", "bind")
+_FOR_GOOD = ("store", "bind", "operator_bind")
 """Settings that only a new start changes: devices and counts would be in two places."""
 
 
@@ -146,7 +162,8 @@ def _announce(offer: Offer, addresses: list[str]) -> None:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if plan.id in offer.signatures:
             click.echo("  with a signature, not checked here: only those who have the author's key can")
-    click.echo("the page / of this address shows the operator how they are doing")
+    page = addresses[1] if addresses[1:] else "this address"
+    click.echo(f"the page / of {page} shows the operator how they are doing")
     click.echo(f"counting into {_without_password(offer.settings['store'])}")
     click.echo(offer.promise)
     if offer.token is None:
@@ -161,9 +178,10 @@ def _show(context: click.Context) -> None:
             value = _without_password(value)
         told = " ".join(map(str, value)) if isinstance(value, tuple) else value
         click.echo(f"{name} = {told}  ({origin})")
-    if context.params["operator_token_file"] is None:
-        known = "set" if os.environ.get(TOKEN_VARIABLE) else "not set"
-        click.echo(f"the operator's token is {known}  (environment, {TOKEN_VARIABLE})")
+    for owner, variable in (("operator", TOKEN_VARIABLE), ("gateway", GATEWAY_TOKEN_VARIABLE)):
+        if context.params[f"{owner}_token_file"] is None:
+            known = "set" if os.environ.get(variable) else "not set"
+            click.echo(f"the {owner}'s token is {known}  (environment, {variable})")
 
 
 for _command in (*operate.COMMANDS, *carry.COMMANDS, tokens):

@@ -13,7 +13,7 @@ from ldp_aggregator.collector import logs, problems
 from ldp_aggregator.collector.deadlines import Deadlines
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.page import page
-from ldp_aggregator.collector.rates import Rates
+from ldp_aggregator.collector.rates import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
 from ldp_aggregator.collector.routes import pages
 from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
 from ldp_aggregator.collector.windows import Windows
@@ -28,6 +28,8 @@ def create_app(
     signatures: Mapping[str, bytes] | None = None,
     promise: str = "",
     rates: Rates | None = None,
+    gateway_token: str | None = None,
+    separate_operator_address: bool = False,
 ) -> Flask:
     """Make the application that serves the surveys published in a store.
 
@@ -44,7 +46,11 @@ def create_app(
     promise : str
         What the store's acknowledgement is worth, for /readyz; see :meth:`Store.promise`.
     rates : Rates, optional
-        How many posts each address may send; without it, any number.
+        How many reports each address may send; without it, any number.
+    gateway_token : str, optional
+        With `rates`, only posts that have it may hold several reports; they are not counted by address.
+    separate_operator_address : bool
+        Answer the operator's pages only where a request's environ has `auth.OPERATOR_LISTENER`.
 
     Returns
     -------
@@ -56,6 +62,7 @@ def create_app(
     app.url_map.merge_slashes = False  # an odd path is no such page, rather than sent elsewhere
     plans = _readable(store.plans())
     record = GroupCommit(store).record
+    rates = rates or Rates()
     app.extensions["ldp"] = Service(
         store=store,
         plans=plans,
@@ -63,10 +70,13 @@ def create_app(
         windows=Windows(store),
         signatures=signatures or {},
         operator_token=operator_token,
+        gateway_token=gateway_token,
+        wrong_tokens=Rates(WRONG_TOKENS, rates.trusted, rows=WRONG_TOKEN_ROWS),
+        separate_operator_address=separate_operator_address,
         deadlines=Deadlines(),
         max_body=max_body,
         promise=promise,
-        rates=rates or Rates(),
+        rates=rates,
     )
     app.register_blueprint(pages)
     app.register_blueprint(page)

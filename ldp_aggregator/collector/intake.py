@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import Reason, ReportError
+from encoders.report import iterate_reports
 from encoders.survey import Plan
 from ldp_aggregator.collector.enrolment import enrolled
 from ldp_aggregator.collector.metering import Metering
@@ -62,7 +63,7 @@ class Intake:
         self._record, self._reader = record or store.record, Reader(plan)
         self._metering, self._rejections = Metering(plan.id, store), Rejections(plan.id, store)
 
-    def take(self, body: bytes) -> list[Verdict]:
+    def take(self, body: bytes, several: bool = True) -> list[Verdict]:
         """Judge and count the reports of one body.
 
         Each report is judged by itself. When this returns, every "recorded" is durable; rejections are
@@ -72,6 +73,8 @@ class Intake:
         ----------
         body : bytes
             One or many packed reports, concatenated.
+        several : bool
+            Whether it may hold more than one.
 
         Returns
         -------
@@ -81,12 +84,15 @@ class Intake:
         Raises
         ------
         ReportError
-            If the body cannot be cut into reports; that is counted as one rejection, and nothing else.
+            If the body cannot be cut into reports, or holds more than it may; that is counted as one
+            rejection, and nothing else.
         StoreError
             If the store cannot be used. Reports of questions recorded before the failure stay counted;
             sending the same body again counts the others and finds these to be duplicates.
         """
         try:
+            if not several:
+                _require_one(body)
             columns, refused = self._reader.read(body)
         except ReportError as error:
             self.reject(error.reason)
@@ -154,6 +160,17 @@ class Intake:
     def _batch(self, column: Column) -> Batch:
         tally = column.question.mechanism.tally(column.payloads)
         return Batch(self._plan.id, column.question.key, column.ids, column.marks, tally)
+
+
+def _require_one(body: bytes) -> None:
+    """Refuse a body that holds more than one report; no more than the second is looked at."""
+    reports = iterate_reports(body)
+    next(reports)
+    if next(reports, None) is not None:
+        raise ReportError(
+            Reason.TOO_MANY_REPORTS,
+            "the rate of reports is limited here: send one report in each request, or a gateway's token",
+        )
 
 
 def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

@@ -15,7 +15,7 @@ from encoders.survey import Plan
 from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.rates import Rates
-from ldp_aggregator.collector.settings import SettingsError, read_token
+from ldp_aggregator.collector.settings import GATEWAY_TOKEN_VARIABLE, SettingsError, read_token
 from ldp_aggregator.sources import TOKEN_VARIABLE
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
 
@@ -35,6 +35,8 @@ class Offer:
         What the store's acknowledgement is worth.
     token : str or None
         The operator's.
+    gateway_token : str or None
+        The gateways'.
     """
 
     settings: Mapping[str, Any]
@@ -42,12 +44,21 @@ class Offer:
     signatures: dict[str, bytes]
     promise: str
     token: str | None
+    gateway_token: str | None
 
     def make_app(self) -> Flask:
         """Make the application, in a worker."""
         store = open_store(self.settings["store"])
         rates = Rates(self.settings["rate"], self.settings["trusted_proxy"])
-        return create_app(store, self.token, signatures=self.signatures, promise=self.promise, rates=rates)
+        return create_app(
+            store,
+            self.token,
+            signatures=self.signatures,
+            promise=self.promise,
+            rates=rates,
+            gateway_token=self.gateway_token,
+            separate_operator_address=self.settings["operator_bind"] is not None,
+        )
 
 
 def prepare(settings: Mapping[str, Any]) -> Offer:
@@ -58,13 +69,21 @@ def prepare(settings: Mapping[str, Any]) -> Offer:
     LdpError
         If a file is no survey, signature or token, or the store cannot be used as the settings ask.
     """
-    token = read_token(settings["operator_token_file"], TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE))
+    token = _token(settings, TOKEN_VARIABLE, "operator")
+    gateway_token = _token(settings, GATEWAY_TOKEN_VARIABLE, "gateway")
+    if token is not None and gateway_token == token:
+        raise SettingsError("the gateway's token is the operator's, whose pages it would open: make another")
     plans = [load_plan_file(path) for path in settings["surveys"]]
     if twice := [survey for survey, count in Counter(plan.id for plan in plans).items() if count > 1]:
         raise SettingsError(f"the survey {twice[0]} is named twice")
     signatures = _signatures(settings["surveys"], plans)
     policy = Policy(settings["durability"], settings["allow_open_redis"])
-    return Offer(settings, plans, signatures, _publish(settings["store"], plans, policy), token)
+    promise = _publish(settings["store"], plans, policy)
+    return Offer(settings, plans, signatures, promise, token, gateway_token)
+
+
+def _token(settings: Mapping[str, Any], variable: str, owner: str) -> str | None:
+    return read_token(settings[f"{owner}_token_file"], variable, os.environ.get(variable), owner)
 
 
 def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:

@@ -25,7 +25,10 @@ from ldp_aggregator.window import Phase
 _ABOUT = """\
 Counts randomised reports, each exactly once, and keeps nothing about their senders.
 Every error is application/problem+json: act on `reason` and `retryable`; `detail` is for people.
-A path or method that is not listed here is a problem too: `no-such-page`, 404 or 405."""
+A path or method that is not listed here is a problem too: `no-such-page`, 404 or 405.
+The operator's pages may have an address of their own; at the public one they are `no-such-page` then.
+Where the rate of reports is limited, an address may post a number of them in a minute, each in a request
+of its own. A gateway's token lifts both limits."""
 
 _JSON, _TEXT = "application/json", "text/plain"
 _DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -79,6 +82,7 @@ class _Page:
     reasons: tuple[Reason, ...] = ()
     media_type: str = _JSON
     operator: bool = False
+    gateway: bool = False
     etag: bool = False
 
 
@@ -87,7 +91,7 @@ _OF_TOTALS = (*_OF_SURVEY, Reason.SURVEY_NOT_OPEN)
 _OF_BODIES = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
 _OF_REPORTS = (
     *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
-    *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS),
+    *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS),
 )
 _IN_TIME = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
 _PAGES = {
@@ -96,7 +100,7 @@ _PAGES = {
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
     "collector.plan": _Page({"type": "object"}, (*_OF_SURVEY, *_IN_TIME), etag=True),
     "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
-    "collector.reports": _Page(_VERDICTS, (*_OF_SURVEY, *_OF_BODIES, *_OF_REPORTS, *_IN_TIME)),
+    "collector.reports": _Page(_VERDICTS, (*_OF_SURVEY, *_OF_BODIES, *_OF_REPORTS, *_IN_TIME), gateway=True),
     "collector.snapshot": _Page(
         _object(
             format={"type": "string"},
@@ -166,7 +170,12 @@ def describe(app: Flask) -> dict[str, Any]:
         "components": {
             "schemas": {"Problem": _PROBLEM, "Reason": {"type": "string", "enum": list(Reason)}},
             "securitySchemes": {
-                "operator": {"type": "http", "scheme": "bearer", "description": "The operator's token."}
+                "operator": {"type": "http", "scheme": "bearer", "description": "The operator's token."},
+                "gateway": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A gateway's token; without a limited rate it is not looked at.",
+                },
             },
         },
     }
@@ -186,6 +195,8 @@ def _operations(app: Flask, rule: Rule) -> dict[str, Any]:
         ]
     if page.operator:
         operation["security"] = [{"operator": []}]
+    if page.gateway:
+        operation["security"] = [{}, {"gateway": []}]
     methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
     if "POST" in methods:
         operation["requestBody"] = {
@@ -207,8 +218,10 @@ def _responses(page: _Page) -> dict[str, Any]:
     for reason in (*page.reasons, Reason.INTERNAL):
         refused.setdefault(STATUS[reason], []).append(reason)
     if page.operator:
-        for status in (401, STATUS[Reason.NOT_AUTHORISED]):
-            refused.setdefault(status, []).append(Reason.NOT_AUTHORISED)
+        refused.setdefault(STATUS[Reason.NOT_AUTHORISED], []).append(Reason.NOT_AUTHORISED)
+        refused.setdefault(STATUS[Reason.TOO_MANY_REQUESTS], []).append(Reason.TOO_MANY_REQUESTS)
+    if page.operator or page.gateway:
+        refused.setdefault(401, []).append(Reason.NOT_AUTHORISED)
     return responses | {str(status): _refusal(status, reasons) for status, reasons in sorted(refused.items())}
 
 

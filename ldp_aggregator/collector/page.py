@@ -11,9 +11,10 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, current_app
 
 from encoders.errors import Reason
+from ldp_aggregator.collector.auth import require_operator_listener
 from ldp_aggregator.collector.content import Content
 from ldp_aggregator.collector.problems import Problem
 
@@ -58,6 +59,11 @@ def index() -> Content:
     """Return the page with the addresses of its files, relative: it may live below any prefix."""
     found = assets()[_INDEX]
     return Content(found.body.replace(b"{version}", version().encode()), found.media_type)
+
+
+@page.before_request
+def _require_operator_listener() -> None:
+    require_operator_listener(current_app.extensions["ldp"])
 
 
 @page.get("/")

@@ -26,6 +26,7 @@ STATUS = {
     Reason.SURVEY_CLOSED: 410,
     Reason.SURVEY_NOT_OPEN: 403,
     Reason.TOO_MANY_REQUESTS: 429,
+    Reason.TOO_MANY_REPORTS: 403,
     Reason.NO_SUCH_PAGE: 404,
     Reason.NOT_AUTHORISED: 403,
     Reason.STORE_UNAVAILABLE: 503,

@@ -1,4 +1,4 @@
-"""How many posts an address may send in a minute, counted without keeping addresses.
+"""How many reports or wrong tokens an address may send in a minute, counted without keeping addresses.
 
 What is kept is a table of fixed size that many addresses share (a count-min sketch with conservative
 updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002), under a key that lives for one minute and
@@ -27,6 +27,11 @@ Network = IPv4Network | IPv6Network
 WINDOW_SECONDS = 60
 MOST = 60_000
 """The highest rate: a cell holds 16 bits."""
+WRONG_TOKENS = 10
+"""The most wrong tokens of an address in a minute; then it gets no page that needs a token."""
+WRONG_TOKEN_ROWS = 8
+"""So many rows that wrong tokens from other addresses lock nobody out: with 50,000 of them in a minute, from
+5,000 addresses, the chance that an address without any is refused is below 1e-11."""
 _CELLS = 1 << 17
 _ROWS = 4
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
@@ -34,33 +39,39 @@ _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
 class Rates:
-    """Counts posts by address, each minute anew.
+    """Counts requests by address, each minute anew.
 
-    A refused post is not counted, so whoever keeps to the rate after a flood is served. An address may be
+    A refused request is not counted, so whoever keeps to the rate after a flood is served. An address may be
     refused early if all of its cells are shared with busier ones: with 100,000 addresses at the limit in
     one minute that is one address in twelve, with 10,000 one in 30,000.
 
     Parameters
     ----------
     limit : int
-        Posts of an address in a minute; 0 means any number.
+        Requests of an address in a minute; 0 means any number.
     trusted : sequence of networks
         The proxies that are believed when they say for whom they ask.
     clock : callable
         Seconds.
+    rows : int
+        Rows of the table, 256 KiB each: the more, the fewer addresses are refused early.
     """
 
     def __init__(
-        self, limit: int = 0, trusted: Sequence[Network] = (), clock: Callable[[], float] = monotonic
+        self,
+        limit: int = 0,
+        trusted: Sequence[Network] = (),
+        clock: Callable[[], float] = monotonic,
+        rows: int = _ROWS,
     ) -> None:
-        self._limit, self._trusted, self._clock = limit, tuple(trusted), clock
+        self.limit, self.trusted, self._clock, self._row_count = limit, tuple(trusted), clock, rows
         self._lock = threading.Lock()
         self._ends, self._key = -1.0, b""
         self._rows: list[array[int]] = []
         self._later: Later
 
-    def wait(self, peer: str | None, forwarded: str = "") -> int:
-        """Count a post, unless it is one too many.
+    def wait(self, peer: str | None, forwarded: str = "", *, count: bool = True) -> int:
+        """Count a request, unless it is one too many.
 
         Parameters
         ----------
@@ -68,28 +79,32 @@ class Rates:
             The other end of the connection.
         forwarded : str
             Its X-Forwarded-For.
+        count : bool
+            If false, the request is looked up and not counted.
 
         Returns
         -------
         int
-            Seconds to wait until the next minute begins; 0 if the post may pass.
+            Seconds to wait until the next minute begins; 0 if the request may pass.
         """
-        if not self._limit:
+        if not self.limit:
             return 0
-        origin = _group(sender(peer or "", forwarded, self._trusted))
+        origin = _group(sender(peer or "", forwarded, self.trusted))
         with self._lock:
             now = self._clock()
             if now >= self._ends:
+                if not count:
+                    return 0
                 self._renew(now)
             self._later.ask(self._ends - now)
-            if self._count(origin):
+            if self._count(origin, int(count)):
                 return 0
             return ceil(self._ends - now)
 
     def _renew(self, now: float) -> None:
         self._ends = now + WINDOW_SECONDS
         self._key = os.urandom(32)
-        self._rows = [array("H", bytes(2 * _CELLS)) for _ in range(_ROWS)]
+        self._rows = [array("H", bytes(2 * _CELLS)) for _ in range(self._row_count)]
         self._later = Later(self._forget)
 
     def _forget(self) -> None:
@@ -98,15 +113,15 @@ class Rates:
             if self._clock() >= self._ends:
                 self._key, self._rows = b"", []
 
-    def _count(self, origin: bytes) -> bool:
-        """Add one to the lowest of an origin's cells, unless even they are full."""
-        digest = hashlib.blake2b(origin, digest_size=4 * _ROWS, key=self._key).digest()
-        places = [number % _CELLS for number in struct.unpack(f"<{_ROWS}I", digest)]
+    def _count(self, origin: bytes, amount: int) -> bool:
+        """Add to the lowest of an origin's cells, unless even they are full."""
+        digest = hashlib.blake2b(origin, digest_size=4 * self._row_count, key=self._key).digest()
+        places = [number % _CELLS for number in struct.unpack(f"<{self._row_count}I", digest)]
         seen = min(row[place] for row, place in zip(self._rows, places, strict=True))
-        if seen >= self._limit:
+        if seen >= self.limit:
             return False
         for row, place in zip(self._rows, places, strict=True):
-            row[place] = max(row[place], seen + 1)
+            row[place] = max(row[place], seen + amount)
         return True
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
-
-from flask import Blueprint, Response, after_this_request, current_app, jsonify, request
+from flask import Blueprint, Response, current_app, jsonify, request
 from werkzeug.exceptions import ClientDisconnected
 
 from encoders.errors import Reason, ReportError
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import signature_text
+from ldp_aggregator.collector.auth import has_gateway_token, require_operator, sender_of_request
 from ldp_aggregator.collector.intake import DUPLICATE, RECORDED
 from ldp_aggregator.collector.metrics import render_metrics
 from ldp_aggregator.collector.openapi import description
@@ -68,13 +67,13 @@ def reports(survey: str) -> Response:
     """Take one report or many; answer only when they are durable."""
     intake = service().intakes[_plan(survey).id]
     try:
-        _require_turn()
+        several = _may_send_several()
         body = _body()
         _require_phase(survey, Phase.OPEN, Phase.GRACE)  # now, however long the body was on its way
     except (Problem, ReportError) as error:
         intake.reject(error.reason)
         raise
-    verdicts = intake.take(body)
+    verdicts = intake.take(body, several)
     if len(verdicts) == 1:
         if verdicts[0].error:
             raise ReportError(*verdicts[0].error)
@@ -88,15 +87,18 @@ def reports(survey: str) -> Response:
     return jsonify(recorded=statuses.count(RECORDED), duplicate=statuses.count(DUPLICATE), rejected=rejected)
 
 
-def _require_turn() -> None:
-    """Refuse one post too many of an address."""
-    seconds = service().rates.wait(request.remote_addr, request.headers.get("X-Forwarded-For", ""))
-    if seconds:
+def _may_send_several() -> bool:
+    """Return whether a post may hold several reports; if not, count it, and refuse one post too many."""
+    rates = service().rates
+    if not rates.limit or has_gateway_token(service()):
+        return True
+    if seconds := rates.wait(*sender_of_request()):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,
             "this address has sent too many requests in this minute; try again later",
             retry_seconds=seconds,
         )
+    return False
 
 
 def _plan(survey: str) -> Plan:
@@ -145,7 +147,7 @@ def openapi() -> Response:
 @pages.get("/v1/surveys/<survey>/snapshot")
 def snapshot(survey: str) -> Response:
     """Send everything training needs."""
-    _require_operator()
+    require_operator(service())
     return Response(
         take_snapshot(service().store, _plan(survey).id).to_json(), content_type="application/json"
     )
@@ -154,7 +156,7 @@ def snapshot(survey: str) -> Response:
 @pages.get("/v1/surveys/<survey>/estimates")
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors."""
-    _require_operator()
+    require_operator(service())
     from ldp_aggregator.estimation import estimate_snapshot  # late: devices' requests never need it
 
     return jsonify(estimate_snapshot(take_snapshot(service().store, _plan(survey).id)).as_dict())
@@ -163,31 +165,13 @@ def estimates(survey: str) -> Response:
 @pages.get("/v1/surveys/<survey>/progress")
 def progress(survey: str) -> Response:
     """Send what the operator's page shows: at most a few seconds old, however many look at it."""
-    _require_operator()
+    require_operator(service())
     from ldp_aggregator.collector.progress import progress as show  # late, as above
 
     store, wanted = service().store, _plan(survey).id
     content = service().progress.get(wanted, lambda: show(take_snapshot(store, wanted)))
     response = content.answer("private, no-cache")
     response.vary.add("Authorization")
-    return response
-
-
-def _require_operator() -> None:
-    token = service().operator_token
-    if not token:
-        raise Problem(
-            Reason.NOT_AUTHORISED, "the operator has set no LDP_OPERATOR_TOKEN, so this page is closed"
-        )
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), token.encode()):
-        raise Problem(Reason.NOT_AUTHORISED, "send the operator's token: Authorization: Bearer ...", 401)
-    after_this_request(_private)
-
-
-def _private(response: Response) -> Response:
-    """Keep what only the operator may see out of every cache that does not ask again."""
-    response.headers.setdefault("Cache-Control", "private, no-store")
     return response
 
 
@@ -207,5 +191,5 @@ def readyz() -> Response:
 @pages.get("/metrics")
 def metrics() -> Response:
     """Send Prometheus metrics, read from the store so that all workers say the same."""
-    _require_operator()
+    require_operator(service())
     return Response(render_metrics(service().store), content_type="text/plain; version=0.0.4; charset=utf-8")

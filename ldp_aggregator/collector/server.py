@@ -116,7 +116,13 @@ class _Master(Arbiter):  # type: ignore[misc]
         super().handle_quit()
 
 
-def serve(work: Work, renew: Callable[[], Work], bind: str, announce: Callable[[list[str]], None]) -> None:
+def serve(
+    work: Work,
+    renew: Callable[[], Work],
+    bind: str,
+    announce: Callable[[list[str]], None],
+    operator_bind: str | None = None,
+) -> None:
     """Serve until told to stop (SIGTERM, SIGINT).
 
     Parameters
@@ -127,7 +133,9 @@ def serve(work: Work, renew: Callable[[], Work], bind: str, announce: Callable[[
     bind : str
         HOST:PORT; port 0 takes a free one.
     announce : callable
-        Gets the addresses once the sockets listen.
+        Gets the addresses once the sockets listen, the operator's last.
+    operator_bind : str, optional
+        HOST:PORT of the operator's pages, if they have an address of their own.
     """
 
     def ready(master: Arbiter) -> None:
@@ -139,7 +147,7 @@ def serve(work: Work, renew: Callable[[], Work], bind: str, announce: Callable[[
     Server(
         work,
         renew,
-        bind=bind,
+        bind=[bind, operator_bind] if operator_bind else bind,
         worker_class=f"{Worker.__module__}.{Worker.__name__}",  # by name: older versions take no class
         worker_connections=CONNECTIONS,
         backlog=CONNECTIONS,

@@ -10,6 +10,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
+from ldp_aggregator.collector.auth import OPERATOR_LISTENER
 from ldp_aggregator.collector.deadlines import ANSWER_SECONDS, Deadlines
 
 CONNECTIONS = 1000
@@ -75,12 +76,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return super().handle_request(req, conn)
 
     def load_wsgi(self) -> None:
-        """Load the application; when it has an answer, that is to be taken in time too."""
+        """Load the application; let it know where a request came in, and limit the time to take an answer."""
         super().load_wsgi()
         self._deadlines: Deadlines = self.wsgi.extensions["ldp"].deadlines
         work = self.wsgi.wsgi_app
+        operator_address = tuple(map(str, self.sockets[1].getsockname()[:2])) if self.sockets[1:] else None
 
         def wsgi_app(environ: Any, start_response: Any) -> Any:
+            environ[OPERATOR_LISTENER] = (environ["SERVER_NAME"], environ["SERVER_PORT"]) == operator_address
             answer = work(environ, start_response)
             self._deadlines.begin(environ["gunicorn.socket"], ANSWER_SECONDS)
             return answer

@@ -13,6 +13,7 @@ from encoders.report import (
     MAX_REPORT_BYTES,
     OVERHEAD_BYTES,
     Report,
+    iterate_reports,
     pack,
     split,
     unpack,
@@ -237,3 +238,10 @@ def mutate(rng: random.Random, data: bytes) -> bytes:
         else:
             changed[place:place] = rng.randbytes(rng.randrange(1, 4))
     return bytes(changed)
+
+
+def test_reports_are_cut_no_further_than_they_are_asked_for() -> None:
+    reports = iterate_reports(pack(GOOD) * 2 + b"junk")
+    assert [next(reports), next(reports)] == [pack(GOOD)] * 2
+    with pytest.raises(ReportError):
+        next(reports)

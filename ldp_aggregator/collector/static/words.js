@@ -39,6 +39,8 @@ const minus = (text) => (/^-0(\.0+)?$/.test(text) ? text.slice(1) : text.replace
 const REASONS = {
   "not-enrolled": "No invitation: its token was never given out here (a device tries again every hour)",
   "too-many-requests": "Too many posts from one address in a minute",
+  "too-many-reports": "Several reports in one request, without a gateway's token",
+  "not-authorised": "Sent with a wrong gateway's token",
   "malformed": "No report at all: bytes that cannot be read",
   "too-large": "Larger than any report or batch may be",
   "wrong-plan": "Made for another plan, or another version of this one",

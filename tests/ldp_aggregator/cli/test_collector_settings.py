@@ -23,7 +23,8 @@ def folder(tmp_path: Path) -> Path:
 
 def show(*arguments: object, **environment: str) -> Result:
     command = ["serve", "--show-settings", *map(str, arguments)]
-    return CliRunner().invoke(main, command, env={"LDP_OPERATOR_TOKEN": None} | environment)
+    unset = {"LDP_OPERATOR_TOKEN": None, "LDP_GATEWAY_TOKEN": None}
+    return CliRunner().invoke(main, command, env=unset | environment)
 
 
 def config(folder: Path, text: str) -> Path:
@@ -114,10 +115,10 @@ def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, said: s
     [
         (None, None, None),
         (None, "", None),
-        (None, "from-variable", "from-variable"),
-        (b"from-file", None, "from-file"),
-        (b"from-file\n", "from-variable", "from-file"),
-        (b"from-file\r\n", None, "from-file"),
+        (None, "sixteen-variable", "sixteen-variable"),
+        (b"sixteen-fromfile", None, "sixteen-fromfile"),
+        (b"sixteen-fromfile\n", "sixteen-variable", "sixteen-fromfile"),
+        (b"sixteen-fromfile\r\n", None, "sixteen-fromfile"),
     ],
 )
 def test_the_token_s_file_wins_over_the_variable(
@@ -139,6 +140,54 @@ def test_a_token_that_cannot_be_sent_is_refused_by_place_and_not_shown(tmp_path:
     if token:
         with pytest.raises(SettingsError, match=r"^LDP_OPERATOR_TOKEN: "):
             read_token(None, "LDP_OPERATOR_TOKEN", token.decode())
+
+
+@pytest.mark.parametrize("owner", ["operator", "gateway"])
+def test_a_token_of_fewer_than_16_characters_is_refused_by_place_and_not_shown(
+    tmp_path: Path, owner: str
+) -> None:
+    path, short = tmp_path / "token", "fifteen-letters"
+    path.write_text(f"{short}\n")
+    for place, arguments in ((path, (path, "VARIABLE", None)), ("VARIABLE", (None, "VARIABLE", short))):
+        with pytest.raises(SettingsError, match=f"the {owner}'s token needs at least 16 .*openssl") as caught:
+            read_token(*arguments, owner)  # type: ignore[arg-type]
+        assert str(caught.value).startswith(f"{place}: ")
+        assert short not in str(caught.value)
+
+
+def test_a_short_token_stops_the_start(folder: Path) -> None:
+    command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
+    for variable in ("LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"):
+        result = CliRunner().invoke(main, command, env={variable: "a"})
+        assert result.exit_code == 1
+        assert f"{variable}: " in result.output
+        assert "at least 16 characters" in result.output
+    assert not (folder / "ldp.db").exists()
+
+
+def test_one_token_for_operator_and_gateway_is_refused(folder: Path) -> None:
+    command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
+    both = dict.fromkeys(["LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"], "one-token-for-both")
+    result = CliRunner().invoke(main, command, env=both)
+    assert result.exit_code == 1
+    assert "make another" in result.output
+    assert "one-token" not in result.output
+
+
+def test_the_operator_s_address_and_the_gateway_s_token_are_settings_like_any_other(folder: Path) -> None:
+    path = config(
+        folder, 'surveys = ["survey.toml"]\noperator_bind = "127.0.0.1:8001"\ngateway_token_file = "g"'
+    )
+    result = show("--config", path)
+    assert f"operator_bind = 127.0.0.1:8001  ({path})\n" in result.output
+    assert f"gateway_token_file = {folder}/g  ({path})\n" in result.output
+    result = show(
+        folder / "survey.toml", LDP_COLLECTOR_SERVE_OPERATOR_BIND="[::1]:1", LDP_GATEWAY_TOKEN="hush"
+    )
+    assert "operator_bind = [::1]:1  (environment, LDP_COLLECTOR_SERVE_OPERATOR_BIND)\n" in result.output
+    assert "the gateway's token is set  (environment, LDP_GATEWAY_TOKEN)\n" in result.output
+    assert "hush" not in result.output
+    assert "operator_bind: is HOST:PORT" in show("--config", config(folder, "operator_bind = 'x'")).output
 
 
 def test_a_token_in_the_place_of_its_file_s_name_is_not_shown(folder: Path) -> None:

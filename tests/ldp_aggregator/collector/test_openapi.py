@@ -8,13 +8,14 @@ import pytest
 import schemathesis
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import negative_data_rejection
+from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection
 
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.openapi import INTERNAL, describe
+from ldp_aggregator.collector.rates import Rates
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.window import Window
 from ldp_client import make_report
@@ -30,9 +31,11 @@ CONFIG = schemathesis.Config.from_dict(
 schemathesis.openapi.media_type(MEDIA_TYPE, st.lists(st.sampled_from(REPORTS), min_size=1).map(b"".join))
 
 
-def described(store: MemoryStore, **options: object) -> schemathesis.BaseSchema:
+def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> schemathesis.BaseSchema:
+    """Return the schema of an application that takes any number of wrong tokens unless a number is given."""
     store.publish(PLAN.id, PLAN.json)
     app = create_app(store, "the-token", signatures={"sleep": bytes(64)}, **options)
+    app.extensions["ldp"].wrong_tokens.limit = wrong_tokens
     return schemathesis.openapi.from_wsgi("/openapi.json", app, config=CONFIG)
 
 
@@ -137,6 +140,38 @@ def test_what_a_bad_body_leads_to_is_described(body: bytes, media_type: str, rea
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
     answer = case.call_and_validate(headers=HEADERS | {"Content-Type": media_type})
     assert answer.json()["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("count", "token", "expected"),
+    [
+        (1, "", (200, None)),
+        (2, "", (403, "too-many-reports")),
+        (2, "Bearer the-gateway-s-token", (200, None)),
+        (1, "Bearer another", (401, "not-authorised")),
+        (1, "Basic another", (200, None)),  # for a proxy, perhaps
+    ],
+)
+def test_what_a_limited_rate_leads_to_is_described(
+    count: int, token: str, expected: tuple[int, str | None]
+) -> None:
+    limited = described(MemoryStore(), rates=Rates(5), gateway_token="the-gateway-s-token")
+    operation = limited["/v1/surveys/{survey}/reports"]["POST"]
+    body = b"".join(REPORTS[:count])
+    case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
+    answer = case.call_and_validate(
+        headers=HEADERS | ({"Authorization": token} if token else {}), excluded_checks=[ignored_auth]
+    )
+    assert (answer.status_code, answer.json().get("reason")) == expected
+
+
+def test_what_too_many_wrong_tokens_lead_to_is_described() -> None:
+    case = described(MemoryStore(), wrong_tokens=1)["/metrics"]["GET"].Case()
+    statuses = [
+        case.call_and_validate(headers=HEADERS | {"Authorization": token}, excluded_checks=[ignored_auth])
+        for token in ("Bearer wrong", "Bearer the-token")
+    ]
+    assert [answer.status_code for answer in statuses] == [401, 429]
 
 
 def test_every_page_method_and_reason_is_described() -> None:

@@ -22,7 +22,7 @@ from encoders.survey import Plan
 from ldp_aggregator.stores import Total, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.servers import collector, wait_for, workers_of
+from tests.servers import collector, free_port, wait_for, workers_of
 
 ROW = {"age": "old", "hours": 7.5}
 
@@ -73,15 +73,17 @@ def reload(folder: Path, process: Popen[str], event: str = "reloaded") -> dict[s
     return told(folder, event)[-1]
 
 
-def post(base: str, body: bytes) -> int:
+def post(base: str, body: bytes, token: str = "") -> int:
     """Post once, on a connection of its own: whatever goes wrong is not tried again."""
-    request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return int(answer.status)
+    headers = {"Content-Type": MEDIA_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
+    return _status(urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, headers))
 
 
 def get(base: str, path: str, token: str = "") -> int:
-    request = urllib.request.Request(f"{base}{path}", headers={"Authorization": f"Bearer {token}"})
+    return _status(urllib.request.Request(f"{base}{path}", headers={"Authorization": f"Bearer {token}"}))
+
+
+def _status(request: urllib.request.Request) -> int:
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return int(answer.status)
@@ -115,17 +117,18 @@ def test_reloads_under_load_leave_no_post_without_its_answer(folder: Path, plan:
 
 def test_what_the_files_say_now_is_served(folder: Path) -> None:
     (folder / "diet.toml").write_text(SURVEY.replace('"sleep"', '"diet"'))
-    (folder / "token").write_text("first\n")
+    first, second = "the-first-token-of-all", "the-second-token-of-all"
+    (folder / "token").write_text(f"{first}\n")
     with serving(folder) as (base, process):
         assert (get(base, "/v1/surveys/diet"), get(base, "/metrics")) == (404, 403)
         configure(folder, "sleep.toml", "diet.toml", workers=3, operator_token_file="token")
         line = reload(folder, process)
         assert (line["surveys"], line["workers"]) == (["sleep", "diet"], 3)
         wait_for(lambda: len(workers_of(process)) == 3)
-        assert (get(base, "/v1/surveys/diet"), get(base, "/metrics", "first")) == (200, 200)
-        (folder / "token").write_text("second\n")
+        assert (get(base, "/v1/surveys/diet"), get(base, "/metrics", first)) == (200, 200)
+        (folder / "token").write_text(f"{second}\n")
         reload(folder, process)
-        assert (get(base, "/metrics", "first"), get(base, "/metrics", "second")) == (401, 200)
+        assert (get(base, "/metrics", first), get(base, "/metrics", second)) == (401, 200)
 
 
 SPOILT = [
@@ -152,11 +155,14 @@ def test_a_spoilt_file_is_told_and_the_old_service_goes_on(folder: Path, plan: P
         assert get(base, "/v1/surveys/sleep") == 200
 
 
-def test_another_store_is_told_to_need_a_restart(folder: Path, plan: Plan) -> None:
+def test_another_store_or_address_is_told_to_need_a_restart(folder: Path, plan: Plan) -> None:
     with serving(folder) as (base, process):
-        configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db")
+        apart = f"127.0.0.1:{free_port()}"
+        configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db", operator_bind=apart)
         reload(folder, process)
-        assert [line["setting"] for line in told(folder, "restart-needed")] == ["store"]
+        assert [line["setting"] for line in told(folder, "restart-needed")] == ["store", "operator_bind"]
+        assert get(base, "/") == 200  # not hidden: there is no other address yet
+        assert not takes_connections(f"http://{apart}")
         assert post(base, make_report(plan, ROW, "yes")) == 200
     assert counted(folder) == 1
     assert not (folder / "other.db").exists()
@@ -191,6 +197,25 @@ def takes_connections(base: str) -> bool:
     where = urlsplit(base)
     with socket.socket() as line:
         return line.connect_ex((where.hostname, where.port)) == 0
+
+
+def test_the_operator_s_address_outlives_a_reload_and_a_gateway_s_token_takes_effect(
+    folder: Path, plan: Plan
+) -> None:
+    port, token = free_port(), "the-token-of-the-gateways"
+    apart, both = f"http://127.0.0.1:{port}", make_report(plan, ROW, "yes") + make_report(plan, ROW, "no")
+    configure(folder, "sleep.toml", operator_bind=f"127.0.0.1:{port}", rate=100)
+    with serving(folder) as (base, process):
+        assert (get(base, "/"), get(apart, "/"), post(base, both)) == (404, 200, 403)
+        (folder / "token").write_text(token)
+        configure(
+            folder, "sleep.toml", operator_bind=f"127.0.0.1:{port}", rate=100, gateway_token_file="token"
+        )
+        first = set(workers_of(process))
+        reload(folder, process)
+        wait_for(lambda: not first & set(workers_of(process)) and len(workers_of(process)) == 2)
+        assert (get(base, "/"), get(apart, "/"), post(base, both, token)) == (404, 200, 200)
+        assert told(folder, "restart-needed") == []
 
 
 def test_a_plan_that_this_version_cannot_read_is_told_and_all_else_goes_on(folder: Path, plan: Plan) -> None:

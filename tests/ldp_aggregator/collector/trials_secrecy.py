@@ -50,6 +50,7 @@ values = {[str(number) for number in range(600)]}
 [mechanism]
 frequency = "OUE"
 """
+_GATEWAY_TOKEN = secrets.token_hex(16)
 _LONG_PAYLOAD = 16
 """Bytes from which on a payload is looked for by itself: shorter ones occur by chance."""
 _COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
@@ -93,7 +94,7 @@ class Person:
             "X-Real-IP": self._behind,
             "Forwarded": f"for={self._behind}",
             "From": f"{self._name}@example.org",
-            "Authorization": f"Bearer {self._cookie}",
+            "Authorization": f"Basic {self._cookie}",
             "Referer": f"http://example.org/{self._name}",
             "Content-Type": MEDIA_TYPE,
         }
@@ -113,10 +114,11 @@ class Person:
         connection.close()
         return 0
 
-    def report(self, body: bytes) -> None:
-        """Post until it is counted."""
-        end = time.monotonic() + PATIENCE
-        while self.ask("POST", f"/v1/surveys/trial/reports?who={self._name}", body) != 200:
+    def report(self, body: bytes, size: int = 1) -> None:
+        """Post until it is counted; several reports with the gateway's token."""
+        page, end = f"/v1/surveys/trial/reports?who={self._name}", time.monotonic() + PATIENCE
+        headers = {"Authorization": f"Bearer {_GATEWAY_TOKEN}"} if size > 1 else {}
+        while self.ask("POST", page, body, **headers) != 200:
             assert time.monotonic() < end
             time.sleep(0.05)
 
@@ -152,11 +154,12 @@ class Person:
 def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
     """Send reports and much else, and search what is kept of it; meanwhile, Redis is away for a moment."""
     plan, rng, told = plan_of(SURVEY), random.Random(reports), Told(start=time.time())
+    told.words.append(_GATEWAY_TOKEN)
     sent = _make(plan, reports, rng, told)
     (folder / "survey.toml").write_text(SURVEY)
     (folder / "temporary").mkdir()
     with _store(folder, kind) as (url, server):
-        environment = os.environ | {"TMPDIR": str(folder / "temporary")}
+        environment = os.environ | {"TMPDIR": str(folder / "temporary"), "LDP_GATEWAY_TOKEN": _GATEWAY_TOKEN}
         collector = KillableCollector(
             folder / "survey.toml", url, folder / "printed", options=_COUNTED, environment=environment
         )
@@ -223,7 +226,7 @@ def _send(
                     number, (size, body) = next(left, (0, (0, b"")))
                 if not size:
                     return
-                person.report(body)
+                person.report(body, size)
                 if number % 5 == 0:
                     person.misbehave(plan, body if size == 1 else first, number // 5)
                 if number > len(bodies) // 2:

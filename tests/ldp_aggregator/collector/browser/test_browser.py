@@ -102,6 +102,15 @@ def test_a_token_that_no_header_can_carry_is_a_wrong_one(visit: Visits) -> None:
     assert not [url for url in seen.asked if "progress" in url]
 
 
+def test_too_many_wrong_tokens_are_told_where_the_figures_would_be(visit: Visits) -> None:
+    seen = visit(fails=True)
+    refused = "this address has sent too many wrong tokens; try again later"
+    seen.page.route("**/progress", answering(429, "too-many-requests", refused))
+    seen.unlock("whatever")
+    expect(seen.page.locator("#problem")).to_contain_text(refused)
+    expect(seen.page.locator("#figures")).to_be_hidden()
+
+
 def test_a_collector_without_a_token_says_that_it_is_closed(visit: Visits) -> None:
     seen = visit(fails=True)
     seen.page.route("**/progress", answering(403, "not-authorised"))

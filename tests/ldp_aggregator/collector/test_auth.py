@@ -1,0 +1,286 @@
+"""Access control: wrong tokens are slowed down, gateways have a token, the operator's pages an address."""
+
+from __future__ import annotations
+
+import http.client
+from collections import Counter
+from ipaddress import ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Response
+from flask.testing import FlaskClient
+
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.auth import OPERATOR_LISTENER
+from ldp_aggregator.collector.rates import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
+from ldp_aggregator.stores import MemoryStore
+from ldp_client import HttpTransport, make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY, rejected
+from tests.servers import TOKEN, collector, free_port
+
+OPERATOR, GATEWAY = "the-operator-s-token", "the-gateway-s-token"
+REPORTS = "/v1/surveys/sleep/reports"
+ROW = {"age": "old", "hours": 7.5}
+OPERATOR_PAGES = [
+    "/metrics",
+    *(f"/v1/surveys/sleep/{page}" for page in ("snapshot", "estimates", "progress")),
+]
+
+
+def get(web: FlaskClient, token: str | None, address: str = "192.0.2.1", page: str = "/metrics") -> Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return web.get(page, headers=headers, environ_overrides={"REMOTE_ADDR": address})
+
+
+def post(web: FlaskClient, body: bytes, token: str | None = None) -> tuple[int, str | None]:
+    headers = {"Authorization": token} if token else {}
+    answer = web.post(REPORTS, data=body, content_type=MEDIA_TYPE, headers=headers)
+    return answer.status_code, answer.json.get("reason")
+
+
+def some_reports(plan: Plan, count: int) -> bytes:
+    return b"".join(make_report(plan, ROW, "yes") for _ in range(count))
+
+
+@pytest.fixture
+def guarded(store: MemoryStore) -> FlaskClient:
+    return create_app(store, OPERATOR, gateway_token=GATEWAY, rates=Rates(3)).test_client()
+
+
+# -- wrong tokens ------------------------------------------------------------------------------
+
+
+def test_after_some_wrong_tokens_an_address_gets_no_operator_page_even_with_the_right_one(
+    guarded: FlaskClient,
+) -> None:
+    assert [get(guarded, "wrong").status_code for _ in range(WRONG_TOKENS + 2)] == [
+        *([401] * WRONG_TOKENS),
+        *([429] * 2),
+    ]
+    for page in OPERATOR_PAGES:
+        for token in (OPERATOR, "wrong", None):
+            refused = get(guarded, token, page=page)
+            assert (refused.status_code, refused.json["reason"]) == (429, "too-many-requests")
+            assert refused.json["retryable"] is True
+            assert 0 < int(refused.headers["Retry-After"]) <= 60
+            assert "192.0.2.1" not in refused.text
+    assert get(guarded, None, page="/v1/surveys/sleep").status_code == 200  # pages without a token are served
+    assert get(guarded, OPERATOR, "192.0.2.2").status_code == 200  # as is the operator at another address
+
+
+def test_the_next_minute_begins_with_no_wrong_token(guarded: FlaskClient) -> None:
+    now = [100.0]
+    guarded.application.extensions["ldp"].wrong_tokens._clock = lambda: now[0]
+    for _ in range(WRONG_TOKENS):
+        get(guarded, "wrong")
+    assert get(guarded, OPERATOR).status_code == 429
+    now[0] += 60
+    assert get(guarded, OPERATOR).status_code == 200
+
+
+def test_requests_with_the_right_token_or_none_are_not_counted(guarded: FlaskClient) -> None:
+    for _ in range(3 * WRONG_TOKENS):
+        assert get(guarded, None).status_code == 401
+        assert get(guarded, OPERATOR).status_code == 200
+    assert guarded.application.extensions["ldp"].wrong_tokens._rows == []  # no table before it is needed
+
+
+def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(store: MemoryStore) -> None:
+    rates = Rates(0, [ip_network("10.1.0.2")])
+    web = create_app(store, OPERATOR, rates=rates).test_client()
+
+    def ask(source: str, token: str) -> int:
+        headers = {"Authorization": f"Bearer {token}", "X-Forwarded-For": source}
+        return web.get("/metrics", headers=headers, environ_overrides={"REMOTE_ADDR": "10.1.0.2"}).status_code
+
+    assert {ask("192.0.2.1", "wrong") for _ in range(WRONG_TOKENS + 1)} == {401, 429}
+    assert (ask("192.0.2.1", OPERATOR), ask("192.0.2.2", OPERATOR)) == (429, 200)
+
+
+def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
+    # More than a worker answers in a minute. The chance that any of these is refused is below 1e-7.
+    rates = Rates(WRONG_TOKENS, rows=WRONG_TOKEN_ROWS)
+    for attacker in range(5_000):
+        for _ in range(WRONG_TOKENS):
+            assert not rates.wait(f"10.{attacker >> 8}.{attacker & 255}.1")
+    assert rates.wait("10.0.0.1", count=False)
+    assert not any(rates.wait(f"172.16.{each >> 8}.{each & 255}", count=False) for each in range(2_000))
+
+
+def test_looking_an_address_up_counts_nothing() -> None:
+    rates = Rates(1)
+    assert [rates.wait("192.0.2.1", count=False) for _ in range(5)] == [0] * 5
+    assert rates._rows == []
+    assert rates.wait("192.0.2.1") == 0
+    assert [bool(rates.wait("192.0.2.1", count=False)) for _ in range(2)] == [True, True]
+
+
+def test_a_guesser_of_a_running_collector_is_answered_ten_times_a_minute_by_each_worker(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    with collector([tmp_path / "survey.toml"], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _):
+        where, answers = urlsplit(base), Counter[int]()
+        line = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+        for number in range(200):
+            line.request("GET", "/metrics", headers={"Authorization": f"Bearer guess-number-{number}"})
+            answer = line.getresponse()
+            answer.read()
+            answers[answer.status] += 1
+        line.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert line.getresponse().status == 429
+        line.close()
+        other = http.client.HTTPConnection(where.hostname or "", where.port, source_address=("127.0.0.9", 0))
+        other.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert other.getresponse().status == 200
+        other.close()
+    assert answers[401] <= 2 * WRONG_TOKENS  # twice, should the minute end meanwhile
+    assert set(answers) == {401, 429}
+
+
+# -- gateways ----------------------------------------------------------------------------------
+
+
+def test_where_a_rate_is_set_an_address_adds_no_more_reports_than_that(
+    guarded: FlaskClient, store: MemoryStore, plan: Plan
+) -> None:
+    answers = [post(guarded, some_reports(plan, 1000)) for _ in range(2)]
+    assert answers == [(403, "too-many-reports")] * 2
+    assert post(guarded, some_reports(plan, 1)) == (200, None)
+    assert post(guarded, some_reports(plan, 1)) == (429, "too-many-requests")  # the others count as posts
+    assert sum(total.n for total in store.totals("sleep").values()) == 1
+    assert rejected(guarded, "sleep") == {"too-many-reports": 2, "too-many-requests": 1}
+
+
+def test_a_body_that_is_too_much_is_not_retryable_and_says_what_to_do(
+    guarded: FlaskClient, plan: Plan
+) -> None:
+    answer = guarded.post(REPORTS, data=some_reports(plan, 2), content_type=MEDIA_TYPE)
+    assert (answer.status_code, answer.json["retryable"]) == (403, False)
+    assert "one report in each request, or a gateway's token" in answer.json["detail"]
+    assert "Retry-After" not in answer.headers
+
+
+@pytest.mark.parametrize("body", [b"junk", b"\x95\x01"])
+def test_a_body_that_cannot_be_cut_has_its_own_reason_with_a_rate_too(
+    guarded: FlaskClient, plan: Plan, body: bytes
+) -> None:
+    assert post(guarded, body) == (400, "malformed")
+    assert post(guarded, some_reports(plan, 1) + body) == (400, "malformed")
+
+
+def test_a_gateway_s_token_lifts_both_limits(guarded: FlaskClient, store: MemoryStore, plan: Plan) -> None:
+    for scheme in ("Bearer", "bearer") * 5:
+        assert post(guarded, some_reports(plan, 10), f"{scheme} {GATEWAY}") == (200, None)
+    assert sum(total.n for total in store.totals("sleep").values()) == 100
+    assert [post(guarded, some_reports(plan, 1))[0] for _ in range(4)] == [200, 200, 200, 429]  # not counted
+    assert post(guarded, some_reports(plan, 2), f"Bearer {GATEWAY}") == (200, None)
+
+
+def test_a_wrong_gateway_s_token_is_refused_and_slowed_down(
+    guarded: FlaskClient, store: MemoryStore, plan: Plan
+) -> None:
+    wrong = [post(guarded, some_reports(plan, 1), "Bearer wrong") for _ in range(WRONG_TOKENS + 1)]
+    assert wrong == [*([(401, "not-authorised")] * WRONG_TOKENS), (429, "too-many-requests")]
+    assert post(guarded, some_reports(plan, 2), f"Bearer {GATEWAY}") == (429, "too-many-requests")
+    assert post(guarded, some_reports(plan, 1)) == (200, None)  # a person at that address may answer
+    assert sum(total.n for total in store.totals("sleep").values()) == 1
+
+
+def test_the_gateway_s_token_opens_no_page_of_the_operator_and_the_other_way_round(
+    guarded: FlaskClient, plan: Plan
+) -> None:
+    assert get(guarded, GATEWAY).status_code == 401
+    assert post(guarded, some_reports(plan, 2), f"Bearer {OPERATOR}") == (401, "not-authorised")
+
+
+def test_without_a_rate_bodies_and_tokens_are_taken_as_ever(store: MemoryStore, plan: Plan) -> None:
+    web = create_app(store, OPERATOR, gateway_token=GATEWAY).test_client()
+    for token in (None, "Bearer wrong", f"Bearer {GATEWAY}"):
+        assert post(web, some_reports(plan, 5), token) == (200, None)
+
+
+@pytest.mark.parametrize("token", [None, "Bearer whatever", "Basic whatever"])
+def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
+    store: MemoryStore, plan: Plan, token: str | None
+) -> None:
+    web = create_app(store, rates=Rates(1)).test_client()
+    assert post(web, some_reports(plan, 1), token) == (200, None)
+    assert post(web, some_reports(plan, 1), token) == (429, "too-many-requests")
+    web = create_app(store, rates=Rates(1)).test_client()
+    assert post(web, some_reports(plan, 2), token) == (403, "too-many-reports")
+
+
+def test_a_running_collector_takes_many_reports_with_the_token_of_a_file(tmp_path: Path, plan: Plan) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    (tmp_path / "token").write_text(f"{GATEWAY}\n")
+    options = ["--rate", "2", "--gateway-token-file", tmp_path / "token"]
+    url = f"sqlite:///{tmp_path}/ldp.db"
+    with collector([tmp_path / "survey.toml"], url, workers=1, options=options) as (base, _):
+
+        def post(transport: HttpTransport, count: int) -> tuple[int, object]:
+            answer = transport.request("POST", f"{base}{REPORTS}", some_reports(plan, count), 20)
+            return answer.status, answer.entry("reason") or answer.entry("recorded")
+
+        gateway, device = HttpTransport(gateway_token=GATEWAY), HttpTransport()
+        assert [post(gateway, 50) for _ in range(5)] == [(200, 50)] * 5
+        assert post(device, 50) == (403, "too-many-reports")
+        assert post(HttpTransport(gateway_token="another-token-of-16"), 50) == (401, "not-authorised")
+
+
+# -- an address of the operator's own ----------------------------------------------------------
+
+
+def test_with_an_address_of_their_own_the_operator_s_pages_answer_nowhere_else(store: MemoryStore) -> None:
+    web = create_app(store, OPERATOR, separate_operator_address=True).test_client()
+    asset = (
+        create_app(store, OPERATOR)
+        .test_client()
+        .get("/")
+        .text.partition('href="static/')[2]
+        .partition('"')[0]
+    )
+    unknown = web.get("/nowhere")
+    apart = {OPERATOR_LISTENER: True}
+    for page in ["/", f"/static/{asset}", *OPERATOR_PAGES]:
+        for token in (OPERATOR, "wrong", None):
+            public = get(web, token, page=page)
+            assert (public.status_code, public.json) == (404, unknown.json), page
+        headers = {"Authorization": f"Bearer {OPERATOR}"}
+        assert web.get(page, headers=headers, environ_overrides=apart).status_code == 200, page
+    for page in ("/livez", "/readyz", "/openapi.json", "/v1/surveys", "/v1/surveys/sleep"):
+        assert web.get(page).status_code == 200, page
+        assert web.get(page, environ_overrides=apart).status_code == 200, page
+
+
+def test_a_running_collector_serves_the_operator_at_an_address_apart(tmp_path: Path, plan: Plan) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    port = free_port()
+    options, url = ["--operator-bind", f"127.0.0.1:{port}"], f"sqlite:///{tmp_path}/ldp.db"
+    with collector([tmp_path / "survey.toml"], url, options=options) as (base, process):
+
+        def ask(base: str, page: str, **headers: str) -> int:
+            where = urlsplit(base)
+            line = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+            line.request("GET", page, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+            status = line.getresponse().status
+            line.close()
+            return status
+
+        operator = f"http://127.0.0.1:{port}"
+        claimed = {
+            "Host": f"127.0.0.1:{port}",
+            "X-Forwarded-Host": "127.0.0.1",
+            "X-Forwarded-Port": str(port),
+        }
+        for _ in range(6):  # whichever worker answers
+            for page in ("/", *OPERATOR_PAGES):
+                assert (ask(base, page, **claimed), ask(operator, page)) == (404, 200)
+            for page in ("/livez", "/readyz", "/v1/surveys"):
+                assert (ask(base, page), ask(operator, page)) == (200, 200)
+        assert process.stdout is not None
+        assert f"the page / of {operator} shows the operator" in process.stdout.readline()

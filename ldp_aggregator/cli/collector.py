@@ -130,11 +130,13 @@ def serve(context: click.Context, /, **settings: Any) -> None:
     if settings["show_settings"]:
         _show(context)
         return
-    from ldp_aggregator.collector.server import Work  # late: gunicorn is slow to import
+    from ldp_aggregator.collector.server import Work, require_addresses  # late: gunicorn is slow to import
     from ldp_aggregator.collector.server import serve as run
 
+    addresses = {f"--{name.replace('_', '-')}": settings[name] for name in _ADDRESSES if settings[name]}
     try:
         offer = prepare(settings)
+        require_addresses(addresses)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
 
@@ -152,7 +154,8 @@ def serve(context: click.Context, /, **settings: Any) -> None:
     run(work_of(offer), renew, settings["bind"], partial(_announce, offer), settings["operator_bind"])
 
 
-_FOR_GOOD = ("store", "bind", "operator_bind")
+_ADDRESSES = ("bind", "operator_bind")
+_FOR_GOOD = ("store", *_ADDRESSES)
 """Settings that only a new start changes: devices and counts would be in two places."""
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask
+from gunicorn import util
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
 from encoders.errors import LdpError
 from ldp_aggregator.collector import logs
+from ldp_aggregator.collector.settings import SettingsError
 from ldp_aggregator.collector.worker import CONNECTIONS, KEEPALIVE_SECONDS, Worker
 from ldp_aggregator.stores import StoreError
 
@@ -114,6 +119,47 @@ class _Master(Arbiter):  # type: ignore[misc]
     def handle_quit(self) -> None:
         logs.tell("stopping")
         super().handle_quit()
+
+
+def require_addresses(addresses: Mapping[str, str]) -> None:
+    """Check that this process can listen at addresses, before gunicorn tries to for seconds.
+
+    Parameters
+    ----------
+    addresses : mapping of str to str
+        HOST:PORT by the option that names it.
+
+    Raises
+    ------
+    SettingsError
+        With the option, the address, the reason and the fix.
+    """
+    with ExitStack() as listeners:  # all are open at once, so that two equal addresses are noticed
+        for option, address in addresses.items():
+            try:
+                host, port = util.parse_address(address)
+                family = socket.AF_INET6 if util.is_ipv6(host) else socket.AF_INET
+                listener = listeners.enter_context(socket.socket(family))
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((host, port))
+                listener.listen()
+            except RuntimeError as error:
+                raise SettingsError(f"{option} {address}: write an IPv6 address as [::1]:8000") from error
+            except OSError as error:
+                raise SettingsError(
+                    f"{option} {address}: cannot listen there: {_bind_reason(error)}"
+                ) from error
+
+
+def _bind_reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return "this machine cannot resolve the host; name one of its own addresses"
+    reasons = {
+        errno.EADDRINUSE: "the port is in use; stop what listens on it, or choose another port",
+        errno.EACCES: "this user may not use the port; choose one from 1024 on",
+        errno.EADDRNOTAVAIL: "this machine does not have the address; name one of its own, or 0.0.0.0",
+    }
+    return reasons.get(error.errno or 0) or error.strerror or type(error).__name__
 
 
 def serve(

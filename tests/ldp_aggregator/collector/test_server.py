@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,10 +25,12 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import make_keys, read_signature, sign, signature_text, verify
 from ldp_aggregator.cli.collector import _without_password
+from ldp_aggregator.collector.server import require_addresses
+from ldp_aggregator.collector.settings import SettingsError
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.servers import LocalRedis, collector, redis_server, wait_for, workers_of
+from tests.servers import LocalRedis, collector, free_port, redis_server, wait_for, workers_of
 
 ROW = {"age": "old", "hours": 7.5}
 
@@ -239,6 +243,64 @@ def test_an_address_that_is_none_is_refused(survey: Path, tmp_path: Path, bind: 
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", bind)
     assert result.returncode == 2
     assert "HOST:PORT" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--bind", "--operator-bind"])
+def test_a_port_in_use_ends_the_start_with_one_message(survey: Path, tmp_path: Path, option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = serve(
+            survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", "127.0.0.1:0", option, address
+        )
+    assert result.returncode == 1
+    assert result.stdout == ""
+    reason = "the port is in use; stop what listens on it, or choose another port"
+    assert result.stderr == f"Error: {option} {address}: cannot listen there: {reason}\n"
+
+
+def test_two_equal_addresses_end_the_start_with_one_message(survey: Path, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    options = ("--bind", address, "--operator-bind", address)
+    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", *options)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert f"--operator-bind {address}: cannot listen there: the port is in use" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("192.0.2.1:0", "cannot listen there: this machine does not have the address; name one of its own"),
+        ("::1:8000", "write an IPv6 address as [::1]:8000"),
+    ],
+)
+def test_an_address_of_another_machine_ends_the_start_with_one_message(
+    survey: Path, tmp_path: Path, address: str, reason: str
+) -> None:
+    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", address)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith(f"Error: --bind {address}: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            PermissionError(errno.EACCES, "Permission denied"),
+            "this user may not use the port; choose one from 1024 on",
+        ),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "this machine cannot resolve the host"),
+        (OSError(errno.EPERM, "Operation not permitted"), "Operation not permitted"),
+    ],
+)
+def test_a_port_without_permission_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str
+) -> None:
+    def refuse(*_: object) -> None:  # whoever runs the tests may bind every port
+        raise error
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(SettingsError, match=re.escape(f"--bind localhost:80: cannot listen there: {reason}")):
+        require_addresses({"--bind": "localhost:80"})
 
 
 def test_a_proxy_that_is_no_address_is_refused(survey: Path, tmp_path: Path) -> None:

@@ -516,15 +516,18 @@ def test_a_receipt_prints_its_state_and_cause(client: Build) -> None:
     assert str(one.status()) == "no_consent (no-consent)"
     assert repr(one.grant()) == "Receipt(state=<State.READY: 'ready'>, survey='sleep')"
     invalid = one.report({"age": "secret", "hours": 1}, "no")
-    assert str(invalid) == "invalid (age: is not one of the survey's values: young, old)"
+    assert str(invalid) == """invalid (age: is not one of the survey's values: "young", "old")"""
+    why = repr(invalid.why)
     assert repr(invalid) == (
         "Receipt(state=<State.INVALID: 'invalid'>, survey='sleep', reason='invalid-row', field='age', "
-        'why="is not one of the survey\'s values: young, old")'
+        f"why={why}, problems=(('age', {why}),))"
     )
+    several = one.report({"age": "secret", "hours": "long"}, "no")
+    assert str(several).startswith(f"invalid (age: {invalid.why}; hours: ")
     queued = one.report({**ROW, "hours": 13}, "no")
     assert str(queued) == "queued (clipped: hours)"
     assert repr(queued).endswith("survey='sleep', epsilon=1.0, clipped=('hours',))")
-    assert str(one.flush(0)) == "queued"
+    assert str(one.flush(0)).startswith("queued (")
 
 
 # -- when it is sent ----------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from encoders.survey.signature import make_keys, sign, signature_text
 from ldp_client import Answer, Client, ConsentError, PlanError, State, TransportError
 from ldp_client.sender import sender_of
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
-from tests.servers import wait_for
 
 Build = Callable[..., Client]
 DOWN = TransportError("no network")
@@ -207,7 +206,8 @@ def test_a_report_for_a_closed_survey_waits_for_a_day_before_it_is_deleted(
     later = time.time() + 86_401
     monkeypatch.setattr("ldp_client.sender.time", lambda: later)
     again = client(script, agreed=False)
-    wait_for(lambda: again.outcomes[State.EXPIRED])
+    assert again.flush().state is State.EXPIRED
+    assert again.outcomes[State.EXPIRED] == 1
     assert set(script.bodies) == {script.bodies[0]}
     assert (again.status().state, again.status().reason) == (State.EXPIRED, "survey-closed")
     assert again.report(ROW, "no").state is State.ALREADY_REPORTED
@@ -219,5 +219,5 @@ def test_a_report_arrives_after_a_survey_was_closed_by_mistake(client: Build) ->
     assert first.flush().reason == "closed-once"
     _end_the_process(first)
     second = client(Script(RECORDED), agreed=False)
-    wait_for(lambda: second.status().state is State.SENT)
-    assert second.status().reason == ""
+    receipt = second.flush()
+    assert (receipt.state, receipt.reason) == (State.SENT, "")

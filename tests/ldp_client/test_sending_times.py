@@ -433,7 +433,7 @@ def test_real_clients_send_at_unrelated_times_after_a_503(
     names, journals = ("sleep", "diet"), [tmp_path / f"{device}.db" for device in range(10)]
     server.is_down = True
     clients = [_answer(server, plan, journal, name, spread=0.05) for journal in journals for name in names]
-    owner = {Journal(journal).find(name).report: journal for journal in journals for name in names}  # type: ignore[union-attr]
+    owner = {entry.report: journal for journal in journals for entry in Journal(journal).entries()}
     wait_for(lambda: {owner[body] for _, body, _, _ in list(server.requests)} == set(journals))
     server.is_down = False
     wait_for(lambda: all(client.status().state is State.SENT for client in clients))

@@ -234,7 +234,7 @@ def test_a_cancelled_call_leaves_no_answer_in_its_frames(
 def test_an_error_stays_debuggable_without_its_frames(strict: Client) -> None:
     error = raised(lambda: strict.report(*ROWS["a value"]))
     assert isinstance(error, ldp_client.RowError)
-    assert (error.field, error.why) == ("age", "is not one of the survey's values: young, old")
+    assert (error.field, error.why) == ("age", 'is not one of the survey\'s values: "young", "old"')
     strange = raised(lambda: strict.report(*ROWS["a row's own error"]))
     assert (type(strange), str(strange)) == (OSError, "no such drive")
     (note,) = strange.__notes__

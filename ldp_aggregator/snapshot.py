@@ -96,15 +96,22 @@ class Snapshot:
 
 
 def pool(snapshots: Iterable[Snapshot]) -> Snapshot:
-    """Add snapshots of one plan, or of the rounds of one family, in any order.
+    """Add snapshots of one plan, or of the rounds of one family; their order changes nothing.
+
+    Of the rounds that ask all, the sum has the plan of the family's first round, or of the first id.
 
     Raises
     ------
     SnapshotError
         See :func:`wider`.
     """
-    # the round that asks most comes first: of two that ask less, neither may ask all that the other does
-    return reduce(add, sorted(snapshots, key=lambda each: len(each.plan.questions), reverse=True))
+
+    def place(snapshot: Snapshot) -> tuple[int, bool, str]:
+        # the round that asks most comes first: of two that ask less, neither may ask all that the other does
+        plan = snapshot.plan
+        return -len(plan.questions), plan.id != plan.family, plan.id
+
+    return reduce(add, sorted(snapshots, key=place))
 
 
 def wider(one: Plan, other: Plan) -> Plan:

@@ -151,6 +151,11 @@ def answers(path: Path) -> bool:
         return connection.connect_ex(str(path)) == 0
 
 
+def inherited_environment() -> dict[str, str]:
+    """Return this process's environment without LDP_ variables, which commands would take as settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LDP_")}
+
+
 @contextmanager
 def collector(
     surveys: Sequence[Path],
@@ -166,8 +171,7 @@ def collector(
     command += ["--bind", "127.0.0.1:0", *map(str, options)]
     command += ["--store", store] if store else []
     command += ["--workers", str(workers)] if workers else []
-    tokens = ("LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN")
-    environment = {name: value for name, value in os.environ.items() if name not in tokens}
+    environment = inherited_environment()
     if token:
         environment["LDP_OPERATOR_TOKEN"] = token
     with log.open("wb") if log else nullcontext(subprocess.STDOUT) as errors:

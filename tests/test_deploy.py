@@ -43,6 +43,7 @@ from tests.servers import (
     collector,
     free_port,
     front_proxy,
+    inherited_environment,
     listens,
     nginx,
     stop,
@@ -132,7 +133,7 @@ def test_the_redis_of_compose_keeps_what_the_collector_promises(
     shell, option, script = services["services"]["redis"]["command"]
     script = script.replace("$$", "$").replace("/etc/redis.conf", str(conf))
     script = script.replace("bind 0.0.0.0", f"bind 127.0.0.1\nport {port}")
-    environment = {"REDIS_PASSWORD": PASSWORD, "PATH": os.environ["PATH"]}
+    environment = inherited_environment() | {"REDIS_PASSWORD": PASSWORD}
     server = subprocess.Popen([shell, option, script], env=environment, stdout=subprocess.DEVNULL)
     try:
         wait_for(lambda: listens(port))
@@ -161,7 +162,7 @@ def started(command: Sequence[str], environment: dict[str, str]) -> Iterator[int
     words = [program, *command]
     words[words.index("--bind") + 1] = f"127.0.0.1:{port}"
     process = subprocess.Popen(
-        words, env={"PATH": os.environ["PATH"], **environment}, stdout=subprocess.PIPE, text=True
+        words, env=inherited_environment() | environment, stdout=subprocess.PIPE, text=True
     )
     try:
         assert "/v1/surveys/sleep" in (process.stdout.readline() if process.stdout else "")

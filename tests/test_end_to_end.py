@@ -13,7 +13,7 @@ import pytest
 
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan
-from tests.servers import TOKEN, collector, redis_server
+from tests.servers import TOKEN, collector, inherited_environment, redis_server
 
 SURVEY = """
 [survey]
@@ -61,9 +61,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def command(name: str, *arguments: object, **environment: str) -> str:
+    """Run a command in this process's environment, with only these LDP_ variables; return what it prints."""
     program = str(Path(sys.executable).parent / name)
     result = subprocess.run(
-        [program, *map(str, arguments)], env=environment or None, capture_output=True, text=True, check=False
+        [program, *map(str, arguments)],
+        env=inherited_environment() | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout

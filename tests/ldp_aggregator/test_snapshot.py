@@ -88,6 +88,14 @@ def test_of_rounds_that_ask_the_same_the_first_gives_the_plan() -> None:
     assert (uneven + even).plan == uneven.plan
 
 
+def test_pooled_rounds_that_ask_the_same_take_one_plan_in_any_order() -> None:
+    family, later, uneven = make_round("tea"), make_round("later"), make_round("uneven", tea=2)
+    for order in permutations([uneven, family, later]):
+        assert pool(order).plan == family.plan
+    for order in permutations([uneven, later]):
+        assert pool(order).plan == later.plan
+
+
 def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
     first = make_round("tea")
     text = ROUNDS.format(id="two", tea=1, milk=0, sugar=1)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from encoders.extras import needs_extra
+
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
     from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model, save_onnx, to_sklearn
@@ -46,7 +48,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    with needs_extra("train", f"{__name__}.{name}"):
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

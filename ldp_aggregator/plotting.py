@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import cycle
 from pathlib import Path
 
 from encoders.errors import LdpError
+from encoders.extras import needs_extra
+from ldp_aggregator.models.model_file import write_whole
 from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow
 
 _Z95 = 1.96
@@ -15,6 +18,26 @@ _DASHES = (":", "-.", (0, (1, 4)), (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
 
 class PlotError(LdpError):
     """A picture that cannot be drawn."""
+
+
+def require_plot(path: Path) -> None:
+    """Check that a picture can be drawn to a file, before a long simulation.
+
+    Raises
+    ------
+    PlotError
+        If matplotlib is not installed, or does not write files with this ending.
+    """
+    with needs_extra("plot", "--plot", PlotError):
+        from matplotlib.backend_bases import FigureCanvasBase
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if _format(path) not in formats:
+        endings = ", ".join(f".{each}" for each in sorted(formats))
+        raise PlotError(f"{path}: the picture cannot be written: its name must end in one of {endings}")
+
+
+def _format(path: Path) -> str:
+    return path.suffix.removeprefix(".").lower()
 
 
 def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
@@ -32,10 +55,9 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     PlotError
         If matplotlib is not installed, or cannot write such a file.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise PlotError('--plot needs matplotlib: pip install "ldp-bayes[plot]"') from error
+    require_plot(path)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8.4, 4.4), layout="constrained")
     axes = figure.subplots()
     for name, rows in lines_of(result).items():
@@ -53,8 +75,10 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     caveat = f"\n{UNCOVERED}" if result.uncovered else ""
     axes.set(xlabel=f"epsilon{caveat}", ylabel="accuracy", title=title)
     figure.legend(loc="outside right upper")
+    picture = BytesIO()
     try:
-        figure.savefig(path)
+        figure.savefig(picture, format=_format(path))
+        write_whole(path, picture.getvalue())
     except (OSError, ValueError) as error:
         raise PlotError(f"{path}: the picture cannot be written: {error}") from error
 

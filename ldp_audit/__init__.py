@@ -5,7 +5,10 @@ sent (``blackbox``), and that all else is the same for everybody and for every c
 ``freshness``). It drives the public client, or any other (:class:`Device`), and needs numpy and scipy.
 """
 
-from ldp_audit.audit import Audit, audit
-from ldp_audit.device import Device, PublicClient
+from encoders.extras import needs_extra
+
+with needs_extra("audit", "ldp-audit"):
+    from ldp_audit.audit import Audit, audit
+    from ldp_audit.device import Device, PublicClient
 
 __all__ = ["Audit", "Device", "PublicClient", "audit"]

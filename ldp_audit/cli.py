@@ -42,9 +42,9 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     except LdpError as error:
         click.echo(f"Error: {error}", err=True)
         context.exit(2)
+    click.echo(json.dumps(found.as_dict(), allow_nan=False) if as_json else as_text(found))
     if page:
         page.write(as_html(found))
-    click.echo(json.dumps(found.as_dict(), allow_nan=False) if as_json else as_text(found))
     if not found.passed:
         context.exit(1)
 

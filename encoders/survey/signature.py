@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from encoders.errors import SignatureError
+from encoders.extras import needs_extra
 from encoders.survey.plan import Plan
 
 if TYPE_CHECKING:
@@ -194,10 +194,6 @@ def _private(pem: bytes) -> Ed25519PrivateKey:
     return key
 
 
-@contextmanager
-def _library() -> Iterator[None]:
-    """Name the extra where the import within fails."""
-    try:
-        yield
-    except ImportError as error:
-        raise SignatureError('signed plans need cryptography: pip install "ldp-bayes[signed]"') from error
+def _library() -> AbstractContextManager[None]:
+    """Return a context that names the extra if cryptography is not installed."""
+    return needs_extra("signed", "a signature", SignatureError)

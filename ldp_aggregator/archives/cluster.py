@@ -15,6 +15,7 @@ from functools import lru_cache, reduce
 from operator import add
 from typing import TYPE_CHECKING
 
+from encoders.extras import needs_extra
 from encoders.survey import Plan
 from ldp_aggregator.archives.once import Partition, count_once
 from ldp_aggregator.archives.reading import ArchiveError, Outcome, read_archive
@@ -134,10 +135,8 @@ def _plan(plan: bytes) -> Plan:
 
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Client]:
-    try:
+    with needs_extra("dask", "--dask", ArchiveError):
         from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ArchiveError("--dask needs Dask: pip install 'ldp-bayes[dask]'") from error
     if scheduler == LOCAL:
         # threads would wait for each other in whatever is not numpy
         with (

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
+from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.cli.which_store import durability_option, opened, store_option
 from ldp_aggregator.moving import move
 from ldp_aggregator.snapshot import Snapshot, plan_of, pool, take_snapshot
@@ -22,7 +23,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("survey")
 @store_option
-@click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def export(survey: str, url: str, output: Path) -> None:
     """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
     with opened(url) as store:
@@ -33,7 +34,7 @@ def export(survey: str, url: str, output: Path) -> None:
 
 @click.command()
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
-@click.option("-o", "--output", type=_FILE, required=True, help="The snapshot to write.")
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     """Add SNAPSHOTS of one plan, or of a survey's rounds, into one, if each counted other reports."""
     try:

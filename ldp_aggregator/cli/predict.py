@@ -12,6 +12,7 @@ from typing import TextIO
 import click
 
 from encoders.errors import LdpError
+from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.models.model_file import load_model
 
@@ -21,7 +22,9 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("model", type=_PATH)
 @click.argument("rows", type=_PATH)
-@click.option("-o", "--output", type=_PATH, help="Where to write; standard output by default.")
+@click.option(
+    "-o", "--output", type=OutputFile(in_place=True), help="Where to write; standard output by default."
+)
 def main(model: Path, rows: Path, output: Path | None) -> None:
     """Predict the label of every row of ROWS (a .csv file) with MODEL (from ldp-train).
 

@@ -16,9 +16,10 @@ from encoders.errors import LdpError
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
 from encoders.survey.layout import table
+from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
-from ldp_aggregator.plotting import plot_simulation
+from ldp_aggregator.plotting import plot_simulation, require_plot
 from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow, simulate
 from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
 
@@ -95,7 +96,7 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
 @click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture.")
+@click.option("--plot", type=OutputFile(), help="Draw a picture.")
 def main(
     survey: Path, rows: Path, as_json: bool, plot: Path | None, epsilons: list[Decimal], **options: Any
 ) -> None:
@@ -105,17 +106,19 @@ def main(
     stand beside those of the same model without privacy and of always guessing the most frequent label.
     """
     try:
+        if plot:
+            require_plot(plot)
         agreed = read_survey(survey.read_text("utf-8"))
         columns = read_rows(rows, agreed.entries)
         ways = (options[name] for name in ("mechanisms", "numeric", "projections", "rounds"))
         length = prod(map(len, ways)) * len(epsilons) * options["repeats"]
         with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
             result = simulate(agreed, columns, epsilons=epsilons, progress=bar.update, **options)
+        click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed))
         if plot:
             plot_simulation(result, plot, title=agreed.id)
     except (LdpError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed))
 
 
 _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {

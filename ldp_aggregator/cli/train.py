@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import click
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, Reason
 from encoders.survey.files import load_plan_file
 from encoders.survey.layout import paragraph, table
+from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.estimation import (
     ESTIMATORS,
     Estimates,
@@ -37,11 +39,12 @@ _WHOLE = 2.0
 
 @click.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("-o", "--output", type=_PATH, required=True, help="The model file to write.")
-@click.option("--onnx", "onnx_file", type=_PATH, help="Write the model as ONNX too (extra [onnx]).")
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
+@click.option("--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX too (extra [onnx]).")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
 @click.option("--audit", "audit_file", type=_PATH, help="The survey's audit (ldp-audit --json), to be kept.")
+@click.option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
 @click.option(
     "--survey",
     "surveys",
@@ -61,6 +64,7 @@ def main(
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
+    allow_empty: bool,
     surveys: tuple[str, ...],
     scheduler: str | None,
 ) -> None:
@@ -76,9 +80,6 @@ def main(
     Archives beyond some tens of megabytes take temporary files (in TMPDIR), about as large as they are
     unpacked. With --dask, workers must see them under the same paths, and hold one archive each in memory.
     """
-    for option, file in (("--output", output), ("--onnx", onnx_file)):
-        if file and not file.parent.is_dir():
-            raise click.UsageError(f"{option}: there is no folder {file.parent}")
     if onnx_file and onnx_file.resolve() == output.resolve():
         raise click.UsageError(f"--output and --onnx are the same file, {output}: name two")
     try:
@@ -89,16 +90,35 @@ def main(
         snapshot, validation = read_sources(
             sources, plan=plan, surveys=surveys, token=token, warn=_warn, scheduler=scheduler
         )
-        estimates = estimate_snapshot(snapshot, estimator, validation)
+        if not allow_empty:
+            _require_reports(snapshot)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-        save_model(output, snapshot, estimates, audit)
-        if onnx_file:
-            save_onnx(onnx_file, load_model(output))
+        estimates = estimate_snapshot(snapshot, estimator, validation)
+        try:
+            save_model(output, snapshot, estimates, audit)
+            if onnx_file:
+                save_onnx(onnx_file, load_model(output))
+        finally:  # the summary is printed even if a file cannot be written
+            click.echo(summary(estimates, snapshot))
+            click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit, estimates.judged))]))
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(summary(estimates, snapshot))
-    click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit, estimates.judged))]))
     click.echo(f"\nwrote {output}" + (f" and {onnx_file}" if onnx_file else ""))
+
+
+def _require_reports(snapshot: Snapshot) -> None:
+    """Refuse to train on no report, and name why reports were refused."""
+    if any(total.n for total in snapshot.totals.values()):
+        return
+    refused = sum(snapshot.rejections.values())
+    why = f"{refused:,} refused ({_counted(snapshot.rejections)})" if refused else "none refused"
+    if Reason.WRONG_PLAN in snapshot.rejections:
+        plan = snapshot.plan
+        why += f"; {Reason.WRONG_PLAN}: they do not answer {plan.id} with digest {plan.digest}"
+        why += ", so name the survey or plan that they answer"
+    raise click.ClickException(
+        f"no report was counted, {why}; no model is written (--allow-empty writes one from no reports)"
+    )
 
 
 def _warn(notice: str) -> None:
@@ -190,8 +210,11 @@ def _prior(estimates: Estimates) -> list[str]:
 def _rejected(snapshot: Snapshot | None) -> list[str]:
     if not (snapshot and snapshot.rejections):
         return []
-    counted = ", ".join(f"{count} {reason}" for reason, count in sorted(snapshot.rejections.items()))
-    return ["", f"rejected: {counted}"]
+    return ["", f"rejected: {_counted(snapshot.rejections)}"]
+
+
+def _counted(rejections: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(rejections.items()))
 
 
 def _validated(judged: Estimates) -> list[str]:

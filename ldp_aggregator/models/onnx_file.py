@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
 from encoders.survey.numbers import GRID
 from encoders.survey.projection import UNIT, Projection
@@ -35,10 +36,8 @@ def save_onnx(path: str | os.PathLike[str], model: NaiveBayes) -> None:
 
 def require_onnx() -> None:
     """Raise ModelError unless onnx is installed; to be asked before a long training."""
-    try:
+    with needs_extra("onnx", "an ONNX file", ModelError):
         import onnx  # noqa: F401
-    except ImportError as error:
-        raise ModelError("ONNX needs the package onnx: pip install 'ldp-bayes[onnx]'") from error
 
 
 def to_onnx(model: NaiveBayes) -> ModelProto:

@@ -113,3 +113,21 @@ def test_a_reader_who_has_seen_enough_is_no_error(model, tmp_path):
         assert process.stdout.readline().startswith("tired,")
         process.stdout.close()
         assert process.stderr.read() == ""
+
+
+def test_where_labels_cannot_be_written_is_refused_before_reading_rows(model, tmp_path):
+    folder = tmp_path / "gone"
+    result = CliRunner().invoke(
+        main, [str(model), str(tmp_path / "not-read.csv"), "-o", str(folder / "out.csv")]
+    )
+    assert (result.exit_code, f"--output: there is no folder {folder}" in result.stderr) == (2, True)
+
+
+def test_labels_go_into_an_existing_file_or_a_device(model, tmp_path):
+    rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
+    rows.write_text(ROWS)
+    output.write_text("older")
+    place = output.stat().st_ino
+    for each in (output, Path("/dev/null")):
+        assert CliRunner().invoke(main, [str(model), str(rows), "-o", str(each)]).exit_code == 0
+    assert (output.read_text().startswith("tired,"), output.stat().st_ino) == (True, place)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -60,17 +61,46 @@ def test_json_is_the_only_thing_printed(run):
 def test_a_picture_is_drawn(run, tmp_path):
     assert run("--epsilon", "1,2", "--repeats", 2, "--plot", tmp_path / "out.png").exit_code == 0
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    refused = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.sound")
-    assert refused.exit_code == 1
-    assert "cannot be written" in refused.stderr
 
 
-def test_without_matplotlib_the_extra_is_named(run, tmp_path, monkeypatch):
-    for module in ("matplotlib", "matplotlib.figure"):
+@pytest.mark.parametrize(
+    ("path", "code", "why"),
+    [
+        ("out.sound", 1, "the picture cannot be written: its name must end in one of"),
+        ("out", 1, "its name must end in one of"),
+        ("gone/out.png", 2, "--plot: there is no folder"),
+        ("/proc/out.png", 2, "--plot: no file can be written to /proc"),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_simulating(
+    run, tmp_path, monkeypatch, path, code, why
+):
+    if path.startswith("/proc") and not Path("/proc").is_dir():
+        pytest.skip("needs a folder in which nobody can make files")
+    monkeypatch.setattr("ldp_aggregator.cli.simulate.simulate", None)
+    refused = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / path)
+    assert (refused.exit_code, why in refused.stderr) == (code, True)
+
+
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+def test_the_table_is_printed_even_if_the_picture_cannot_be_written(run, tmp_path, monkeypatch, json_):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("ldp_aggregator.plotting.write_whole", full)
+    result = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.png", *json_)
+    assert result.exit_code == 1
+    assert ('"majority"' if json_ else "majority class") in result.stdout
+    assert "out.png: the picture cannot be written: No space left on device" in result.stderr
+
+
+def test_without_matplotlib_the_extra_is_named_before_simulating(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("ldp_aggregator.cli.simulate.simulate", None)
+    for module in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
         monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
     result = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.png")
     assert result.exit_code == 1
-    assert 'pip install "ldp-bayes[plot]"' in result.stderr
+    assert "needs the extra [plot]: pip install 'ldp-bayes[plot]'" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -112,4 +112,4 @@ def test_without_cryptography_the_extra_is_named(tmp_path: Path, monkeypatch: py
         monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
     result = run("keygen", tmp_path / "author.pem")
     assert (result.exit_code, (tmp_path / "author.pem").exists()) == (1, False)
-    assert 'pip install "ldp-bayes[signed]"' in result.stderr
+    assert "needs the extra [signed]: pip install 'ldp-bayes[signed]'" in result.stderr

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,10 +119,13 @@ def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
 
 def test_where_files_cannot_be_written_is_told_before_training(run, survey, tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
+    if not Path("/proc").is_dir():
+        pytest.skip("needs a folder in which nobody can make files")
     for more, why in [
         (["--onnx", tmp_path / "model.json"], "--output and --onnx are the same file"),
         (["--onnx", tmp_path / "link.json"], "--output and --onnx are the same file"),
         (["--onnx", tmp_path / "gone" / "model.onnx"], f"--onnx: there is no folder {tmp_path / 'gone'}"),
+        (["--onnx", "/proc/model.onnx"], "--onnx: no file can be written to /proc"),
     ]:
         result = run("http://127.0.0.1:1/v1/surveys/not-asked", *more)
         assert result.exit_code == 2
@@ -153,7 +157,10 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
         question.key: Total(0, np.zeros(question.domain, dtype=np.int64)) for question in plan.questions
     }
     (tmp_path / "snapshot.json").write_bytes(Snapshot(plan, totals, {"malformed": 2}).to_json())
-    result = run(tmp_path / "snapshot.json")
+    refused = run(tmp_path / "snapshot.json")
+    assert (refused.exit_code, (tmp_path / "model.json").exists()) == (1, False)
+    assert "no report was counted, 2 refused (2 malformed); no model is written" in refused.stderr
+    result = run(tmp_path / "snapshot.json", "--allow-empty")
     assert result.exit_code == 0, result.stderr
     assert "rejected: 2 malformed" in result.stdout
     assert "there are no reports yet" in result.stdout
@@ -161,6 +168,31 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     assert "[0.0000, 1.0000]" not in result.stdout
     probabilities = load_model(tmp_path / "model.json").predict_proba([{"tea": "black", "hours": 1}])
     np.testing.assert_allclose(probabilities, 0.5)
+
+
+def test_reports_of_another_plan_alone_train_no_model(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 20)
+    survey.write_text(SURVEY.format(weight=2))
+    asked = read_survey(survey.read_text()).compile()
+    result = run(reports, "--plan", survey)
+    assert (result.exit_code, result.stdout, (tmp_path / "model.json").exists()) == (1, "", False)
+    assert "no report was counted, 21 refused (21 wrong-plan)" in result.stderr
+    assert f"they do not answer tea with digest {asked.digest}" in result.stderr
+    assert run(reports, "--plan", survey, "--allow-empty").exit_code == 0
+    assert (tmp_path / "model.json").exists()
+
+
+def test_the_summary_is_printed_even_if_the_model_cannot_be_written(run, survey, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("ldp_aggregator.cli.train.save_model", full)
+    plan = read_survey(survey.read_text()).compile()
+    result = run(write_reports(tmp_path / "reports", plan, 20), "--plan", survey)
+    assert "tea: 20 reports, epsilon 1" in result.stdout
+    assert "wrote" not in result.stdout
+    assert (result.exit_code, result.stderr) == (1, "Error: No space left on device\n")
 
 
 def test_archives_spread_over_processes_make_the_same_model(run, survey, tmp_path):

@@ -1,0 +1,78 @@
+"""Names the extra to install where a module of an extra is missing, for each command and optional feature.
+
+The base install has the standard library and msgpack only. The commands start here, because this module is
+imported without any extra.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from encoders.errors import LdpError
+
+MODULES = {
+    "train": ("click", "numpy", "sklearn"),
+    "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
+    "audit": ("click", "numpy", "scipy"),
+    "plot": ("matplotlib",),
+    "dask": ("distributed", "numpy"),
+    "onnx": ("onnx",),
+    "signed": ("cryptography",),
+}
+"""The modules that the packages import from each extra of pyproject.toml."""
+
+
+class MissingExtraError(LdpError, ImportError):
+    """A module of an extra is not installed; the message names the extra and the command to install it."""
+
+
+@contextmanager
+def needs_extra(
+    extra: str, feature: str, error_type: Callable[[str], LdpError] = MissingExtraError
+) -> Iterator[None]:
+    """Raise an error that names the extra if a module of an extra is not installed.
+
+    Any other failed import is raised unchanged: it is a bug, or a damaged installation.
+
+    Parameters
+    ----------
+    extra : str
+        The extra to name; another one only if this one does not have the missing module.
+    feature : str
+        What needs the extra; the message begins with it.
+    error_type : callable
+        Makes the error from its message.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        named = next((each for each in (extra, *MODULES) if package in MODULES[each]), None)
+        if named is None or sys.modules.get(package):  # an installed package that lacks a part of it
+            raise
+        message = f"{feature} needs the extra [{named}]: pip install 'ldp-bayes[{named}]'"
+        raise error_type(message) from error
+
+
+def _command(name: str, module: str, extra: str) -> Callable[[], None]:
+    """Return the entry point of a command: it runs `main` of a module that needs an extra."""
+
+    def run() -> None:
+        try:
+            with needs_extra(extra, name):
+                import_module(module).main()
+        except MissingExtraError as error:
+            sys.exit(str(error))
+
+    return run
+
+
+ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
+ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.collector", "collector")
+ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
+ldp_simulate = _command("ldp-simulate", "ldp_aggregator.cli.simulate", "train")
+ldp_survey = _command("ldp-survey", "ldp_aggregator.cli.survey", "train")
+ldp_train = _command("ldp-train", "ldp_aggregator.cli.train", "train")

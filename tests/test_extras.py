@@ -1,0 +1,110 @@
+"""Without its extra, a command or an option ends in one line that names the extra, never in a traceback."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+
+import pytest
+
+from encoders.extras import MODULES, MissingExtraError, needs_extra
+from tests.servers import inherited_environment
+from tests.test_layering import MAY_IMPORT, every_import, modules_of, top
+
+EXTRA_OF = {
+    "ldp-audit": "audit",
+    "ldp-collector": "collector",
+    "ldp-predict": "train",
+    "ldp-simulate": "train",
+    "ldp-survey": "train",
+    "ldp-train": "train",
+}
+WITHOUT = """
+import importlib.metadata, sys
+missing = set(sys.argv.pop(1).split(","))
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Finder)
+"""
+COMMAND = (
+    WITHOUT
+    + """
+sys.argv = sys.argv[1:]
+[found] = importlib.metadata.entry_points(group="console_scripts", name=sys.argv[0])
+found.load()()
+"""
+)
+EVERY = {module for modules in MODULES.values() for module in modules}
+
+
+def run(code: str, missing: set[str], *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run code in a process that cannot import some modules, as if they were not installed."""
+    command = [sys.executable, "-c", code, ",".join(missing), *map(str, arguments)]
+    environment = inherited_environment()
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", EXTRA_OF)
+def test_a_command_without_its_extra_names_it_in_one_line(command: str) -> None:
+    extra = EXTRA_OF[command]
+    line = f"{command} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'\n"
+    for missing in (EVERY, {*MODULES[extra]} - {"click", "numpy"}):  # the base install; another extra alone
+        found = run(COMMAND, missing, command, "--help")
+        assert (found.returncode, found.stdout, found.stderr) == (1, "", line)
+
+
+def test_the_client_s_command_needs_no_extra() -> None:
+    found = run(COMMAND, EVERY, "ldp-client", "--help")
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_command_names_another_extra_that_one_of_its_sources_needs() -> None:
+    found = run(COMMAND, {"redis"}, "ldp-train", "redis://127.0.0.1:9/0", "-o", "model.json")
+    assert found.stderr == "ldp-train needs the extra [collector]: pip install 'ldp-bayes[collector]'\n"
+    assert found.returncode == 1
+
+
+@pytest.mark.parametrize("name", ["to_sklearn", "load_model", "simulate"])
+def test_a_public_name_without_its_extra_names_it(name: str) -> None:
+    found = run(WITHOUT + f"from ldp_aggregator import {name}", EVERY)
+    assert f"ldp_aggregator.{name} needs the extra [train]: pip install 'ldp-bayes[train]'" in found.stderr
+
+
+def test_the_auditor_as_a_library_names_its_extra() -> None:
+    assert "ldp-audit needs the extra [audit]" in run(WITHOUT + "import ldp_audit", EVERY).stderr
+
+
+def test_other_import_errors_are_not_hidden() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), needs_extra("train", "training"):
+        import no_such_module  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="no_such_part"), needs_extra("train", "training"):
+        import sklearn.no_such_part  # noqa: F401
+    with pytest.raises(ImportError, match="no_such_name"), needs_extra("train", "training"):
+        from numpy import no_such_name  # noqa: F401
+    with pytest.raises(MissingExtraError, match=r"^it needs the extra \[plot\]"), needs_extra("train", "it"):
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+
+def test_every_command_of_the_package_is_known_here() -> None:
+    scripts = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts")
+    assert {each.name for each in scripts} == {*EXTRA_OF, "ldp-client"}
+
+
+def test_the_modules_of_each_extra_are_those_that_the_packages_import() -> None:
+    homes = importlib.metadata.packages_distributions()
+    requirements = importlib.metadata.requires("ldp-bayes") or []
+    for extra, modules in MODULES.items():
+        required = {
+            re.split(r"[^\w.-]", line)[0].replace("_", "-").lower()
+            for line in requirements
+            if re.search(rf"extra == ['\"]{extra}['\"]", line)
+        }
+        installed = {homes[module][0].replace("_", "-").lower() for module in modules if module in homes}
+        assert installed - {"werkzeug"} <= required, extra  # which Flask brings
+    used = {top(name) for path in modules_of(*MAY_IMPORT) for name, _ in every_import(path)}
+    known = sys.stdlib_module_names | MAY_IMPORT.keys() | {"msgpack", "pytest"}
+    assert used - known <= EVERY

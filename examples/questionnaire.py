@@ -1,6 +1,6 @@
 """A questionnaire on the person's own device, drawn with Textual: she agrees, answers, and sees it arrive.
 
-    pip install 'ldp-bayes[examples]'
+    pip install '.[examples]'
     python examples/questionnaire.py http://127.0.0.1:8000/v1/surveys/yrbss-2013
     python examples/questionnaire.py examples/yrbss/survey.toml http://127.0.0.1:8000/v1/surveys/yrbss-2013
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
 from encoders.survey import Plan
 from ldp_aggregator.stores.base import Store, Total, no_survey
 from ldp_aggregator.window import require_arrived
@@ -21,10 +21,17 @@ __all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "pool", "take_snapsh
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
+_LARGEST = 2**63 - 1
+"""The largest count that a store keeps."""
+_AGAIN = "Take the snapshot from the collector again"
 
 
 class SnapshotError(LdpError):
     """A snapshot that cannot be read, or two that cannot be added."""
+
+
+class _FieldError(Exception):
+    """An entry of a snapshot that is wrong; the message begins with its name."""
 
 
 @dataclass(frozen=True)
@@ -68,31 +75,31 @@ class Snapshot:
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     @classmethod
-    def from_json(cls, data: bytes) -> Snapshot:
-        """Read a snapshot.
+    def from_json(cls, data: bytes, name: str = "the snapshot") -> Snapshot:
+        """Read a snapshot; `name` begins the errors, which also name the entry that is wrong.
 
         Raises
         ------
         SnapshotError
-            If it is none, truncated, of another version, or does not fit its own plan.
-        SurveyError
-            If its plan is no valid plan.
+            If it is none, truncated, of another version, has no valid plan, or does not fit its own plan.
         """
         try:
             document = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise SnapshotError("the snapshot is not JSON; it may be truncated") from error
+            raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_AGAIN}") from error
         if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
             FORMAT,
             VERSION,
         ):
-            raise SnapshotError(f"not a snapshot of version {VERSION}")
+            raise SnapshotError(f"{name}: not a snapshot of version {VERSION}")
         try:
             return _from_dict(document)
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise SnapshotError(
-                "the snapshot does not fit its own plan; take it from the collector again"
-            ) from error
+        except SurveyError as error:
+            raise SnapshotError(f"{name}: plan: {error}. {_AGAIN}") from error
+        except _FieldError as error:
+            raise SnapshotError(f"{name}: {error}. {_AGAIN}") from error
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise SnapshotError(f"{name}: the counters do not fit the plan. {_AGAIN}") from error
 
 
 def pool(snapshots: Iterable[Snapshot]) -> Snapshot:
@@ -178,20 +185,25 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
     cells = {question.key: question.cells for question in plan.questions}
     bits = {question.support_key: question.mechanism.bits for question in plan.questions}
     cells |= {key: each.cells for key, each in bits.items() if each}
-    totals = {key: _total(entry, cells[key]) for key, entry in document["totals"].items()}
-    rejections = {reason: _count(number) for reason, number in document["rejections"].items()}
+    totals = {key: _total(entry, cells[key], f"totals.{key}") for key, entry in document["totals"].items()}
+    rejections = {
+        reason: _count(number, f"rejections.{reason}") for reason, number in document["rejections"].items()
+    }
     return Snapshot(plan, totals, rejections)
 
 
-def _total(entry: dict[str, Any], count: int) -> Total:
+def _total(entry: dict[str, Any], count: int, field: str) -> Total:
     cells = entry["cells"]
-    # numpy would quietly cut 1.5 down to 1 and read "5" as 5
-    if not isinstance(cells, list) or len(cells) != count or {type(cell) for cell in cells} != {int}:
-        raise ValueError("a total is as many integers as its question has counters")
-    return Total(_count(entry["n"]), np.array(cells, dtype=np.int64))
+    if not isinstance(cells, list) or len(cells) != count:
+        raise _FieldError(f"{field}.cells: needs a list of {count} whole numbers, one per counter")
+    for place, cell in enumerate(cells):
+        # numpy would quietly cut 1.5 down to 1 and read "5" as 5
+        if type(cell) is not int or not -_LARGEST <= cell <= _LARGEST:
+            raise _FieldError(f"{field}.cells.{place}: needs a whole number between -2^63 and 2^63")
+    return Total(_count(entry["n"], f"{field}.n"), np.array(cells, dtype=np.int64))
 
 
-def _count(number: object) -> int:
-    if type(number) is not int or number < 0:
-        raise ValueError("a count is a whole number")
+def _count(number: object, field: str) -> int:
+    if type(number) is not int or not 0 <= number <= _LARGEST:
+        raise _FieldError(f"{field}: needs a whole number from 0 to below 2^63")
     return number

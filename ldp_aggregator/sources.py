@@ -132,7 +132,7 @@ def _read(source: str, surveys: Sequence[str], token: str | None) -> list[Snapsh
         return [read_collector(source, token)]
     if "://" in source:
         return read_store(source, surveys)
-    return [Snapshot.from_json(Path(source).read_bytes())]
+    return [Snapshot.from_json(Path(source).read_bytes(), source)]
 
 
 def read_store(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
@@ -236,7 +236,7 @@ def read_collector(url: str, token: str | None) -> Snapshot:
         raise SourceError(f"{url}: the collector refused: {_explain(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise SourceError(f"{url}: the collector is out of reach: {error}") from error
-    return Snapshot.from_json(body)
+    return Snapshot.from_json(body, url)
 
 
 def _explain(error: HTTPError) -> str:
@@ -244,6 +244,6 @@ def _explain(error: HTTPError) -> str:
     try:
         problem = json.loads(error.read(_EXPLANATION_BYTES))
         said = problem.get("detail") or problem.get("title")
-    except (ValueError, AttributeError, OSError, HTTPException):
+    except (ValueError, AttributeError, OSError, HTTPException, RecursionError):
         said = None
     return f"{error.code} {said or error.reason}"

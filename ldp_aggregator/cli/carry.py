@@ -88,10 +88,7 @@ def _move(old: Store, new: Store, survey: str, durability: str) -> int:
 
 
 def _read(path: Path) -> Snapshot:
-    try:
-        return Snapshot.from_json(path.read_bytes())
-    except LdpError as error:
-        raise click.ClickException(f"{path}: {error}") from error
+    return Snapshot.from_json(path.read_bytes(), str(path))
 
 
 def _write(path: Path, snapshot: Snapshot) -> None:

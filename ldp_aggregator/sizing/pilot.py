@@ -130,7 +130,7 @@ def _of_model(data: bytes, name: str) -> Pilot:
 
 
 def _of_snapshot(data: bytes, name: str) -> Pilot:
-    snapshot = Snapshot.from_json(data)
+    snapshot = Snapshot.from_json(data, name)
     found = estimate_probabilities(snapshot)
     reports = sum(snapshot.totals[q.key].n for q in snapshot.plan.questions if q.key in snapshot.totals)
     return Pilot(name, snapshot.plan, found.prior, found.conditionals, reports)

@@ -144,6 +144,28 @@ def test_an_edited_snapshot_is_refused(snapshot: Snapshot, spoil: Spoil) -> None
         Snapshot.from_json(json.dumps(document).encode())
 
 
+@pytest.mark.parametrize("number", [10**400, 2**63, -1, 1.5, True, "5", None, float("nan")])
+def test_a_number_that_is_no_count_is_named_by_file_and_field(snapshot: Snapshot, number: object) -> None:
+    key = next(iter(snapshot.totals))
+    for path in (["rejections", "malformed"], ["totals", key, "n"], ["totals", key, "cells", 0]):
+        document = place = json.loads(snapshot.to_json())
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = number
+        if path[-1] == 0 and number == -1:
+            continue  # a counter may be negative
+        field = ".".join(map(str, path))
+        with pytest.raises(SnapshotError, match=rf"^here\.json: {field}: needs a whole number .*again$"):
+            Snapshot.from_json(json.dumps(document).encode(), "here.json")
+
+
+def test_a_snapshot_with_an_invalid_plan_is_named(snapshot: Snapshot) -> None:
+    document = json.loads(snapshot.to_json())
+    document["plan"]["epsilon"] = "1e400"
+    with pytest.raises(SnapshotError, match=r"^here\.json: plan: .*again$"):
+        Snapshot.from_json(json.dumps(document).encode(), "here.json")
+
+
 def test_a_truncated_snapshot_is_refused(snapshot: Snapshot) -> None:
     with pytest.raises(SnapshotError, match="truncated"):
         Snapshot.from_json(snapshot.to_json()[:-1])

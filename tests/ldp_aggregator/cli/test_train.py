@@ -170,6 +170,17 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     np.testing.assert_allclose(probabilities, 0.5)
 
 
+def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    [first, *_] = plan.questions
+    total = Total(7, np.ones(first.cells, dtype=np.int64))
+    text = Snapshot(plan, {first.key: total}).to_json().replace(b'"n":7', b'"n":' + b"7" * 400)
+    (tmp_path / "snapshot.json").write_bytes(text)
+    result = run(tmp_path / "snapshot.json")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'snapshot.json'}: totals.{first.key}.n: needs a whole number" in result.stderr
+
+
 def test_reports_of_another_plan_alone_train_no_model(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)

@@ -130,12 +130,12 @@ def _chosen(model: Model, survey: Survey) -> frozenset[int]:
 def _told(model: Model) -> list[Told]:
     try:
         raw = [each["relevance"] for each in model.estimates["features"]]
+        return [
+            Told(explained(table, model.prior), _finite(each["stderr"]), _finite(each["noise"]))
+            for table, each in zip(model.conditionals, raw, strict=True)
+        ]
     except KeyError as error:
         raise NarrowError("the model is of an older release, which told no relevance: train again") from error
-    return [
-        Told(explained(table, model.prior), _finite(each["stderr"]), _finite(each["noise"]))
-        for table, each in zip(model.conditionals, raw, strict=True)
-    ]
 
 
 def _finite(figure: float | None) -> float:

@@ -145,11 +145,14 @@ def parse_model(data: bytes, name: str = "model") -> Model:
             "understood: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
-    if checksum != _checksum(content):
+    if not _fits(checksum, content):
         raise ModelError(f"{name}: the checksum does not fit: the file was edited or damaged. {_AGAIN}")
     try:
         return _build(content)
-    except (KeyError, TypeError, ValueError, SurveyError) as error:
+    except KeyError as error:
+        why = f"the content does not fit together (it has no entry {error})"
+        raise ModelError(f"{name}: {why}. {_AGAIN}") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, SurveyError) as error:
         raise ModelError(f"{name}: the content does not fit together ({error}). {_AGAIN}") from error
 
 
@@ -196,8 +199,7 @@ def _build(content: dict[str, Any]) -> Model:
         raise ValueError("the plan does not have the digest it should have")
     k = len(plan.label.values)
     estimates = content["estimates"]
-    if not isinstance(estimates["reports"], int):
-        raise TypeError("the number of reports is none")
+    _check_estimates(estimates)
     prior = _distribution(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
         raise ValueError("the features are not those of the plan")
@@ -206,6 +208,34 @@ def _build(content: dict[str, Any]) -> Model:
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
     return Model(plan, prior, conditionals, estimates)
+
+
+def _check_estimates(estimates: dict[str, Any]) -> None:
+    """Check the entries that commands read besides the probabilities, and name one that is wrong."""
+    _require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
+    _require(_is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
+    for place, entry in enumerate(estimates["features"]):
+        relevance = entry.get("relevance", {})  # files of older releases lack it
+        for name in ("value", "stderr", "low", "high", "noise"):
+            known = type(relevance.get(name)) in (float, type(None)) or _is_count(relevance[name])
+            _require(known, f"estimates.features.{place}.relevance.{name}: needs a number or null")
+    judged = estimates.get("validation")
+    if judged is not None:
+        _require(_is_count(judged["reports"]), "estimates.validation.reports: needs a whole number")
+        verdicts, field = judged["verdicts"], "estimates.validation.verdicts"
+        names, kept = verdicts["features"], verdicts["kept"]
+        good = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        _require(good, f"{field}.features: needs a list of names")
+        _require(kept is None or _is_count(kept), f"{field}.kept: needs a whole number or null")
+
+
+def _is_count(number: object) -> bool:
+    return type(number) is int and 0 <= number < 2**63
+
+
+def _require(holds: bool, why: str) -> None:
+    if not holds:
+        raise ValueError(why)
 
 
 def _conditional(smoothed: Any, feature: Feature, k: int) -> Conditional:
@@ -243,6 +273,13 @@ def _distribution(nested: object, shape: tuple[int, ...], name: str) -> FloatArr
 
 def _checksum(content: dict[str, Any]) -> str:
     return hashlib.sha256(_canonical(content)).hexdigest()
+
+
+def _fits(checksum: object, content: dict[str, Any]) -> bool:
+    try:
+        return checksum == _checksum(content)
+    except (ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
+        return False
 
 
 def _canonical(content: object) -> bytes:

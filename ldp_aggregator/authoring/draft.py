@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError
 from encoders.survey.checks import is_text
-from ldp_aggregator.authoring.guesses import MAX_VALUES, Guess, guess, spelling_hints
-from ldp_aggregator.authoring.toml_text import key, quote, values
+from ldp_aggregator.authoring.guesses import MAX_VALUES, Guess, guess, listed, spelling_hints
+from ldp_aggregator.authoring.toml_text import key, quote
 
 _HEADER = """\
 # A draft: look at every "guess", then run  ldp-survey check  and  ldp-survey preview.
@@ -27,7 +27,8 @@ epsilon = 1.0
 
 _MISSING = """\
 # Each feature is coupled with the label in a question, and each person answers one question.
-# Without missing = "category" a missing answer is refused, and no report comes from such a person.
+# Without missing = "category" a missing answer is refused, and no report comes from such a person. An answer
+# that is not in a list is refused too: apps pass "other" for it where the list has that value.
 """
 
 
@@ -99,7 +100,7 @@ def _label(name: str, cells: Sequence[str]) -> str:
         hints.append(f"{cells.count('')} of {len(cells)} rows have no label: such people cannot report")
     lines = ["[label]", f"name = {quote(name)}"]
     lines += ["# guess: all values of the sample; confirm", *(f"# {hint}" for hint in hints)]
-    return "\n".join([*lines, values(texts), ""])
+    return "\n".join([*lines, *listed(texts), ""])
 
 
 def _reasons(left_out: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.survey.checks import is_text
 from encoders.survey.decimals import number as fits_survey
+from encoders.survey.silence import OTHER, is_complete
 from encoders.survey.values import MISSING_TEXT
 from ldp_aggregator.authoring.toml_text import array, is_whole_number, plain, quote, values
 
@@ -88,7 +89,15 @@ def _guess_texts(cells: Sequence[str]) -> Guess:
 def _guess_values(texts: Sequence[str], cells: Sequence[str]) -> Guess:
     hints = [f"# {hint}" for hint in spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
-    return Guess((comment, *hints, values(texts), *_missing(cells)))
+    return Guess((comment, *hints, *listed(texts), *_missing(cells)))
+
+
+def listed(texts: Sequence[str]) -> list[str]:
+    """Return the values as a list, and "other" behind them unless the list seems complete."""
+    if is_complete(texts):
+        return [values(texts)]
+    comment = f'# guess: "{OTHER}" is for every answer that is not listed; confirm'
+    return [comment, values(texts, (OTHER,))]
 
 
 def _missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:

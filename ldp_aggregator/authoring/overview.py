@@ -9,6 +9,7 @@ from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.layout import table
 from encoders.survey.questions import MEAN
+from encoders.survey.silence import silence_warnings
 from encoders.tables import realised_epsilon
 
 CLIENT_EPSILON = Decimal(2)
@@ -61,7 +62,7 @@ def warnings(plan: Plan) -> list[str]:
                 f"{question.name} has {question.domain} possible answers: each is rare beside the noise; "
                 "merge values, or take fewer bins"
             )
-    return found
+    return found + silence_warnings(plan)
 
 
 def _idle_components(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -37,10 +37,10 @@ def key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else quote(name)
 
 
-def values(texts: Sequence[str]) -> str:
-    """Return ``values = [...]`` in a natural order; bare numbers only if all of them are."""
-    ordered = sorted(texts, key=_natural)
-    whole = all(map(is_whole_number, texts))
+def values(texts: Sequence[str], last: Sequence[str] = ()) -> str:
+    """Return ``values = [...]`` in a natural order but for the last; bare numbers only if all of them are."""
+    ordered = [*sorted(texts, key=_natural), *last]
+    whole = all(map(is_whole_number, ordered))
     return array("values", ordered if whole else [quote(text) for text in ordered])
 
 

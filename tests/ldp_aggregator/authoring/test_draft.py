@@ -100,7 +100,10 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
         (["1.0", "2.0"], ("edges = [1, 2, 3]",)),
         (["0.5", "2", " "], ("edges = [0.5, 2, 3.5]", 'missing = "category"')),
         (["True", ""], ('values = ["True"]', 'missing = "category"')),
-        (["<5", "5", "10+"], ('values = ["5", "10+", "<5"]',)),
+        (["<5", "5", "10+"], ('values = ["5", "10+", "<5", "other"]',)),
+        (["3", "10", "4"], ('values = ["3", "4", "10", "other"]',)),
+        (["3", "5", "4"], ("values = [3, 4, 5]",)),
+        (["a", "b", "Other"], ('values = ["Other", "a", "b"]',)),
         ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
     ],
 )

@@ -230,7 +230,28 @@ def test_check_warns_of_a_component_that_tells_nothing(files, weights, span, why
     )
     assert f"warning: sum says the same of everybody: {why}" in run("check", files("s.toml", text)).stdout
     sound = text.replace(weights, "[1, 1]").replace(span, "[-1, 1]")
-    assert "warning" not in run("check", files("s.toml", sound)).stdout
+    assert "says the same" not in run("check", files("s.toml", sound)).stdout
+
+
+def test_check_warns_of_people_who_cannot_answer(files):
+    said = run("check", files("survey.toml", SURVEY.replace('missing = "category"', ""))).stdout
+    assert "warning: tea: a person whose answer is not listed cannot report" in said
+    assert "warning: tea, hours: a person without an answer cannot report" in said
+
+
+def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files):
+    rows = [["city", "count", "days", "plan"]]
+    rows += [[["Graz", "Wels", "Zell"][i % 3], [1, 2, 5][i % 3], i % 4, "abc"[i % 3]] for i in range(30)]
+    draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "plan").stdout
+    survey = read_survey(draft)
+    assert [feature.values for feature in survey.features] == [
+        ("Graz", "Wels", "Zell", "other"),
+        ("1", "2", "5", "other"),
+        ("0", "1", "2", "3"),
+    ]
+    assert survey.label.values == ("a", "b", "c", "other")
+    assert draft.count('# guess: "other" is for every answer that is not listed; confirm') == 3
+    assert "is not listed cannot report" not in run("check", files("survey.toml", draft)).stdout
 
 
 # -- compile ------------------------------------------------------------------------------------

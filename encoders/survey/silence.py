@@ -1,0 +1,70 @@
+"""Who cannot answer a survey: their report is refused, so that not reporting reveals something about them.
+
+A value list counts as complete if it has at most two values, is a run of consecutive whole numbers, or has a
+value for every other answer, such as "other" or "none". The rule knows English words only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from encoders.survey.features import CategoricalFeature
+
+if TYPE_CHECKING:
+    from encoders.survey.plan import Plan
+
+OTHER = "other"
+"""The value that is suggested for all answers that a list does not have."""
+
+_FIRST_WORDS = {"other", "others", "none", "neither", "unknown"}
+_TEXTS = {
+    "anything else",
+    "something else",
+    "don't know",
+    "do not know",
+    "not sure",
+    "n/a",
+    "not applicable",
+    "no answer",
+    "prefer not to say",
+    "rather not say",
+}
+
+
+def is_complete(values: Sequence[str]) -> bool:
+    """Return whether a list seems to have a value for every answer, by the rule of this module."""
+    return len(values) <= 2 or any(map(_is_for_the_rest, values)) or _are_consecutive(values)
+
+
+def silence_warnings(plan: Plan) -> list[str]:
+    """Return which people a survey gives no answer to choose, a sentence each with what to write instead."""
+    listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
+    incomplete = [each.name for each in listed if not is_complete(each.values)]
+    if not is_complete(plan.row_label.values):
+        incomplete.append(f"{plan.row_label.name} (the label)")
+    required = [each.name for each in plan.entries if each.missing == "error"]
+    found = []
+    if incomplete:
+        found.append(
+            f"{', '.join(incomplete)}: a person whose answer is not listed cannot report, and their silence "
+            f'reveals that: add "{OTHER}" to values, and let the app pass it for all unlisted answers'
+        )
+    if required:
+        found.append(
+            f"{', '.join(required)}: a person without an answer cannot report, and their silence reveals "
+            'that: add missing = "category", unless everybody has an answer'
+        )
+    return found
+
+
+def _is_for_the_rest(value: str) -> bool:
+    words = value.casefold().replace("\u2019", "'").replace(",", " ").split()
+    return bool(words) and (words[0] in _FIRST_WORDS or " ".join(words) in _TEXTS)
+
+
+def _are_consecutive(values: Sequence[str]) -> bool:
+    if not all(value.removeprefix("-").isdecimal() and value.isascii() for value in values):
+        return False
+    numbers = sorted(map(int, values))
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))

@@ -1,0 +1,106 @@
+"""Surveys in which somebody cannot answer are warned about, and complete lists are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from encoders.survey import read_survey
+from encoders.survey.silence import is_complete, silence_warnings
+
+SURVEY = """
+[survey]
+id = "silence"
+epsilon = 1
+[label]
+name = "paid"
+values = ["yes", "no"]
+[features.city]
+values = ["Graz", "Linz", "Wels", "other"]
+missing = "category"
+[features.size]
+range = [0, 10]
+missing = "category"
+[features.rooms]
+edges = [0, 1, 3]
+missing = "category"
+"""
+
+
+def warnings(old: str = "", new: str = "") -> list[str]:
+    assert old in SURVEY
+    return silence_warnings(read_survey(SURVEY.replace(old, new)).compile())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["yes", "no"],
+        ["true", "false"],
+        ["only"],
+        ["a", "b", "other"],
+        ["a", "b", "Other, or none"],
+        ["a", "b", "None of these"],
+        ["a", "b", "prefer not to say"],
+        ["a", "b", "Don\u2019t know"],
+        ["9", "11", "10", "12"],
+        ["-1", "0", "1"],
+    ],
+)
+def test_a_complete_list_is_recognised(values: list[str]) -> None:
+    assert is_complete(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", "b", "c"],
+        ["1", "2", "4"],
+        ["1", "2", "3.5"],
+        ["mother", "nonesuch", "another"],
+        ["\u0661", "2", "3"],
+    ],
+)
+def test_an_incomplete_list_is_recognised(values: list[str]) -> None:
+    assert not is_complete(values)
+
+
+def test_a_survey_that_everybody_can_answer_is_not_warned_about() -> None:
+    assert warnings() == []
+
+
+def test_a_list_without_a_value_for_other_answers_is_named_with_the_remedy() -> None:
+    (warning,) = warnings(', "other"]', "]")
+    assert warning.startswith(
+        "city: a person whose answer is not listed cannot report, and their silence reveals"
+    )
+    assert 'add "other" to values' in warning
+    assert "\n" not in warning
+
+
+def test_a_label_of_several_classes_is_named_too() -> None:
+    (warning,) = warnings('["yes", "no"]', '["yes", "no", "later"]')
+    assert warning.startswith("paid (the label): a person whose answer is not listed")
+
+
+@pytest.mark.parametrize("feature", ['other"]', "range = [0, 10]", "edges = [0, 1, 3]"])
+def test_a_feature_that_refuses_a_missing_answer_is_named_with_the_remedy(feature: str) -> None:
+    (warning,) = warnings(f'{feature}\nmissing = "category"', feature)
+    assert warning.split(": ")[0] in ("city", "size", "rooms")
+    assert "a person without an answer cannot report, and their silence reveals that" in warning
+    assert 'add missing = "category"' in warning
+
+
+def test_all_features_with_one_problem_share_a_line() -> None:
+    found = warnings('missing = "category"', "")
+    assert len(found) == 1
+    assert found[0].startswith("city, size, rooms: ")
+
+
+def test_the_inputs_of_a_projection_are_what_a_person_answers() -> None:
+    text = (
+        "[projection.inputs.a]\nrange = [0, 1]\n"
+        '[projection.inputs.b]\nrange = [0, 1]\nmissing = "category"\n'
+        '[features.sum]\nweights = [1, 1]\nrange = [-1, 1]\nmissing = "category"\n'
+    )
+    (warning,) = silence_warnings(read_survey(SURVEY + text).compile())
+    assert warning.startswith("a: a person without an answer")

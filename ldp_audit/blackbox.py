@@ -127,9 +127,17 @@ def epsilon_at_least(often: int, seldom: int, trials: int, alpha: float) -> floa
     """Return ln(p/q), p a lower and q an upper Clopper-Pearson bound, each at alpha/2; at least 0."""
     if often == 0:
         return 0.0
-    low = float(beta.ppf(alpha / 2, often, trials - often + 1))
-    high = float(beta.ppf(1 - alpha / 2, seldom + 1, trials - seldom)) if seldom < trials else 1.0
-    return max(0.0, math.log(low / high))
+    return max(0.0, math.log(at_least(often, trials, alpha / 2) / at_most(seldom, trials, alpha / 2)))
+
+
+def at_least(hits: int, trials: int, alpha: float) -> float:
+    """Return Clopper and Pearson's lower bound of a probability, too high with at most this chance."""
+    return float(beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
+
+
+def at_most(hits: int, trials: int, alpha: float) -> float:
+    """Return Clopper and Pearson's upper bound of a probability, too low with at most this chance."""
+    return float(beta.ppf(1 - alpha, hits + 1, trials - hits)) if hits < trials else 1.0
 
 
 def _choose(one: Messages, other: Messages) -> tuple[Event, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from random import SystemRandom
 
 from encoders.survey import CategoricalFeature, Feature, Plan, Question
 from encoders.survey.checks import MAX_WEIGHT
@@ -13,6 +14,7 @@ PLACES = ("first", "last", "middle", "beyond", "missing")
 """A feature's first and last value, one between, a number far out of its range, and no value at all."""
 
 _FAR = 100
+_MISSING = 0.2
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,24 @@ def _judging_otherwise(
         if verdicts not in told:
             told.add(verdicts)
             yield Case(f"{word}, {label}", dict(rows[word]), label)
+
+
+def crowd_of(plan: Plan, count: int) -> list[Case]:
+    """Return people whose values are drawn independently: features are combined in every way."""
+    draw = SystemRandom()
+    rows = [{entry.name: _drawn(entry, draw) for entry in plan.entries} for _ in range(count)]
+    return [
+        Case(f"random person {number}", row, draw.choice(plan.row_label.values))
+        for number, row in enumerate(rows, 1)
+    ]
+
+
+def _drawn(feature: Feature, draw: SystemRandom) -> object:
+    """Draw one of all values, or a number within its range."""
+    if not isinstance(feature, CategoricalFeature):
+        low, high = feature.bounds
+        return _cell(feature, "missing") if draw.random() < _MISSING else draw.uniform(low, high)
+    return draw.choice([*feature.values, *([None] if feature.missing == "category" else [])])
 
 
 def focused(plan: Plan, question: Question) -> Plan:

@@ -34,8 +34,9 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.
 
     Proves each question's tables, makes up people at the ends of what the survey allows and in its middle,
-    lets this installation's client answer for them, and looks at the bytes only. Nothing is sent anywhere.
-    Exits with 1 if anything is wrong, with 2 if there is nothing to audit.
+    lets this installation's client answer for them, and looks at their reports and at the requests of
+    Client.report only. Nothing is sent anywhere. Warns of people who cannot answer the survey. Exits with 1
+    if anything is wrong, with 2 if there is nothing to audit.
     """
     try:
         found = audit(load_plan(survey), trials, timed=TIMED, progress=_say)

@@ -48,3 +48,7 @@ def as_array(messages: list[bytes]) -> Messages:
     width = int(lengths.max(initial=0))
     joined = b"".join(each.ljust(width, b"\0") for each in messages)
     return Messages(np.frombuffer(joined, np.uint8).reshape(len(messages), width), lengths)
+
+
+Heard = dict[str, Messages]
+"""The messages of each person, by name."""

@@ -39,7 +39,8 @@ def _title(audit: Audit) -> str:
 
 def _verdict(audit: Audit) -> list[str]:
     verdict = [f"FAULT: {fault}" for fault in audit.faults] or ["passed"]
-    return [*(f"note: {note}" for note in audit.notes), *verdict]
+    warnings = [f"warning: {warning}" for warning in audit.warnings]
+    return [*warnings, *(f"note: {note}" for note in audit.notes), *verdict]
 
 
 def _tables(audit: Audit) -> list[tuple[Sequence[str], list[Sequence[str]]]]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from math import exp
+from unittest.mock import patch
 
 import msgpack
 
+import ldp_client
 from encoders.mechanisms import DE, SUE, FrequencyOracle
 from encoders.mechanisms.laplace import SampledLaplace
 from encoders.mechanisms.numeric import GRID
 from encoders.randomness import FastStream, RandomSource, SystemEntropy
-from encoders.report import FORMAT, ID_BYTES, Report, pack
+from encoders.report import FORMAT, ID_BYTES, Report, pack, unpack
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
-from ldp_audit.device import PublicClient, Row
+from ldp_audit.device import Device, PublicClient, Row
+from ldp_client import Client
 
 SURVEY = """
 [survey]
@@ -47,11 +52,14 @@ def designed(kind: type[FrequencyOracle], domain: int, epsilon: Decimal) -> Freq
     return kind.design(domain, epsilon)
 
 
-class Retold(PublicClient):
-    """The way from a row to bytes, told again so that each step can be spoilt."""
+class Retold:
+    """The way from a row to bytes, told again so that each step can be spoilt; it has no whole requests."""
 
     def __init__(self) -> None:
         self.rng: RandomSource = SystemEntropy()
+
+    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+        return PublicClient().attempts(plan, row, label)
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         codes, label_code = plan.encode(row, label)
@@ -247,13 +255,117 @@ class FreshRetriesForSome(Retold):
         return again if row["kind"] is None else again[:1] * 3
 
 
+class SeededById(Retold):
+    """Noise is expanded from the public report id."""
+
+    def id(self, row, label):
+        self.seed = super().id(row, label)
+        return self.seed
+
+    def payload(self, plan, question, codes, label_code, row):
+        noise = FastStream(int.from_bytes(self.seed, "big"))
+        return question.mechanism.perturb(question.value(codes, label_code), noise)
+
+
+class SeededByClock(Retold):
+    """Report ids from the operating system, answers from a generator that is seeded by the clock."""
+
+    def payload(self, plan, question, codes, label_code, row):
+        noise = FastStream(time.time_ns())
+        return question.mechanism.perturb(question.value(codes, label_code), noise)
+
+
+class QuestionByTwoFeatures(Retold):
+    """Those with exactly one of two properties are asked another question; no feature alone decides."""
+
+    def question(self, plan, codes, label_code):
+        drawn = plan.draw(self.rng)
+        # nobody at the ends or in the middle of both features has just one of them
+        between = GRID // 10 < abs(codes[1] - GRID) < GRID - GRID // 10
+        return plan.questions[0] if (codes[0] == 1) ^ between else drawn
+
+
+class SpoilingClient(Client):
+    """A client that spoils each request after the report was made as it should be."""
+
+    def report(self, row, label):
+        self.transport = _Spoiling(self.transport, self, row, label)
+        return super().report(row, label)
+
+    def spoilt(self, body, row, label):
+        return body
+
+    def user_agent(self, label):
+        return ldp_client.transport.USER_AGENT
+
+
+class _Spoiling:
+    """A transport that carries what a client spoilt."""
+
+    def __init__(self, inner, client, row, label):
+        self.inner, self.client, self.row, self.label = inner, client, row, label
+
+    def request(self, method, url, body, timeout):
+        body = self.client.spoilt(body, self.row, self.label)
+        with patch.object(ldp_client.transport, "USER_AGENT", self.client.user_agent(self.label)):
+            return self.inner.request(method, url, body, timeout)
+
+
+class TruthfulClient(SpoilingClient):
+    def spoilt(self, body, row, label):
+        report = unpack(body)
+        question = self.plan.questions[report.question]
+        truth = question.value(*self.plan.encode(row, label))
+        if question.moment:  # the sign of the number, and the label
+            code, label_code = divmod(truth, 2)
+            truth = 2 * (code > GRID) + label_code
+        return pack(replace(report, payload=bytes([truth])))
+
+
+class TruthOnTheWire(PublicClient):
+    """make_report randomises, but Client.report sends the truth."""
+
+    client_class = TruthfulClient
+
+
+class LabellingClient(SpoilingClient):
+    def user_agent(self, label):
+        return f"ldp-client/{len(label)}"
+
+
+class LabelInUserAgent(PublicClient):
+    """The header User-Agent of the request depends on the label."""
+
+    client_class = LabellingClient
+
+
+class OneStreamClient(SpoilingClient):
+    def __init__(self, *arguments, journal, **options):
+        super().__init__(*arguments, journal=journal, **options)
+        self.key = vars(journal).setdefault("noise_key", int.from_bytes(os.urandom(16), "big"))
+
+    def spoilt(self, body, row, label):
+        report = unpack(body)
+        question = self.plan.questions[report.question]
+        noise = FastStream(self.key)
+        payload = question.mechanism.perturb(question.value(*self.plan.encode(row, label)), noise)
+        return pack(replace(report, payload=payload))
+
+
+class OneStreamForAll(PublicClient):
+    """A device takes the noise of all its surveys from the start of one stream."""
+
+    client_class = OneStreamClient
+
+
 @dataclass(frozen=True)
 class Mutant:
-    device: Callable[[], PublicClient]
+    device: Callable[[], Device]
     layer: str
     frequency: str = "DE"
     numeric: str = "sign"
     trials: int = 1500  # so many that a bug escapes less than once in a million runs
+    requests: int = 20
 
     @property
     def name(self) -> str:
@@ -279,4 +391,10 @@ MUTANTS = (
     Mutant(MiddleInTheClear, "black box"),
     Mutant(SeededAnswers, "freshness"),
     Mutant(FreshRetriesForSome, "freshness"),
+    Mutant(TruthOnTheWire, "black box", requests=120),
+    Mutant(SeededById, "freshness"),
+    Mutant(OneStreamForAll, "freshness"),
+    Mutant(SeededByClock, "freshness"),
+    Mutant(LabelInUserAgent, "homogeneity"),
+    Mutant(QuestionByTwoFeatures, "homogeneity"),
 )

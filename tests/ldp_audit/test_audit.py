@@ -16,8 +16,9 @@ from ldp_audit import PublicClient, audit
 from ldp_audit.audit import listen, measure
 from ldp_audit.cases import cases_of, focused
 from ldp_audit.exact import exactly
+from ldp_audit.pages import as_text
 from tests.encoders.survey.authored import VALIDATED
-from tests.ldp_audit.mutants import SURVEY, LabelInTheClear, plan_of
+from tests.ldp_audit.mutants import SURVEY, LabelInTheClear, Retold, plan_of
 
 WAYS = [
     ("DE", "piecewise"),
@@ -32,7 +33,7 @@ WAYS = [
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
 def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
     plan = plan_of(frequency, numeric)
-    found = audit(plan, 1500, alpha=1e-8, copies=8)
+    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
     assert found.faults == []
     assert [each.question for each in found.exact] == [question.name for question in plan.questions]
     assert {each.mechanism for each in found.exact} >= {frequency, numeric}
@@ -43,7 +44,7 @@ def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
 @pytest.mark.parametrize("epsilon", ["1.5", "4"])
 def test_a_validation_passes(epsilon: str) -> None:
     plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()
-    found = audit(plan, 1500, alpha=1e-8, copies=8)
+    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
     assert found.faults == []
     assert [each.question for each in found.exact] == {
         "1.5": ["top 1", "top 2"],
@@ -53,7 +54,9 @@ def test_a_validation_passes(epsilon: str) -> None:
 
 
 def test_a_verdict_in_the_clear_is_flagged() -> None:
-    found = audit(read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4)
+    found = audit(
+        read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4, requests=20
+    )
     assert {fault.split(":")[1] for fault in found.faults} == {" any question", " top 1", " top 2"}
 
 
@@ -70,9 +73,10 @@ def test_a_plan_of_one_question_is_measured_once() -> None:
         '[survey]\nid = "one"\nepsilon = 2\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
         '[features.f]\nvalues = ["a", "b"]\n'
     ).compile()
-    found = audit(plan, 1500, alpha=1e-8, copies=8)
+    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
     assert found.passed
-    assert len(found.measured) == len(found.exact) == 1
+    assert len(found.exact) == 1
+    assert [each.question for each in found.measured] == ["any question", "any question, whole requests"]
     assert found.exact[0].enumerated == 4
 
 
@@ -101,7 +105,7 @@ def with_mechanism(plan: Plan, kind: type[DE]) -> Plan:
 def test_tables_that_are_not_what_they_claim_are_flagged(kind: type[DE]) -> None:
     plan = with_mechanism(plan_of(), kind)
     assert not exactly(plan, plan.questions[0]).passed
-    found = audit(plan, 1000, alpha=1e-8, copies=4)
+    found = audit(plan, 1000, alpha=1e-8, copies=4, requests=20)
     assert "exact: kind: the tables do not keep epsilon" in found.faults
 
 
@@ -127,13 +131,15 @@ def test_an_output_that_one_input_excludes_is_flagged() -> None:
 
 def test_too_few_messages_for_a_large_epsilon_are_told_of() -> None:
     text = SURVEY.format(frequency="DE", numeric="sign").replace("epsilon = 1", "epsilon = 9")
-    found = audit(read_survey(text).compile(), 1000, alpha=1e-8, copies=8)
+    found = audit(read_survey(text).compile(), 1000, alpha=1e-8, copies=8, requests=20)
     assert found.passed
-    assert len(found.notes) == 4
+    assert len(found.notes) == 5
     assert "no leak beyond epsilon: give more trials" in found.notes[0]
 
 
-@pytest.mark.parametrize("options", [{"trials": 99}, {"alpha": 0}, {"alpha": 2}, {"copies": 1}])
+@pytest.mark.parametrize(
+    "options", [{"trials": 99}, {"alpha": 0}, {"alpha": 2}, {"copies": 1}, {"requests": 9}]
+)
 def test_an_audit_that_could_tell_nothing_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(LdpError):
         audit(plan_of(), **options)
@@ -141,6 +147,35 @@ def test_an_audit_that_could_tell_nothing_is_refused(options: dict[str, Any]) ->
 
 def test_a_survey_by_invitation_is_audited_like_any_other() -> None:
     plan = replace(plan_of("DE", "sign"), enrolment="token")
-    found = audit(plan, 1500, alpha=1e-8, copies=8)
+    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
     assert found.faults == []
     assert "the question that the invitation names" in [check.name for check in found.checks]
+
+
+def test_whole_requests_are_measured_and_checked() -> None:
+    found = audit(plan_of("DE", "sign"), 1000, alpha=1e-8, copies=4, requests=200)
+    assert found.faults == []
+    assert found.notes == []
+    whole = next(each for each in found.measured if each.question == "any question, whole requests")
+    assert whole.leak.trials == 200
+    assert whole.leak.ceiling > 1.5
+    names = [check.name for check in found.checks if check.passed]
+    assert sum(name.startswith("requests: ") for name in names) == 3
+    assert any("method, path and headers" in name for name in names)
+
+
+def test_a_device_without_requests_is_audited_by_its_reports() -> None:
+    found = audit(plan_of("DE", "sign"), 1000, Retold(), alpha=1e-8, copies=4)
+    check = next(check for check in found.checks if check.name == "requests")
+    assert check.passed is None
+    assert check.found == "not measured: the device has no send()"
+    assert "any question, whole requests" not in [each.question for each in found.measured]
+    assert not any(check.name.startswith("requests: ") for check in found.checks)
+
+
+def test_people_who_cannot_answer_are_warned_about_and_are_no_fault() -> None:
+    found = audit(plan_of("DE", "sign"), 100, Retold(), alpha=1e-8, copies=2)
+    assert [warning.split(":")[0] for warning in found.warnings] == ["kind", "size"]
+    assert found.as_dict()["warnings"] == found.warnings
+    assert found.passed
+    assert f"warning: {found.warnings[0]}" in as_text(found)

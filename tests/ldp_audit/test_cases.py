@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.survey import read_survey
-from ldp_audit.cases import cases_of, focused
+from ldp_audit.cases import cases_of, crowd_of, focused
 from tests.encoders.survey.authored import VALIDATED
 
 TEXT = """
@@ -60,6 +60,18 @@ def test_every_person_can_answer() -> None:
         PLAN.encode(case.row, case.label)
     low, high = (PLAN.encode_row(rows()[f"{word}, x"])[2] for word in ("first", "last"))
     assert low < high  # the component is least, and greatest
+
+
+def test_a_crowd_combines_features_in_every_way_and_can_answer() -> None:
+    people = crowd_of(PLAN, 3000)
+    for case in people:
+        PLAN.encode(case.row, case.label)
+    sides = {
+        (case.row["kind"], case.label, case.row["left"] > 5, case.row["size"] is None) for case in people
+    }
+    assert len(sides) == 3 * 3 * 2 * 2  # one is absent less than once in 10^12 runs
+    assert len({case.name for case in people}) == 3000
+    assert all(judged.row.keys() >= {"one", "two"} for judged in crowd_of(read_survey(GUESSING).compile(), 3))
 
 
 def test_a_focused_plan_asks_one_question_nearly_always() -> None:

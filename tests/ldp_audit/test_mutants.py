@@ -12,7 +12,8 @@ from tests.ldp_audit.mutants import MUTANTS, Mutant, Retold, plan_of
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_bug_is_flagged(mutant: Mutant) -> None:
-    found = audit(plan_of(mutant.frequency, mutant.numeric), mutant.trials, mutant.device(), copies=16)
+    plan = plan_of(mutant.frequency, mutant.numeric)
+    found = audit(plan, mutant.trials, mutant.device(), copies=16, requests=mutant.requests)
     assert not found.passed
     assert any(fault.startswith(f"{mutant.layer}: ") for fault in found.faults), found.faults
 

@@ -1,0 +1,108 @@
+"""Requests of this project's client as HttpTransport writes them, captured in memory instead of sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from ldp_audit.checks import HOMOGENEITY, Check
+from ldp_client import transport
+
+HOST = "audit.invalid"
+"""Requests to this host are captured; those to any other host go their usual way."""
+
+_END_OF_HEAD = b"\r\n\r\n"
+_BODY = b'{"status": "recorded"}'
+_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BODY), _BODY)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP request.
+
+    Attributes
+    ----------
+    head : bytes
+        Request line and headers.
+    body : bytes
+    """
+
+    head: bytes
+    body: bytes
+
+
+@contextmanager
+def captured() -> Iterator[list[Request]]:
+    """Yield a list that receives every request to `HOST`; no connection to it is opened."""
+    requests: list[Request] = []
+    connect: Callable[..., object] = transport._connect
+
+    def connect_or_capture(host: str, port: int, within: object) -> object:
+        return _Connection(requests) if host == HOST else connect(host, port, within)
+
+    with patch.object(transport, "_connect", connect_or_capture):
+        yield requests
+
+
+class _Connection:
+    """The part of a socket that HttpTransport uses; it answers that the report was recorded."""
+
+    def __init__(self, requests: list[Request]) -> None:
+        self._requests = requests
+        self._written = b""
+        self._unread = _RESPONSE
+        self._closed = False
+
+    def settimeout(self, seconds: float) -> None:
+        """Do nothing: nothing here waits."""
+
+    def send(self, data: memoryview) -> int:
+        """Note what is written."""
+        self._written += data
+        return len(data)
+
+    def recv_into(self, buffer: bytearray) -> int:
+        """Return the next bytes of the response."""
+        part, self._unread = self._unread[: len(buffer)], self._unread[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        """Note the request, once: HttpTransport closes a line without TLS twice."""
+        if not self._closed:
+            head, _, body = self._written.partition(_END_OF_HEAD)
+            self._requests.append(Request(head, body))
+        self._closed = True
+
+
+def same_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
+    """Check that every device sends one request, with a request line and headers that all share.
+
+    Parameters
+    ----------
+    sent : mapping from a person's name to the requests of each of their devices
+    """
+    name = "Client.report sends one request; method, path and headers are the same for everybody"
+    heads: dict[int, bytes] = {}
+    count = 0
+    for person, devices in sent.items():
+        for requests in devices:
+            if len(requests) != 1:
+                return Check(HOMOGENEITY, name, False, f"({person}) sends {len(requests)} requests")
+            request, count = requests[0], count + 1
+            expected = heads.setdefault(len(request.body), request.head)  # Content-Length may differ
+            if request.head != expected:
+                found = f"({person}) sends another {_difference(expected, request.head)}"
+                return Check(HOMOGENEITY, name, False, found)
+    return Check(HOMOGENEITY, name, True, f"{count:,} requests")
+
+
+def _difference(expected: bytes, found: bytes) -> str:
+    """Name the first line of a head that differs."""
+    one, other = expected.split(b"\r\n"), found.split(b"\r\n")
+    lines = [line for line in other if line not in one] or [line for line in one if line not in other]
+    if not lines or lines[0] == other[0]:
+        return "request line" if lines else "order of headers"
+    return f"header {lines[0].partition(b':')[0].decode('latin-1')}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -186,6 +187,8 @@ class Store(Protocol):
     def promise(self, policy: Policy) -> str:
         """Return what an acknowledgement is worth: what could still lose a report that `record` has counted.
 
+        From then on `record` and `ready` raise StoreError where the store no longer promises that much.
+
         Raises
         ------
         StoreError
@@ -224,6 +227,26 @@ def add(cells: Int64Array, tally: Int64Array) -> Int64Array:
     if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
         raise CounterError("a counter would overflow 64 bits")
     return total
+
+
+def merge(batches: Sequence[Batch]) -> Batch:
+    """Return one batch of the reports of several, sorted by id, so that their order says nothing of arrival.
+
+    Parameters
+    ----------
+    batches : sequence of Batch
+        Of one counter; no id is in two of them.
+
+    Raises
+    ------
+    CounterError
+        If their tallies differ in length, or their sum leaves 64 bits.
+    """
+    ids = np.concatenate([batch.ids for batch in batches])
+    order = np.lexsort(ids.view(">u8").T[::-1])
+    marks = np.concatenate([batch.marks for batch in batches])
+    tally = reduce(add, (batch.tally for batch in batches))
+    return Batch(batches[0].survey, batches[0].counter, ids[order], marks[order], tally)
 
 
 def no_survey(survey: str, known: Iterable[str]) -> StoreError:

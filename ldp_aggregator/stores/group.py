@@ -1,11 +1,14 @@
-"""Group commit: requests that arrive together share one durable round trip of their store."""
+"""Group commit: requests that arrive together share one durable round trip of their store.
+
+The reports of one question go as one batch, sorted by id, so that the store sees no order among them.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
 
-from ldp_aggregator.stores.base import Batch, CounterError, Known, Store, StoreError
+from ldp_aggregator.stores.base import Batch, CounterError, Known, Store, StoreError, merge, rows_of
 
 
 class _Job:
@@ -82,7 +85,7 @@ class GroupCommit:
                 self._turn.notify_all()
 
     def _share(self, jobs: list[_Job]) -> None:
-        known = iter(self._store.record([batch for job in jobs for batch in job.batches]))
+        known = iter(_record_merged(self._store, [batch for job in jobs for batch in job.batches]))
         for job in jobs:
             job.known = [next(known) for _ in job.batches]
 
@@ -91,3 +94,40 @@ class GroupCommit:
             self._share([job])
         except StoreError as error:
             job.error = error
+
+
+def _record_merged(store: Store, batches: Sequence[Batch]) -> list[Known]:
+    """Record as :meth:`Store.record` does, with the batches of each counter merged into one.
+
+    A merged batch with known ids changes nothing: its batches that hold such ids are answered, and the
+    others are merged again.
+    """
+    found: list[Known] = [{} for _ in batches]
+    left = list(range(len(batches)))
+    while left:
+        groups, left = _groups(batches, left)
+        answers = store.record([merge([batches[place] for place in group]) for group in groups])
+        for group, known in zip(groups, answers, strict=True):
+            for place in group if known else ():
+                ids = rows_of(batches[place].ids)
+                found[place] = {report_id: known[report_id] for report_id in ids if report_id in known}
+                if not found[place]:
+                    left.append(place)
+        left.sort()
+    return found
+
+
+def _groups(batches: Sequence[Batch], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+    """Group places by counter; those whose ids an earlier place of the group has are left for later."""
+    groups: dict[tuple[str, str], tuple[list[int], set[bytes]]] = {}
+    later = []
+    for place in places:
+        batch = batches[place]
+        group, seen = groups.setdefault((batch.survey, batch.counter), ([], set()))
+        ids = rows_of(batch.ids)
+        if seen.isdisjoint(ids):
+            group.append(place)
+            seen.update(ids)
+        else:
+            later.append(place)
+    return [group for group, _ in groups.values()], later

@@ -6,8 +6,9 @@ import gc
 import multiprocessing
 import os
 import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,11 +16,11 @@ import numpy as np
 import pytest
 from redis import RedisCluster
 
-from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores import Batch, Known, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.base import PIECE
 from ldp_aggregator.stores.group import GroupCommit
 from tests.counting import batch, record
-from tests.servers import redis_cluster, redis_server
+from tests.servers import redis_cluster, redis_server, wait_for
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
 
@@ -325,6 +326,67 @@ def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
     for window in (b"first", b"second"):
         store.set_window(SURVEY, window)
         assert store.windows() == {SURVEY: window}
+
+
+class Recorder(MemoryStore):
+    """Notes the batches that it is given; the first call waits until the others' requests are there."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__()
+        self.calls: list[list[Batch]] = []
+        self.arrived = threading.Semaphore(0)
+        self._waiting = waiting
+
+    def record(self, batches: Sequence[Batch]) -> list[Known]:
+        if not self.calls:
+            for _ in range(self._waiting):
+                self.arrived.acquire()
+            time.sleep(0.1)  # the last one has yet to begin to wait
+        self.calls.append(list(batches))
+        return super().record(batches)
+
+
+def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[Known]:
+    """Record a batch of another question, and meanwhile all of these, each by a thread of its own."""
+    group, results = GroupCommit(store), {}
+    threads = [threading.Thread(target=group.record, args=([batch(SURVEY, "other", ids(99), vector(1))],))]
+    threads[0].start()
+    wait_for(lambda: group._busy)
+
+    def bring(place: int) -> None:
+        store.arrived.release()
+        (results[place],) = group.record([batches[place]])
+
+    for place in range(len(batches)):
+        threads.append(threading.Thread(target=bring, args=(place,)))
+        threads[-1].start()
+        wait_for(lambda place=place: len(group._waiting) == place + 1)
+    for thread in threads:
+        thread.join()
+    return [results[place] for place in range(len(batches))]
+
+
+def test_a_group_is_one_sorted_batch_for_each_question() -> None:
+    store = Recorder(3)
+    brought = [batch(SURVEY, COUNTER, ids(*each), vector(1, 2)) for each in ([9, 300], [2], [7, 1])]
+    assert bring_together(store, brought) == [{}, {}, {}]
+    assert len(store.calls) == 2
+    (merged,) = store.calls[1]
+    assert merged.entries() == sorted(ids(9, 300, 2, 7, 1).items())
+    assert state(store) == (5, [3, 6])
+
+
+def test_known_ids_of_a_group_are_answered_to_those_who_brought_them() -> None:
+    store = Recorder(5)
+    store.calls.append([])
+    record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
+    store.calls.clear()
+    changed = {(5).to_bytes(16, "big"): b"another!"}
+    brought = [ids(1, 2), ids(3), ids(4, 5), {**changed, **ids(6)}, ids(3)]
+    batches = [batch(SURVEY, COUNTER, each, vector(1, len(each))) for each in brought]
+    assert bring_together(store, batches) == [ids(1), {}, {}, ids(5), ids(3)]
+    assert state(store) == (4, [3, 3])
+    assert record(store, SURVEY, COUNTER, ids(2, 6), vector(0, 0)) == {}  # nothing of their batches was kept
 
 
 class Away:

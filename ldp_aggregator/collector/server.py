@@ -213,8 +213,9 @@ def serve(
 
 
 def _let_go(worker: Any) -> None:
-    """Let the store know, before a worker ends, what that has counted for the poisoning meter."""
+    """Write what a worker still holds back, and close its store."""
     app = getattr(worker, "wsgi", None)
     if isinstance(app, Flask):
         for intake in app.extensions["ldp"].intakes.values():
             intake.flush()
+        app.extensions["ldp"].store.close()

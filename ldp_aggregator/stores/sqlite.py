@@ -2,6 +2,9 @@
 
 Each act is one immediate transaction, synced to disk before it returns. A connection belongs to one
 thread of one process and is opened on first use, so a server may fork after this object is made.
+
+The write-ahead log holds reports in order of arrival. A background task empties it some seconds after a
+report; see :mod:`ldp_aggregator.stores.buckets` for what the file itself holds.
 """
 
 from __future__ import annotations
@@ -9,15 +12,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager, suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_aggregator.stores.background import BackgroundTask
 from ldp_aggregator.stores.base import (
     DURABLE,
     PIECE,
@@ -29,27 +31,28 @@ from ldp_aggregator.stores.base import (
     StoreError,
     Total,
     add,
-    columns_of,
     no_survey,
     other_plan,
-    rows_of,
+)
+from ldp_aggregator.stores.buckets import Buckets, read_buckets
+from ldp_aggregator.stores.sqlite_file import (
+    Opened,
+    connect,
+    create_or_upgrade,
+    create_private,
+    type_of_reports,
 )
 
-_BUSY_SECONDS = 30.0
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counters (
-    number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
-    cells BLOB NOT NULL, UNIQUE (survey, name)
-);
-CREATE TABLE IF NOT EXISTS reports (
-    counter INTEGER NOT NULL, id BLOB NOT NULL, mark BLOB NOT NULL, PRIMARY KEY (counter, id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS rejections (
-    survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
-) WITHOUT ROWID;
-"""
+_CHECKPOINT_SECONDS = 15.0
+"""How long a report may stay in the write-ahead log before the log is emptied."""
+
+_RETRY_SECONDS = 5.0
+
+_CHECKPOINT_BUSY_SECONDS = 2.0
+"""How long emptying the log may hold up other writers, to wait for readers that still need it."""
+
+_PROBE = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
+"""Changes about as many pages as a report."""
 
 
 class SQLiteStore:
@@ -66,9 +69,15 @@ class SQLiteStore:
     def __init__(self, path: str, read_only: bool = False) -> None:
         self._path, self._read_only = path, read_only
         self._mine = threading.local()
+        self._opened: weakref.WeakSet[Opened] = weakref.WeakSet()
+        self._checkpoint = BackgroundTask(self._empty_log)
         if not read_only:
-            with self._errors(), self._connection() as connection:
-                connection.executescript(_SCHEMA)
+            with self._errors():
+                create_private(path)
+            if not self._is_current():
+                with self._transaction() as connection:
+                    create_or_upgrade(connection)
+            self._checkpoint.request(_CHECKPOINT_SECONDS)  # a process that was killed may have left a log
 
     def publish(self, survey: str, plan: bytes) -> None:
         """See :meth:`Store.publish`."""
@@ -99,16 +108,17 @@ class SQLiteStore:
     def record(self, batches: Sequence[Batch]) -> list[Known]:
         """See :meth:`Store.record`: one transaction, so one sync of the disk, for all of them."""
         with self._transaction() as connection:
-            return [_record(connection, batch) for batch in batches]
+            known = [_record(connection, batch) for batch in batches]
+        self._checkpoint.request(_CHECKPOINT_SECONDS)
+        return known
 
     def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
         """See :meth:`Store.known`."""
-        query = "SELECT number FROM counters WHERE survey = ? AND name = ?"
-        with self._errors(), self._connection() as connection:
-            numbers = {name: connection.execute(query, (survey, name)).fetchone() for name in ids}
+        with self._snapshot() as connection:
+            found = {name: _find_counter(connection, survey, name) for name in ids}
             return {
-                name: _known(connection, number[0], rows_of(ids[name])) if number else {}
-                for name, number in numbers.items()
+                name: Buckets(connection, *counter).known(ids[name]) if counter else {}
+                for name, counter in found.items()
             }
 
     def totals(self, survey: str) -> dict[str, Total]:
@@ -119,18 +129,17 @@ class SQLiteStore:
         return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
 
     def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
-        """See :meth:`Store.reports`: in the order of the ids, each piece in a transaction of its own."""
-        query = (
-            "SELECT id, mark FROM reports WHERE id > ? AND counter = "
-            "(SELECT number FROM counters WHERE survey = ? AND name = ?) ORDER BY id LIMIT ?"
-        )
-        last: bytes | None = b""
-        while last is not None:
-            with self._errors(), self._connection() as connection:
-                entries = dict(connection.execute(query, (last, survey, counter, PIECE)).fetchall())
-            if entries:
-                yield columns_of(entries)
-            last = next(reversed(entries), None)
+        """See :meth:`Store.reports`: each piece is read in a transaction of its own."""
+        last = -1
+        while True:
+            with self._snapshot() as connection:
+                place = _find_counter(connection, survey, counter)
+                found = read_buckets(connection, place[0], last, PIECE) if place else None
+            if found is None:
+                return
+            last, piece = found
+            if len(piece[0]):
+                yield piece
 
     def reject(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.reject`."""
@@ -148,19 +157,41 @@ class SQLiteStore:
             return dict(connection.execute(query, (survey,)).fetchall())
 
     def ready(self) -> None:
-        """See :meth:`Store.ready`: takes the write lock and lets it go."""
-        with self._transaction():
-            pass
+        """See :meth:`Store.ready`: writes and syncs as much as a report does."""
+        with self._transaction() as connection:
+            connection.execute(_PROBE)
 
     def promise(self, policy: Policy) -> str:
         """See :meth:`Store.promise`: every commit is synced."""
         return DURABLE
 
     def close(self) -> None:
-        """Close this thread's connection; the others close when their threads end."""
-        opened = self._mine.__dict__.pop("opened", None)
-        if opened is not None:
-            opened.connection.close()
+        """Close this process's connections and empty the log, which SQLite deletes with the last connection.
+
+        No other thread may use the store meanwhile. A later use opens a new connection.
+        """
+        pending = self._checkpoint.cancel()
+        for opened in list(self._opened):
+            opened.close()
+        if pending and not self._read_only:
+            self._empty_log()
+
+    def _is_current(self) -> bool:
+        with self._errors(), self._connection() as connection:
+            return type_of_reports(connection) == "view"
+
+    def _empty_log(self) -> float | None:
+        """Copy the log into the file and empty it; return the seconds to wait if something prevents that."""
+        with suppress(sqlite3.Error), closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            truncate = "PRAGMA wal_checkpoint(TRUNCATE)"
+            # the log's index keeps the order of its pages until another log begins: the probe begins one
+            for statement in (truncate, _PROBE, truncate):
+                row = connection.execute(statement).fetchone()
+                if row and row[0]:
+                    return _RETRY_SECONDS
+            return None
+        return _RETRY_SECONDS
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -175,68 +206,55 @@ class SQLiteStore:
                     connection.execute("ROLLBACK")
 
     @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Read several times from one state of the file."""
+        with self._errors(), self._connection() as connection:
+            connection.execute("BEGIN")
+            try:
+                if type_of_reports(connection) == "table":
+                    raise StoreError(
+                        "this file was written by an earlier version: run ldp-collector status on it once, "
+                        "which upgrades it"
+                    )
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """Yield this thread's connection, opened in this very process."""
-        opened: _Opened | None = getattr(self._mine, "opened", None)
-        if opened is None or opened.pid != os.getpid():
+        opened: Opened | None = getattr(self._mine, "opened", None)
+        if opened is None or opened.closed or opened.pid != os.getpid():
             # an inherited connection is kept aside unclosed: closing it would free the parent's locks
-            self._mine.inherited, self._mine.opened = opened, _Opened(self._path, self._read_only)
+            self._mine.inherited, self._mine.opened = opened, Opened(self._path, self._read_only)
+            self._opened.add(self._mine.opened)
         yield self._mine.opened.connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the SQLite store cannot be used: {error}") from error
-
-
-class _Opened:
-    """A connection and the process that opened it; closed with the thread that it belongs to."""
-
-    def __init__(self, path: str, read_only: bool) -> None:
-        self.pid = os.getpid()
-        place = f"{Path(path).absolute().as_uri()}?mode=ro" if read_only else path
-        self.connection = sqlite3.connect(
-            place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=read_only
-        )
-        weakref.finalize(self, self.connection.close).atexit = False
-        if not read_only:
-            _use_wal(self.connection)
-            self.connection.execute("PRAGMA synchronous = FULL")
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log; alone of all statements, this one does not wait for a lock by itself."""
-    end = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(0.01)
 
 
 def _record(connection: sqlite3.Connection, batch: Batch) -> Known:
     counter, old = _counter(connection, batch)
     cells = add(old.cells, batch.tally)  # before anything is written
-    rows = [(counter, *entry) for entry in batch.entries()]
-    connection.execute("SAVEPOINT batch")
-    before = connection.total_changes
-    connection.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", rows)
-    if connection.total_changes - before < len(rows):
-        connection.execute("ROLLBACK TO batch")
-        known = _known(connection, counter, rows_of(batch.ids))
-    else:
-        known = {}
+    known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
+    if not known:
         connection.execute(
             "UPDATE counters SET n = ?, cells = ? WHERE number = ?",
-            (old.n + len(rows), cells.astype("<i8").tobytes(), counter),
+            (old.n + len(batch.ids), cells.astype("<i8").tobytes(), counter),
         )
-    connection.execute("RELEASE batch")
     return known
+
+
+def _find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:
+    """Return a counter's number, and how many reports it has."""
+    query = "SELECT number, n FROM counters WHERE survey = ? AND name = ?"
+    row: tuple[int, int] | None = connection.execute(query, (survey, name)).fetchone()
+    return row
 
 
 def _counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
@@ -252,12 +270,6 @@ def _counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     )
     assert made.lastrowid is not None
     return made.lastrowid, empty
-
-
-def _known(connection: sqlite3.Connection, counter: int, ids: Sequence[bytes]) -> Known:
-    query = "SELECT mark FROM reports WHERE counter = ? AND id = ?"
-    found = ((each, connection.execute(query, (counter, each)).fetchone()) for each in ids)
-    return {report_id: row[0] for report_id, row in found if row}
 
 
 def _unpack(cells: bytes) -> Int64Array:

@@ -36,6 +36,8 @@ from encoders.survey.answer import read_report
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import MemoryStore, Store, Total, open_store
+from ldp_aggregator.stores.base import PIECE
+from ldp_aggregator.stores.buckets import read_buckets
 from tests.servers import ClusterNode, KillableCollector, LocalRedis, redis_nodes, redis_server, wait_for
 
 SURVEY = f"""
@@ -136,13 +138,15 @@ def require_whole(url: str, plan: Plan) -> None:
 def _look(url: str, survey: str, counter: str) -> tuple[int, int, np.ndarray]:
     if url.startswith("sqlite"):
         connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=PATIENCE)
-        query = (
-            "SELECT (SELECT count(*) FROM reports WHERE counter = number), n, cells FROM counters "
-            "WHERE survey = ? AND name = ?"
-        )
+        connection.execute("BEGIN")
+        query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
         row = connection.execute(query, (survey, counter)).fetchone()
+        ids, last = 0, -1
+        while row and (found := read_buckets(connection, row[0], last, PIECE)):
+            last, (names, _) = found
+            ids += len(names)
         connection.close()
-        return (row[0], row[1], np.frombuffer(row[2], "<i8")) if row else (0, 0, np.zeros(1, np.int64))
+        return (ids, row[1], np.frombuffer(row[2], "<i8")) if row else (0, 0, np.zeros(1, np.int64))
     with redis.Redis.from_url(url) as server:
         together = server.pipeline(transaction=True)
         together.hlen(f"ldp:{{{survey}:{counter}}}:ids").get(f"ldp:{{{survey}:{counter}}}:sums")

@@ -262,13 +262,19 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
         connection.close()
-        assert tables == {"plans", "windows", "counters", "reports", "rejections"}
+        assert tables == {"plans", "windows", "counters", "buckets", "internal", "rejections"}
         return
     with redis.Redis.from_url(url) as client:
         keys = {key.decode() for key in client.scan_iter()}
         assert (client.slowlog_get(), client.acl_log()) == ([], []), "Redis keeps a log of commands"
     allowed = {f"ldp:{{{plan.id}:{counter}}}:{kind}" for counter in counters for kind in ("ids", "sums")}
-    assert keys <= allowed | {"ldp:plans", "ldp:windows", f"ldp:rejections:{plan.id}", "ldp:ready"}, keys
+    assert keys <= allowed | {
+        "ldp:plans",
+        "ldp:windows",
+        f"ldp:rejections:{plan.id}",
+        "ldp:ready",
+        "ldp:rewriting",
+    }, keys
 
 
 def _files(folder: Path, url: str) -> dict[str, bytes]:

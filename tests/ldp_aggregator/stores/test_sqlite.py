@@ -1,17 +1,40 @@
-"""What is SQLite's alone: a full disk, a first opening by two at once, reading without changing."""
+"""What is SQLite's alone: files that show no order of arrival, a full disk, opening by two at once."""
 
 from __future__ import annotations
 
+import multiprocessing
+import random
+import re
+import shutil
 import sqlite3
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ldp_aggregator.stores import StoreError
+from ldp_aggregator.stores.buckets import LOAD
 from ldp_aggregator.stores.sqlite import SQLiteStore
 from tests.counting import record
+from tests.servers import wait_for
+
+_TABLES_OF_EARLIER_VERSIONS = """
+CREATE TABLE plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE counters (
+    number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
+    cells BLOB NOT NULL, UNIQUE (survey, name)
+);
+CREATE TABLE reports (
+    counter INTEGER NOT NULL, id BLOB NOT NULL, mark BLOB NOT NULL, PRIMARY KEY (counter, id)
+) WITHOUT ROWID;
+CREATE TABLE rejections (
+    survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
+) WITHOUT ROWID;
+"""
+_INSERT_OF_EARLIER_VERSIONS = "INSERT OR IGNORE INTO reports VALUES (?, ?, ?)"
 
 
 def ids(start: int, size: int) -> dict[bytes, bytes]:
@@ -33,6 +56,33 @@ def test_a_full_disk_loses_nothing_and_ends_with_the_shortage(tmp_path: Path) ->
     assert record(store, "sleep", "q", ids(1, 2000), np.array([2000])) == {}
     assert store.totals("sleep")["q"].n == 2001
     store.close()
+
+
+def _is_ready_without_room(path: str) -> None:
+    """See that a store whose files cannot grow refuses reports and readiness, until the files can."""
+    import resource
+
+    store = SQLiteStore(path)
+    store.ready()
+    limit = Path(f"{path}-wal").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for refused in (store.ready, lambda: record(store, "sleep", "q", ids(0, 1), np.array([1]))):
+        with pytest.raises(StoreError):
+            refused()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    store.ready()
+    assert record(store, "sleep", "q", ids(0, 1), np.array([1])) == {}
+    store.close()
+
+
+def test_a_store_that_cannot_write_is_not_ready(tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    process = multiprocessing.get_context("spawn").Process(
+        target=_is_ready_without_room, args=(str(tmp_path / "store.db"),)
+    )
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
 
 
 def test_a_new_file_that_another_process_is_writing_is_waited_for(tmp_path: Path) -> None:
@@ -75,3 +125,176 @@ def test_a_file_that_is_no_store_is_not_made_one_by_reading(tmp_path: Path) -> N
         reading.plans()
     reading.close()
     assert not path.stat().st_size
+
+
+def random_ids(count: int, seed: int = 0) -> dict[bytes, bytes]:
+    rng = random.Random(seed)
+    return {rng.randbytes(16): rng.randbytes(8) for _ in range(count)}
+
+
+def record_each(path: Path, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    """Record reports one by one, alternately to two questions."""
+    store = SQLiteStore(str(path))
+    for turn, (name, mark) in enumerate(entries):
+        record(store, "sleep", "pq"[turn % 2], {name: mark}, np.array([1, 0]))
+    store.close()
+    with sqlite3.connect(path) as connection:  # what is random by design
+        connection.execute("UPDATE internal SET value = zeroblob(16000) WHERE name = 'probe'")
+    connection.close()
+
+
+def pages_of(path: Path) -> list[bytes]:
+    """Return the pages of a file, without the counts of changes that are in the first one."""
+    data = bytearray(path.read_bytes())
+    data[24:28] = data[92:96] = bytes(4)
+    return [bytes(data[start : start + 4096]) for start in range(0, len(data), 4096)]
+
+
+def test_reports_that_come_in_another_order_make_the_same_file(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    SQLiteStore(str(first)).close()
+    shutil.copy(first, second)  # with the key of the hash
+    entries = list(random_ids(600).items())
+    even, odd = entries[::2], entries[1::2]  # each question keeps its reports
+    record_each(first, entries)
+    random.Random(1).shuffle(even)
+    record_each(second, (each for pair in zip(even, reversed(odd), strict=True) for each in pair))
+    assert first.read_bytes().count(entries[7][0]) == 1
+    assert pages_of(first) == pages_of(second)
+    assert sorted(tmp_path.iterdir()) == [first, second]  # a clean stop leaves no log
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_after_a_checkpoint_no_file_shows_the_order_of_arrival(tmp_path: Path, size: int) -> None:
+    """False alarms: less than 1e-7, of a normal score beyond 5.6."""
+    store, entries = SQLiteStore(str(tmp_path / "store.db")), list(random_ids(800, size).items())
+    for start in range(0, len(entries), size):
+        record(store, "sleep", "q", dict(entries[start : start + size]), np.array([size]))
+    assert store._empty_log() is None
+    arrival = {name: turn for turn, (name, _) in enumerate(entries)}
+    for path in tmp_path.iterdir():  # while the store is open
+        data = path.read_bytes()
+        found = [(place.start(), arrival[place[0]]) for place in re.finditer(_any_of(arrival), data)]
+        assert len(found) == (len(entries) if path.name == "store.db" else 0)  # no earlier state of a page
+        pages: dict[int, list[int]] = {0: [turn for _, turn in found]}  # 0: the whole file
+        for offset, turn in found:
+            pages.setdefault(1 + offset // 4096, []).append(turn)
+        whole = [_rank_correlation(pages.pop(0))] if found else []
+        assert all(abs(r) * np.sqrt(n - 1) < 5.6 for r, n in whole)
+        within = [_rank_correlation(turns) for turns in pages.values() if len(turns) > 1]
+        score = sum(r * (n - 1) for r, n in within) / np.sqrt(1 + sum(n - 1 for _, n in within))
+        assert abs(score) < 5.6
+    store.close()
+
+
+def _any_of(names: Iterable[bytes]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, names)), re.DOTALL)
+
+
+def _rank_correlation(turns: list[int]) -> tuple[float, int]:
+    """Return Spearman's coefficient of turns with their places, and how many there are."""
+    ranks = np.argsort(np.argsort(turns))
+    return float(np.corrcoef(ranks, np.arange(len(turns)))[0, 1]), len(turns)
+
+
+def _idle_worker(path: str, ready: object, stop: object) -> None:
+    store = SQLiteStore(path)
+    record(store, "sleep", "q", ids(1, 1), np.array([1]))
+    ready.set()  # type: ignore[attr-defined]
+    stop.wait(30)  # type: ignore[attr-defined]
+    store.close()
+
+
+def test_an_idle_store_empties_its_log_though_others_have_it_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_SECONDS", 0.2)
+    path, log = str(tmp_path / "store.db"), tmp_path / "store.db-wal"
+    context = multiprocessing.get_context("spawn")
+    ready, stop = context.Event(), context.Event()
+    other = context.Process(target=_idle_worker, args=(path, ready, stop))
+    other.start()
+    assert ready.wait(30)
+    store = SQLiteStore(path)
+    thread = threading.Thread(target=lambda: (store.totals("sleep"), stop.wait(30)))  # keeps a connection
+    thread.start()
+    record(store, "sleep", "q", ids(2, 1), np.array([1]))
+    assert log.stat().st_size
+    wait_for(lambda: not log.stat().st_size)
+    stop.set()
+    thread.join()
+    store.close()
+    other.join(30)
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "store.db"]
+
+
+def test_a_log_that_a_reader_holds_is_emptied_when_the_reader_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._RETRY_SECONDS", 0.05)
+    store, log = SQLiteStore(str(tmp_path / "store.db")), tmp_path / "store.db-wal"
+    reader = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM plans").fetchall()
+    record(store, "sleep", "q", ids(0, 1), np.array([1]))
+    assert store._empty_log() is not None
+    assert record(store, "sleep", "q", ids(1, 1), np.array([1])) == {}
+    reader.close()
+    wait_for(lambda: not log.stat().st_size)
+    store.close()
+
+
+def make_earlier_file(path: Path, entries: dict[bytes, bytes]) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(_TABLES_OF_EARLIER_VERSIONS)
+    connection.execute("INSERT INTO plans VALUES ('sleep', ?)", (b"{}",))
+    for number, (name, count) in enumerate({"p": 2, "q": len(entries)}.items(), 1):
+        cells = np.array([count, 0], "<i8").tobytes()
+        connection.execute("INSERT INTO counters VALUES (?, 'sleep', ?, ?, ?)", (number, name, count, cells))
+        for entry in list(entries.items())[:count]:
+            connection.execute(_INSERT_OF_EARLIER_VERSIONS, (number, *entry))
+    connection.close()
+
+
+def test_a_file_of_an_earlier_version_is_upgraded_with_all_that_it_knows(tmp_path: Path) -> None:
+    path, entries = tmp_path / "store.db", random_ids(1000)
+    make_earlier_file(path, entries)
+    reading = SQLiteStore(str(path), read_only=True)
+    assert reading.totals("sleep")["q"].n == 1000
+    with pytest.raises(StoreError, match="ldp-collector status"):
+        list(reading.reports("sleep", "q"))
+    reading.close()
+    store = SQLiteStore(str(path))
+    assert store.plans() == {"sleep": b"{}"}
+    assert record(store, "sleep", "q", entries, np.array([1, 1])) == entries
+    assert record(store, "sleep", "p", entries, np.array([1, 1])) == dict(list(entries.items())[:2])
+    assert record(store, "sleep", "q", random_ids(1, seed=1), np.array([1, 1])) == {}
+    assert store.totals("sleep")["q"].cells.tolist() == [1001, 1]
+    store.close()
+    assert len(_any_of(entries).findall(path.read_bytes())) == 1002  # no earlier state of a page
+
+
+def test_an_earlier_version_cannot_count_known_reports_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    SQLiteStore(str(path)).close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(_TABLES_OF_EARLIER_VERSIONS.replace("TABLE", "TABLE IF NOT EXISTS"))
+    with pytest.raises(sqlite3.OperationalError, match="view"):
+        connection.execute(_INSERT_OF_EARLIER_VERSIONS, (1, bytes(16), bytes(8)))
+    connection.close()
+
+
+def test_ids_that_are_alike_do_not_share_a_bucket(tmp_path: Path) -> None:
+    """False alarms: less than 1e-7: twice the highest mean, 130, is more than 10 standard deviations off."""
+    store = SQLiteStore(str(tmp_path / "store.db"))
+    record(store, "sleep", "q", ids(0, 10_000), np.array([1]))
+    with store._connection() as connection:
+        sizes = [
+            int.from_bytes(row[:4], "little") for (row,) in connection.execute("SELECT entries FROM buckets")
+        ]
+    assert sum(sizes) == 10_000
+    assert max(sizes) < 4 * LOAD
+    store.close()

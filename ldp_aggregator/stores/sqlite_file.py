@@ -1,0 +1,106 @@
+"""The file of the SQLite store: connections, tables, and the upgrade of a file of an earlier version."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from ldp_aggregator.stores import buckets
+
+_BUSY_SECONDS = 30.0
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS counters (
+        number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
+        cells BLOB NOT NULL, UNIQUE (survey, name)
+    )""",
+    """CREATE TABLE IF NOT EXISTS rejections (
+        survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
+    ) WITHOUT ROWID""",
+    *buckets.SCHEMA,
+)
+_GUARD = "CREATE VIEW reports AS SELECT number, entries FROM buckets"
+"""Earlier versions kept ids in a table of this name. A view makes them fail, not count known ids again."""
+
+
+class Opened:
+    """A connection and the process that opened it; closed with the thread that it belongs to."""
+
+    def __init__(self, path: str, read_only: bool) -> None:
+        self.pid, self.closed = os.getpid(), False
+        self.connection = connect(path, _BUSY_SECONDS, "ro" if read_only else "rw")
+        weakref.finalize(self, self.connection.close).atexit = False
+        if not read_only:
+            _use_wal(self.connection)
+            self.connection.execute("PRAGMA synchronous = FULL")
+            self.connection.execute("PRAGMA secure_delete = ON")  # earlier states of a page show the order
+
+    def close(self) -> None:
+        """Close the connection, unless it belongs to the parent of this process."""
+        if self.pid == os.getpid():
+            self.closed = True
+            self.connection.close()
+
+
+def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
+    """Open a file that exists."""
+    return sqlite3.connect(
+        f"{Path(path).absolute().as_uri()}?mode={mode}",
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+    )
+
+
+def create_private(path: str) -> None:
+    """Create the file for its owner alone, unless it exists; SQLite gives its log the same mode.
+
+    A symbolic link to nothing is not followed: it could be planted.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log; alone of all statements, this one does not wait for a lock by itself."""
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def type_of_reports(connection: sqlite3.Connection) -> str | None:
+    """Return "view" for a file of this version, "table" for one of an earlier version, else None."""
+    row = connection.execute("SELECT type FROM sqlite_master WHERE name = 'reports'").fetchone()
+    return row[0] if row else None
+
+
+def create_or_upgrade(connection: sqlite3.Connection) -> None:
+    """Create all tables, and move the ids that an earlier version kept in rows of their own."""
+    kind = type_of_reports(connection)
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    if kind == "table":
+        for number, n in connection.execute("SELECT number, n FROM counters").fetchall():
+            query = "SELECT id, mark FROM reports WHERE counter = ? ORDER BY id"
+            entries = bytearray()
+            for name, mark in connection.execute(query, (number,)):
+                entries += name + mark
+            if entries:
+                buckets.Buckets(connection, number, n).fill(np.frombuffer(entries, np.uint8).reshape(n, -1))
+        connection.execute("DROP TABLE reports")
+    if kind != "view":
+        connection.execute(_GUARD)

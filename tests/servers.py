@@ -30,7 +30,8 @@ class RedisServer:
         if program is None:
             pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
         self._command = [program, "--dir", str(folder), "--save", "", "--appendonly", "yes"]
-        self._command += ["--appendfsync", "always", "--maxmemory-policy", "noeviction", *options]
+        self._command += ["--appendfsync", "always", "--maxmemory-policy", "noeviction"]
+        self._command += ["--hash-max-ziplist-entries", "0", *options]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

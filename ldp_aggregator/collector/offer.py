@@ -49,12 +49,13 @@ class Offer:
     def make_app(self) -> Flask:
         """Make the application, in a worker."""
         store = open_store(self.settings["store"])
+        promise = store.promise(_policy(self.settings))
         rates = Rates(self.settings["rate"], self.settings["trusted_proxy"])
         return create_app(
             store,
             self.token,
             signatures=self.signatures,
-            promise=self.promise,
+            promise=promise,
             rates=rates,
             gateway_token=self.gateway_token,
             separate_operator_address=self.settings["operator_bind"] is not None,
@@ -77,13 +78,16 @@ def prepare(settings: Mapping[str, Any]) -> Offer:
     if twice := [survey for survey, count in Counter(plan.id for plan in plans).items() if count > 1]:
         raise SettingsError(f"the survey {twice[0]} is named twice")
     signatures = _signatures(settings["surveys"], plans)
-    policy = Policy(settings["durability"], settings["allow_open_redis"])
-    promise = _publish(settings["store"], plans, policy)
+    promise = _publish(settings["store"], plans, _policy(settings))
     return Offer(settings, plans, signatures, promise, token, gateway_token)
 
 
 def _token(settings: Mapping[str, Any], variable: str, owner: str) -> str | None:
     return read_token(settings[f"{owner}_token_file"], variable, os.environ.get(variable), owner)
+
+
+def _policy(settings: Mapping[str, Any]) -> Policy:
+    return Policy(settings["durability"], settings["allow_open_redis"])
 
 
 def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:

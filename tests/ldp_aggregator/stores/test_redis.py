@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from ldp_aggregator.stores import Policy, StoreError
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
 from tests.counting import record
-from tests.servers import LocalRedis, redis_nodes, redis_server
+from tests.servers import LocalRedis, redis_nodes, redis_server, wait_for
 
 
 @pytest.fixture
@@ -133,3 +134,162 @@ def test_a_wide_question_costs_a_few_commands_a_report(url: str) -> None:
     calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
     assert sum(calls.values()) - calls["cmdstat_info"] <= 6
     store.close()
+
+
+def test_weak_settings_refuse_what_is_recorded_and_readiness(url: str) -> None:
+    store = RedisStore(url)
+    store.promise(Policy())
+    weak = {"appendonly": "no", "appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes"}
+    weak["maxmemory-policy"] = "allkeys-lru"
+    with redis.Redis.from_url(url) as server:
+        for number, (name, value) in enumerate(weak.items()):
+            ids = {number.to_bytes(16, "big"): bytes(8)}
+            strong = server.config_get(name)[name]
+            server.config_set(name, value)
+            for _ in range(2):  # a repeated report is not acknowledged either
+                with pytest.raises(StoreError, match="this Redis"):
+                    record(store, "sleep", "q", ids, np.array([1]))
+            with pytest.raises(StoreError, match="this Redis"):
+                store.ready()
+            server.config_set(name, strong)
+            wait_for(lambda: is_ready(store))
+            assert record(store, "sleep", "q", ids, np.array([1])) == ids
+        assert store.totals("sleep")["q"].n == len(weak)
+    store.close()
+
+
+def is_ready(store: RedisStore) -> bool:
+    try:
+        store.ready()
+    except StoreError:
+        return False
+    return True
+
+
+def test_everysec_is_accepted_where_the_operator_accepts_it(url: str) -> None:
+    store = RedisStore(url)
+    with redis.Redis.from_url(url) as server:
+        server.config_set("appendfsync", "everysec")
+        store.promise(Policy("everysec"))
+        assert record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1])) == {}
+        server.config_set("appendfsync", "no")
+        with pytest.raises(StoreError, match="appendfsync no"):
+            record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
+    store.close()
+
+
+def test_a_file_that_redis_has_yet_to_write_is_waited_for(tmp_path: Path) -> None:
+    server = LocalRedis(tmp_path, "--rdb-key-save-delay", "300")  # microseconds for each key
+    server.start()
+    try:
+        store = RedisStore(server.url)
+        store.promise(Policy())
+        with redis.Redis.from_url(server.url) as client:
+            client.mset({f"key{number}": "" for number in range(10_000)})
+            client.config_set("appendonly", "no")
+            with pytest.raises(StoreError, match="appendonly no"):
+                store.ready()
+            client.config_set("appendonly", "yes")
+            with pytest.raises(StoreError, match="yet to write"):
+                record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+            wait_for(lambda: is_ready(store))
+            assert client.info("persistence")["aof_rewrite_in_progress"] == 0
+        store.close()
+    finally:
+        server.stop()
+
+
+def test_each_server_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) -> None:
+    with redis_nodes(tmp_path) as nodes:
+        store = RedisStore(nodes[0].url)
+        store.promise(Policy())
+        questions = [f"q{number}" for number in range(12)]
+        for node in nodes:
+            node.client.config_set("appendfsync", "no")
+            refused = 0
+            for question in questions:
+                before = store.totals("sleep").get(question)
+                try:
+                    record(store, "sleep", question, {bytes(16): bytes(8)}, np.array([1]))
+                except StoreError:
+                    refused += 1
+                else:
+                    assert before is None or before.n == 1
+            assert 0 < refused < len(questions)
+            with pytest.raises(StoreError, match="appendfsync no"):
+                store.ready()
+            node.client.config_set("appendfsync", "always")
+            store.ready()
+        store.close()
+
+
+def test_short_lists_in_order_of_arrival_are_named_in_the_promise(url: str) -> None:
+    store = RedisStore(url)
+    with redis.Redis.from_url(url) as server:
+        server.config_set("hash-max-listpack-entries", 128)
+        assert "order of arrival: set hash-max-listpack-entries 0" in store.promise(Policy())
+    store.close()
+
+
+def aof_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "appendonlydir").iterdir()}
+
+
+def arrival_pairs(data: bytes, names: list[bytes]) -> list[int]:
+    """Return the turns of arrival of ids in the order in which a file holds them."""
+    places = sorted((data.find(name), turn) for turn, name in enumerate(names))
+    return [turn for place, turn in places if place >= 0]
+
+
+def test_the_ids_of_one_batch_are_written_in_sorted_order(url: str, tmp_path: Path) -> None:
+    store, rng = RedisStore(url), random.Random(8)
+    names = [rng.randbytes(16) for _ in range(2500)]  # more than one command of the script
+    record(store, "sleep", "q", dict.fromkeys(names, bytes(8)), np.array([1]))
+    (data,) = [each for name, each in aof_of(tmp_path).items() if name.endswith("incr.aof")]
+    held = arrival_pairs(data, names)
+    assert [names[turn] for turn in held] == sorted(names)
+    store.close()
+
+
+def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_path: Path) -> None:
+    """False alarms: less than 1e-7, of a normal score beyond 5.6."""
+    server = LocalRedis(tmp_path, "--rdbcompression", "no")
+    server.start()
+    try:
+        store = RedisStore(f"{server.url}?rewrite_seconds=1")
+        store.promise(Policy())
+        names = [random.Random(turn).randbytes(16) for turn in range(600)]
+        for name in names:
+            record(store, "sleep", "q", {name: bytes(8)}, np.array([1]))
+        wait_for(
+            lambda: all(names[-1] not in data for file, data in aof_of(tmp_path).items() if "incr" in file)
+        )
+        wait_for(lambda: len(aof_of(tmp_path)) == 3)  # what was there before is deleted last
+        files = aof_of(tmp_path)
+        assert not any(name in data for file, data in files.items() if "incr" in file for name in names)
+        (base,) = [data for file, data in files.items() if "base" in file]
+        order = np.array(arrival_pairs(base, names))
+        assert len(order) == len(names)
+        score = np.corrcoef(order, np.arange(len(order)))[0, 1] * np.sqrt(len(order) - 1)
+        assert abs(score) < 5.6
+        store.close()
+    finally:
+        server.stop()
+
+
+def test_two_collectors_have_the_file_rewritten_once_in_an_interval(url: str) -> None:
+    stores = [RedisStore(f"{url}?rewrite_seconds=2") for _ in range(2)]
+    with redis.Redis.from_url(url) as server:
+        for number, store in enumerate(stores):
+            store.promise(Policy())
+            record(store, "sleep", "q", {bytes([number]) * 16: bytes(8)}, np.array([1]))
+        wait_for(lambda: server.info("commandstats").get("cmdstat_bgrewriteaof"))
+        assert server.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
+        for store in stores:
+            store.close()
+
+
+@pytest.mark.parametrize("seconds", ["", "soon", "-1", "nan", "1e9"])
+def test_an_interval_that_is_none_is_refused(seconds: str) -> None:
+    with pytest.raises(StoreError, match="rewrite_seconds"):
+        RedisStore(f"redis://127.0.0.1:1/0?rewrite_seconds={seconds}")

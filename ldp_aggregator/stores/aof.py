@@ -1,0 +1,80 @@
+"""Rewriting Redis's append-only file, which holds reports in order of arrival until it is rewritten."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import redis
+
+from ldp_aggregator.stores.background import BackgroundTask
+from ldp_aggregator.stores.base import StoreError
+from ldp_aggregator.stores.redis_settings import FAILURES
+
+_OPTION = "rewrite_seconds"
+_SECONDS = 300.0
+_LONGEST_SECONDS = 86_400.0
+_RETRY_SECONDS = 5.0
+_MARGIN_SECONDS = 0.1
+_TURN = "ldp:rewriting"
+"""The key that one of all collectors on a Redis sets when it has the file rewritten; it expires by itself."""
+
+
+class AofRewriter:
+    """Has Redis rewrite its file some seconds after a report.
+
+    Parameters
+    ----------
+    client : redis.Redis or redis.RedisCluster
+    is_cluster : bool
+    seconds : float
+        How long the file may show the order of a report; 0: for ever.
+    """
+
+    def __init__(self, client: Any, is_cluster: bool, seconds: float) -> None:
+        self._redis, self._seconds = client, seconds
+        self._nodes = {"target_nodes": "primaries"} if is_cluster else {}
+        self._task = BackgroundTask(self._rewrite)
+
+    def request(self) -> None:
+        """Have the file rewritten within the interval."""
+        if self._seconds:
+            self._task.request(self._seconds)
+
+    def close(self) -> None:
+        """Have the file rewritten now, if that was pending."""
+        if self._task.cancel():
+            with suppress(*FAILURES):
+                self._redis.execute_command("BGREWRITEAOF", **self._nodes)
+
+    def _rewrite(self) -> float | None:
+        """Rewrite unless another collector did within the interval; return when to try again."""
+        try:
+            if not self._redis.set(_TURN, 1, px=max(1, int(1000 * self._seconds)), nx=True):
+                left: int = self._redis.pttl(_TURN)
+                return max(left, 0) / 1000 + _MARGIN_SECONDS
+            self._redis.execute_command("BGREWRITEAOF", **self._nodes)
+        except redis.ResponseError as error:
+            with suppress(*FAILURES):
+                self._redis.delete(_TURN)
+            return _RETRY_SECONDS if "in progress" in str(error) else None  # or it is forbidden to this user
+        except FAILURES:
+            return _RETRY_SECONDS
+        return None
+
+
+def without_interval(url: str) -> tuple[str, float]:
+    """Return a URL without what redis-py does not know, and the seconds between two rewrites."""
+    before, _, query = url.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    if _OPTION not in options:
+        return url, _SECONDS
+    wrong = StoreError(f"{_OPTION} in the Redis URL is a number of seconds, at most {_LONGEST_SECONDS:.0f}")
+    try:
+        seconds = float(options.pop(_OPTION))
+    except ValueError as error:
+        raise wrong from error
+    if not 0 <= seconds <= _LONGEST_SECONDS:
+        raise wrong
+    return (f"{before}?{urlencode(options)}" if options else before), seconds

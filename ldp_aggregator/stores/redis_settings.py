@@ -1,0 +1,149 @@
+"""The settings of Redis servers: which of them an acknowledgement rests on, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+
+from ldp_aggregator.stores.base import DURABLE, CounterError, Policy, StoreError
+
+FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
+
+_KEPT = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
+_LISTS = "hash-max-*-entries"
+"""Named "listpack" since version 7, "ziplist" before."""
+
+_LOSS = (
+    "a crash of Redis's machine may lose what was acknowledged in its last second or two; such reports are "
+    "not sent again"
+)
+_ORDER = (
+    "; but this Redis keeps the first reports of each question in order of arrival: set "
+    "hash-max-listpack-entries 0"
+)
+_FSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
+"""Which settings of appendfsync satisfy a policy."""
+
+
+Node = Mapping[str, Any]
+"""Names a server to redis-py: its keyword arguments. Empty without a cluster."""
+
+
+class DurabilityCheck:
+    """Compares the settings of servers with what the operator asks for.
+
+    Parameters
+    ----------
+    client : redis.Redis or redis.RedisCluster
+    is_cluster : bool
+
+    Attributes
+    ----------
+    policy : Policy
+        "unchecked" until it is set.
+    """
+
+    def __init__(self, client: Any, is_cluster: bool) -> None:
+        self._redis, self._is_cluster = client, is_cluster
+        self.policy = Policy("unchecked")
+        self._waits_for_file = False
+
+    def ask(self, pipeline: Any, nodes: Sequence[Node], more: Sequence[str] = ()) -> list[Node]:
+        """Add to a pipeline the commands that read the settings of some nodes, and return each node once."""
+        if self.policy.durability == "unchecked":
+            return []
+        different = list({str(node): node for node in nodes}.values())
+        for node in different:
+            for name in (*_KEPT, *more):  # versions before 7 take one name at a time
+                pipeline.execute_command("CONFIG GET", name, **node)
+        return different
+
+    def require(self, nodes: Sequence[Node], answers: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+        """Return the settings of the nodes by the answers to :meth:`ask`; refuse weak ones."""
+        per_node = len(answers) // len(nodes) if nodes else 1
+        found: list[dict[str, str]] = [{} for _ in nodes]
+        for place, answer in enumerate(answers):
+            found[place // per_node].update(answer)
+        try:
+            for settings in found:
+                _require_kept(settings, self.policy)
+        except StoreError:
+            self._waits_for_file = True
+            raise
+        if self._waits_for_file:
+            self._require_file(nodes)
+        return found
+
+    def run(self) -> list[dict[str, str]]:
+        """Return the settings of every server that keeps counters; refuse weak ones."""
+        nodes: list[Node] = [{}]
+        try:
+            with errors():
+                if self._is_cluster:
+                    nodes = [{"target_nodes": node} for node in self._redis.get_primaries()]
+                pipeline = self._redis.pipeline(transaction=False)
+                asked = self.ask(pipeline, nodes, [_LISTS])
+                answers = pipeline.execute()
+        except StoreError as error:
+            if not isinstance(error.__cause__, redis.ResponseError):
+                raise
+            raise StoreError(
+                "this Redis does not show its settings: see that they are appendonly yes, appendfsync always "
+                "and maxmemory-policy noeviction, and say --durability unchecked"
+            ) from error
+        return self.require(asked, answers)
+
+    def _require_file(self, nodes: Sequence[Node]) -> None:
+        """Refuse to go on while Redis writes its append-only file anew: until then a crash loses reports."""
+        for node in nodes:
+            with errors():
+                found = self._redis.info("persistence", **node)
+            under_way = found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"]
+            if under_way or found["aof_last_bgrewrite_status"] != "ok":
+                raise StoreError("this Redis has yet to write its append-only file: wait some seconds")
+        self._waits_for_file = False
+
+
+def worth(policy: Policy, servers: Sequence[Mapping[str, str]]) -> str:
+    """Return what an acknowledgement is worth under a policy that the servers' settings satisfy."""
+    if policy.durability == "unchecked":
+        return "Redis's settings were not checked: the operator vouches for them"
+    lists = any(
+        value != "0" for settings in servers for name, value in settings.items() if name.startswith("hash-")
+    )
+    return (DURABLE if policy.durability == "always" else _LOSS) + (_ORDER if lists else "")
+
+
+def _require_kept(settings: Mapping[str, str], policy: Policy) -> None:
+    """Refuse settings by which Redis may forget what it acknowledged."""
+    fsync = settings["appendfsync"]
+    if settings["maxmemory-policy"] != "noeviction":
+        raise StoreError("this Redis evicts keys when memory is short: set maxmemory-policy noeviction")
+    if settings["appendonly"] != "yes" or fsync not in _FSYNC[policy.durability]:
+        found = f"appendonly {settings['appendonly']}, appendfsync {fsync}"
+        raise StoreError(
+            f"this Redis may forget counted reports ({found}): set appendonly yes and appendfsync always; or "
+            "appendfsync everysec, and accept by --durability everysec that a crash loses a second's reports"
+        )
+    if settings["no-appendfsync-on-rewrite"] != "no":
+        raise StoreError(
+            "this Redis syncs nothing while it rewrites its file: set no-appendfsync-on-rewrite no"
+        )
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Raise StoreError in place of redis-py's errors."""
+    try:
+        yield
+    except FAILURES as error:
+        kind = CounterError if "LDP " in str(error) else StoreError  # the script's own word
+        raise kind(f"the Redis store cannot be used: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """Return what Redis says, without the script that a pipeline quotes."""
+    return str(error).rpartition("caused error: ")[2]

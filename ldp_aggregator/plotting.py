@@ -9,7 +9,7 @@ from pathlib import Path
 
 from encoders.errors import LdpError
 from encoders.extras import needs_extra
-from ldp_aggregator.models.model_file import write_whole
+from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow
 
 _Z95 = 1.96
@@ -47,7 +47,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     ----------
     result : Simulation
     path : Path
-        Its suffix chooses the format.
+        Its suffix chooses the format, PNG by default. A new file can be read by its owner alone.
     title : str
 
     Raises

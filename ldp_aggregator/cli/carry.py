@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
+from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.cli.which_store import durability_option, opened, store_option
 from ldp_aggregator.moving import move
@@ -28,7 +28,7 @@ def export(survey: str, url: str, output: Path) -> None:
     """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
     with opened(url) as store:
         snapshot = take_snapshot(store, survey)
-        _write(output, snapshot)
+        write_whole(output, snapshot.to_json())
     click.echo(f"{_reports(snapshot):,} reports of {survey} in {output}")
 
 
@@ -45,7 +45,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
                 "the output is one of the snapshots: merged again, it would count twice"
             )
         total = pool(map(_read, snapshots))
-        _write(output, total)
+        write_whole(output, total.to_json())
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
@@ -89,13 +89,6 @@ def _move(old: Store, new: Store, survey: str, durability: str) -> int:
 
 def _read(path: Path) -> Snapshot:
     return Snapshot.from_json(path.read_bytes(), str(path))
-
-
-def _write(path: Path, snapshot: Snapshot) -> None:
-    """Write a whole file or none: a full disk must not cost the old one."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(snapshot.to_json())
-    os.replace(part, path)
 
 
 def _reports(snapshot: Snapshot) -> int:

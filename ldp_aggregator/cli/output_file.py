@@ -9,19 +9,14 @@ from typing import Any
 
 import click
 
+from ldp_aggregator.atomic_file import require_replaceable
+
 
 class OutputFile(click.Path):
-    """The path of a file to write, in a folder that exists and takes new files.
+    """The path of a file to write by :func:`~ldp_aggregator.atomic_file.write_whole`."""
 
-    Parameters
-    ----------
-    in_place : bool
-        Whether an existing file is written to; otherwise a new file in its folder replaces it.
-    """
-
-    def __init__(self, in_place: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
-        self._in_place = in_place
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse a path where nothing can be written, by the name of its option."""
@@ -29,10 +24,10 @@ class OutputFile(click.Path):
         option = param.opts[-1] if param else "output"
         if not path.parent.is_dir():
             raise click.UsageError(f"{option}: there is no folder {path.parent}", ctx)
-        if path.exists() and (self._in_place or not path.is_file()):
-            if not os.access(path, os.W_OK):
-                raise click.UsageError(f"{option}: {path} cannot be written; choose another file", ctx)
-            return path
+        try:
+            require_replaceable(path)
+        except OSError as error:
+            raise click.UsageError(f"{option}: {path} {error.strerror}", ctx) from error
         try:
             TemporaryFile(dir=path.parent).close()  # permissions alone do not show a read-only file system
         except OSError as error:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from encoders.errors import LdpError
+from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.models.model_file import load_model
@@ -22,9 +21,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("model", type=_PATH)
 @click.argument("rows", type=_PATH)
-@click.option(
-    "-o", "--output", type=OutputFile(in_place=True), help="Where to write; standard output by default."
-)
+@click.option("-o", "--output", type=OutputFile(), help="Where to write; standard output by default.")
 def main(model: Path, rows: Path, output: Path | None) -> None:
     """Predict the label of every row of ROWS (a .csv file) with MODEL (from ldp-train).
 
@@ -36,21 +33,14 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
         columns = read_rows(rows, classifier.plan_.entries)
         probabilities = classifier.predict_proba(columns)
         labels = classifier.classes_[probabilities.argmax(axis=1)]
-        with _open(output) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([classifier.plan_.label.name, *(f"P({label})" for label in classifier.classes_)])
-            for label, row in zip(labels, probabilities.tolist(), strict=True):
-                writer.writerow([label, *(f"{each:.6g}" for each in row)])
+        file = StringIO() if output else sys.stdout
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([classifier.plan_.label.name, *(f"P({label})" for label in classifier.classes_)])
+        for label, row in zip(labels, probabilities.tolist(), strict=True):
+            writer.writerow([label, *(f"{each:.6g}" for each in row)])
+        if output and isinstance(file, StringIO):
+            write_whole(output, file.getvalue().encode())
     except BrokenPipeError:
         raise  # whoever reads has seen enough; click ends quietly
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
-
-
-@contextmanager
-def _open(output: Path | None) -> Iterator[TextIO]:
-    if output is None:
-        yield sys.stdout
-        return
-    with output.open("w", encoding="utf-8", newline="") as file:
-        yield file

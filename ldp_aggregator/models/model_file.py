@@ -19,6 +19,7 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
+from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
 from ldp_aggregator.estimation.gaussians import MIN_VARIANCE
 from ldp_aggregator.estimation.verdicts import refuse_validation
@@ -47,7 +48,7 @@ def save_model(
     Parameters
     ----------
     path : path
-        Replaced atomically.
+        Replaced atomically; a new file can be read by its owner alone.
     snapshot : Snapshot
         What the estimates were made from.
     estimates : Estimates
@@ -55,14 +56,6 @@ def save_model(
         Of the survey's plan, see :func:`~ldp_aggregator.models.privacy.read_audit`.
     """
     write_whole(path, dump_model(snapshot, estimates, audit))
-
-
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace a file atomically."""
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_bytes(data)
-    partial.replace(target)
 
 
 def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None = None) -> bytes:

@@ -18,7 +18,8 @@ from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
 from encoders.survey.numbers import GRID
 from encoders.survey.projection import UNIT, Projection
-from ldp_aggregator.models.model_file import ModelError, write_whole
+from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.models.model_file import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import GaussianColumn, TableColumn
 

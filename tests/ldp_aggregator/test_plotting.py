@@ -37,3 +37,4 @@ def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(
 ) -> None:
     plot_simulation(result, tmp_path / "out.svg")  # its words stand in comments beside their outlines
     assert (UNCOVERED in (tmp_path / "out.svg").read_text()) == warns
+    assert (tmp_path / "out.svg").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,139 @@
+"""Files of results: whole or not at all, private, and never written through a symbolic link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from encoders.survey import read_survey
+from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.cli.collector import main as collector
+from ldp_aggregator.cli.predict import main as predict
+from ldp_aggregator.cli.train import main as train
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.stores import open_store
+from ldp_client import make_report
+
+SURVEY = """
+[survey]
+id = "sleep"
+epsilon = 1.0
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _usual_mask() -> object:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_file_is_private_and_a_replaced_one_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    write_whole(path, b"first")
+    assert mode_of(path) == 0o600
+    path.chmod(0o644)
+    write_whole(path, b"second")
+    assert (path.read_bytes(), mode_of(path)) == (b"second", 0o644)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("target", ["precious", "nothing"])
+def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: str) -> None:
+    (tmp_path / "precious").write_bytes(b"precious")
+    link = tmp_path / "model.json"
+    link.symlink_to(tmp_path / target)
+    with pytest.raises(OSError, match="symbolic link"):
+        write_whole(link, b"results")
+    assert (tmp_path / "precious").read_bytes() == b"precious"
+    assert {path.name for path in tmp_path.iterdir()} == {"precious", "model.json"}
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(OSError, match="no regular file"):
+            write_whole(path, b"results")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.json"
+    path.write_bytes(b"old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, b"new")
+    assert [each.name for each in tmp_path.iterdir()] == ["model.json"]
+    assert path.read_bytes() == b"old"
+
+
+def run(command: object, *words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(command, list(map(str, words)))  # type: ignore[arg-type]
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    plan, url = read_survey(SURVEY).compile(), f"sqlite:///{tmp_path}/store.db"
+    store = open_store(url)
+    store.publish(plan.id, plan.json)
+    Intake(plan, store).take(b"".join(make_report(plan, {"age": "old"}, "yes") for _ in range(200)))
+    store.close()
+    return url
+
+
+def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, url: str) -> None:
+    made = {name: tmp_path / name for name in ("one.json", "all.json", "model.json", "model.onnx", "out.csv")}
+    rows, precious = tmp_path / "rows.csv", tmp_path / "precious"
+    rows.write_text("age\nold\n")
+    precious.write_text("precious")
+    commands = {
+        "one.json": (collector, "export", "sleep", "--store", url, "-o"),
+        "all.json": (collector, "merge", made["one.json"], "-o"),
+        "model.json": (train, url, "-o"),
+        "model.onnx": (train, url, "-o", tmp_path / "other.json", "--onnx"),
+        "out.csv": (predict, made["model.json"], rows, "-o"),
+    }
+    for name, words in commands.items():
+        if name == "model.onnx":
+            pytest.importorskip("onnx")
+        assert run(*words, made[name])[0] == 0
+        assert mode_of(made[name]) == 0o600
+        made[name].rename(tmp_path / "kept")
+        made[name].symlink_to(precious)
+        for planted in (f"{name}.part", f"{name}.partial"):
+            (tmp_path / planted).unlink(missing_ok=True)
+            (tmp_path / planted).symlink_to(precious)
+        code, said = run(*words, made[name])
+        assert (code, "symbolic link" in said) == (1, True)
+        made[name].unlink()
+        (tmp_path / "kept").rename(made[name])
+        assert run(*words, made[name])[0] == 0  # through none of the links beside it
+        assert precious.read_text() == "precious"
+    assert mode_of(tmp_path / "store.db") == 0o600
+
+
+def test_a_store_is_not_made_through_a_link_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
+    assert run(collector, "status", "--store", f"sqlite:///{tmp_path}/store.db")[0] == 1
+    with pytest.raises(Exception, match="unable to open"):
+        open_store(f"sqlite:///{tmp_path}/store.db")
+    assert not (tmp_path / "elsewhere").exists()

@@ -123,7 +123,7 @@ def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, ur
             (tmp_path / planted).unlink(missing_ok=True)
             (tmp_path / planted).symlink_to(precious)
         code, said = run(*words, made[name])
-        assert (code, "symbolic link" in said) == (1, True)
+        assert (code, "symbolic link" in said) == (2, True)
         made[name].unlink()
         (tmp_path / "kept").rename(made[name])
         assert run(*words, made[name])[0] == 0  # through none of the links beside it

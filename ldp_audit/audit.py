@@ -10,7 +10,7 @@ from typing import Any
 from encoders.errors import LdpError
 from encoders.survey import Plan, Question
 from encoders.survey.silence import silence_warnings
-from ldp_audit.blackbox import Leak, compare
+from ldp_audit.blackbox import Leak, compare, requests_for
 from ldp_audit.cases import Case, cases_of, crowd_of, focused
 from ldp_audit.checks import ALPHA, HOMOGENEITY, Check
 from ldp_audit.controlled import Repeated, fresh_noise, repeat_all
@@ -27,8 +27,7 @@ ANY = "any question"
 REQUESTS = "any question, whole requests"
 _FEWEST = 100
 _LEAST_REQUESTS = 10
-_REQUESTS = 250
-_TRIALS_PER_REQUEST = 80
+_TRIALS_PER_REQUEST = 160
 _ALIKE = 20_000
 _CROWD = 64
 _SENDING_CROWD = 16
@@ -161,7 +160,7 @@ def audit(
         Called with what is about to be done.
     requests : int, optional
         Whole requests of each made-up person, where the device is :class:`~ldp_audit.device.Sending`. By
-        default 250, or one for 80 trials.
+        default one for 160 trials, and at least as many as show an answer in the clear.
 
     Returns
     -------
@@ -177,7 +176,7 @@ def audit(
     say = progress or (lambda _text: None)
     people = cases_of(plan)
     share = alpha / (len(_asked(plan)) + _OTHER_TESTS)
-    requests = requests or max(_REQUESTS, trials // _TRIALS_PER_REQUEST)
+    requests = requests or max(requests_for(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
     course = _Course(plan, device, trials, requests, share, say)
     say("freshness")  # first, before anything starts a thread, which no process should fork with
     forked = {way: copies_of(each, plan, people[-1], copies) for way, each in ways_of(device).items()}

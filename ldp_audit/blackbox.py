@@ -23,6 +23,10 @@ CHOOSING = 0.2
 _MOST_BITS = 1024
 _QUANTILES = 16
 _CAUTION = 5.0
+_LOG_CHANCE = 24.0
+"""-ln of the chance that an audit of some 40 questions leaves to one bound."""
+_MARGIN = 0.3
+_MOST_REQUESTS = 1_000
 
 Counts = NDArray[np.int64]
 Both = tuple[Messages, Messages]
@@ -128,6 +132,13 @@ def epsilon_at_least(often: int, seldom: int, trials: int, alpha: float) -> floa
     if often == 0:
         return 0.0
     return max(0.0, math.log(at_least(often, trials, alpha / 2) / at_most(seldom, trials, alpha / 2)))
+
+
+def requests_for(epsilon: float) -> int:
+    """Return how many messages of each person show a certain event at an epsilon, at most 1,000."""
+    # p^n and (1 - q)^n are the chance that one bound may be wrong
+    tested = _LOG_CHANCE / math.log1p(math.exp(-epsilon - _MARGIN))
+    return min(_MOST_REQUESTS, math.ceil(tested / (1 - CHOOSING)))
 
 
 def at_least(hits: int, trials: int, alpha: float) -> float:

@@ -69,7 +69,7 @@ class PublicClient:
 
     def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
         """Return what HttpTransport writes for :meth:`ldp_client.Client.report`."""
-        journal = Journal(":memory:")
+        journal = _NewJournal(":memory:")
         with captured() as requests:
             for plan in plans:
                 with self._client(plan, journal, spread=0) as client:
@@ -144,6 +144,14 @@ def requests_of(
 def _invitation(plan: Plan) -> str | None:
     """Return a token for one person, where people are invited."""
     return drawn_token(plan, SystemEntropy()) if plan.by_invitation else None
+
+
+class _NewJournal(Journal):
+    """The journal of a new device, in memory: a client that starts finds nothing to send."""
+
+    def exists(self) -> bool:
+        """Return False."""
+        return False
 
 
 class _Network:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldp_audit.blackbox import Event, compare, epsilon_at_least
+from ldp_audit.blackbox import CHOOSING, Event, compare, epsilon_at_least, requests_for
 from ldp_audit.messages import as_array
 
 
@@ -100,3 +100,12 @@ def test_messages_keep_their_bytes() -> None:
     assert list(Event("byte", (0,), 97).holds(heard)) == [False, True, True, True]
     assert list(Event("bits", (1, 7), 3).holds(heard)) == [False, True, True, True]  # "a" is 0x61
     assert list(Event("word", (0,), 0x6261).holds(heard)) == [False, True, False, True]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 3])
+def test_so_many_requests_show_an_answer_in_the_clear(epsilon: float) -> None:
+    count = requests_for(epsilon)
+    tested = count - round(CHOOSING * count)
+    questions, people = 40, 15
+    alpha = 1e-6 / (questions + 7) / math.comb(people, 2)
+    assert epsilon < epsilon_at_least(tested, 0, tested, alpha) < epsilon + 1

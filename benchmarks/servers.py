@@ -18,7 +18,7 @@ from pathlib import Path
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.server import Work, serve
-from ldp_aggregator.stores import Batch, Known, MemoryStore, Store, open_store
+from ldp_aggregator.stores import Batch, Known, MemoryStore, Policy, Store, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
 """Numbers of values of the survey's features; each is asked together with a label of two."""
@@ -80,6 +80,9 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def _open(url: str) -> Store:
     store = NoStore() if url == "none" else open_store(url)
+    store.promise(
+        Policy()
+    )  # as a collector does: from then on the settings are read at every acknowledgement
     store.publish(survey().id, survey().json)
     return store
 

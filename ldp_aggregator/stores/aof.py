@@ -33,8 +33,7 @@ class AofRewriter:
     """
 
     def __init__(self, client: Any, is_cluster: bool, seconds: float) -> None:
-        self._redis, self._seconds = client, seconds
-        self._nodes = {"target_nodes": "primaries"} if is_cluster else {}
+        self._redis, self._is_cluster, self._seconds = client, is_cluster, seconds
         self._task = BackgroundTask(self._rewrite)
 
     def request(self) -> None:
@@ -46,7 +45,11 @@ class AofRewriter:
         """Have the file rewritten now, if that was pending."""
         if self._task.cancel():
             with suppress(*FAILURES):
-                self._redis.execute_command("BGREWRITEAOF", **self._nodes)
+                self._rewrite_now()
+
+    def _rewrite_now(self) -> None:
+        nodes = {"target_nodes": self._redis.get_primaries()} if self._is_cluster else {}
+        self._redis.execute_command("BGREWRITEAOF", **nodes)
 
     def _rewrite(self) -> float | None:
         """Rewrite unless another collector did within the interval; return when to try again."""
@@ -54,7 +57,7 @@ class AofRewriter:
             if not self._redis.set(_TURN, 1, px=max(1, int(1000 * self._seconds)), nx=True):
                 left: int = self._redis.pttl(_TURN)
                 return max(left, 0) / 1000 + _MARGIN_SECONDS
-            self._redis.execute_command("BGREWRITEAOF", **self._nodes)
+            self._rewrite_now()
         except redis.ResponseError as error:
             with suppress(*FAILURES):
                 self._redis.delete(_TURN)

@@ -9,8 +9,8 @@ row in place, and no page holds two rows that could be ordered by their last cha
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,7 @@ _ID, _ENTRY, _COUNT = 16, 24, 4
 """Bytes of an id, of an id with its mark, and of the number of entries before them."""
 
 _SPAN = 1 << 32
-
-Hashes = NDArray[np.uint32]
+_AT_ONCE = 64
 
 
 class Buckets:
@@ -59,9 +58,10 @@ class Buckets:
 
     def known(self, ids: NDArray[np.uint8]) -> Known:
         """Return which of these ids are there, with their marks."""
-        found = {}
-        for name, bucket in zip(rows_of(ids), self._places(self._hashes(ids)), strict=True):
-            entries = self._read(bucket)
+        found, places = {}, self._places(ids).tolist()
+        self._read(places)
+        for name, bucket in zip(rows_of(ids), places, strict=True):
+            entries = self._entries[bucket]
             place = _position(entries, name)
             if entries[place : place + _ID] == name:
                 found[name] = entries[place + _ID : place + _ENTRY]
@@ -70,59 +70,66 @@ class Buckets:
     def add(self, ids: NDArray[np.uint8], marks: NDArray[np.uint8]) -> Known:
         """Add reports, or nothing if some are there already; return those."""
         self._split(_buckets_of(self._reports + len(ids)))
-        known, places = {}, self._places(self._hashes(ids))
+        known, places, held = {}, self._places(ids).tolist(), self._entries
+        self._read(places)
         for name, mark, bucket in zip(rows_of(ids), rows_of(marks), places, strict=True):
-            entries = self._read(bucket)
+            entries = held[bucket]
             place = _position(entries, name)
             if entries[place : place + _ID] == name:
                 known[name] = entries[place + _ID : place + _ENTRY]
             else:
-                self._entries[bucket] = b"".join((entries[:place], name, mark, entries[place:]))
+                held[bucket] = b"".join((entries[:place], name, mark, entries[place:]))
         if not known:
-            self._write(sorted(self._entries.items()))
+            self._write(sorted(held.items()))
         return known
 
     def fill(self, entries: NDArray[np.uint8]) -> None:
         """Write all reports of the counter, rows of id and mark that are sorted by id, where none is yet."""
-        places = np.array(self._places(self._hashes(entries[:, :_ID])), dtype=np.int64)
-        order = np.argsort(places, kind="stable")
-        bounds = np.searchsorted(places[order], np.arange(self._count + 1)).tolist()
-        self._write(
-            (bucket, entries[order[start:end]].tobytes())
-            for bucket, (start, end) in enumerate(pairwise(bounds))
-        )
+        self._write(self._divide(entries))
 
     def _split(self, count: int) -> None:
         """Make as many buckets: each new one takes from an older one the ids that belong to it."""
-        for new in range(self._count, count):
-            old = new - (1 << new.bit_length() - 1)
-            entries = self._read(old)
-            rows = np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY)
-            self._count = new + 1
-            moves = np.array(self._places(self._hashes(rows[:, :_ID])), dtype=np.int64) == new
-            self._entries[old], self._entries[new] = rows[~moves].tobytes(), rows[moves].tobytes()
+        existing, made = self._count, range(self._count, count)
+        divided = {_older(new, existing) for new in made}
+        self._read(divided)
+        self._count = count
+        entries = b"".join(self._entries[bucket] for bucket in divided)
+        self._entries.update(dict.fromkeys((*divided, *made), b""))
+        self._entries.update(self._divide(np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY)))
 
-    def _hashes(self, ids: NDArray[np.uint8]) -> Hashes:
-        """Return 32 bits of each id, by tabulation: without the key no sender can aim at one bucket."""
-        hashes: Hashes = np.bitwise_xor.reduce(self._table[np.arange(_ID), ids], axis=1)
-        return hashes
+    def _divide(self, entries: NDArray[np.uint8]) -> Iterator[tuple[int, bytes]]:
+        """Yield each bucket and its entries, which come in sorted order, maybe with others in between."""
+        places = self._places(entries[:, :_ID])
+        order = np.argsort(places, kind="stable")
+        found, starts = np.unique(places[order], return_index=True)
+        ends = [*starts.tolist()[1:], len(entries)]
+        for bucket, start, end in zip(found.tolist(), starts.tolist(), ends, strict=False):
+            yield bucket, entries[order[start:end]].tobytes()
 
-    def _places(self, hashes: Hashes) -> list[int]:
-        """Return each id's bucket: as many low bits of its hash as name one that exists."""
+    def _places(self, ids: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """Return each id's bucket: as many low bits of its hash as name one that exists.
+
+        The hash is tabulation with a secret table, so no sender can aim at one bucket.
+        """
+        hashes = np.bitwise_xor.reduce(self._table[np.arange(_ID), ids], axis=1)
         bits = (self._count - 1).bit_length()
         places = hashes & np.uint32((1 << bits) - 1)
         folded = hashes & np.uint32((1 << max(bits - 1, 0)) - 1)
-        listed: list[int] = np.where(places < self._count, places, folded).tolist()
-        return listed
+        found: NDArray[np.uint32] = np.where(places < self._count, places, folded)
+        return found
 
-    def _read(self, bucket: int) -> bytes:
-        if bucket not in self._entries:
-            query = "SELECT entries FROM buckets WHERE number = ?"
-            row = self._connection.execute(query, (self._first + bucket,)).fetchone()
-            self._entries[bucket] = _unpack(row[0]) if row else b""
-        return self._entries[bucket]
+    def _read(self, buckets: Collection[int]) -> None:
+        """Read the buckets that are not read yet, many at once."""
+        missing = sorted(set(buckets) - self._entries.keys())
+        self._entries.update(dict.fromkeys(missing, b""))
+        for start in range(0, len(missing), _AT_ONCE):
+            numbers = [self._first + bucket for bucket in missing[start : start + _AT_ONCE]]
+            marks = ", ".join("?" * len(numbers))
+            query = f"SELECT number, entries FROM buckets WHERE number IN ({marks})"  # noqa: S608
+            for number, row in self._connection.execute(query, numbers):
+                self._entries[number - self._first] = _unpack(row)
 
-    def _write(self, buckets: Iterator[tuple[int, bytes]] | Sequence[tuple[int, bytes]]) -> None:
+    def _write(self, buckets: Iterable[tuple[int, bytes]]) -> None:
         rows = ((self._first + bucket, _pack(entries)) for bucket, entries in buckets)
         self._connection.executemany("REPLACE INTO buckets VALUES (?, ?)", rows)
 
@@ -149,16 +156,17 @@ def _buckets_of(reports: int) -> int:
     return max(1, -(-reports // LOAD))
 
 
+def _older(bucket: int, existing: int) -> int:
+    """Return the existing bucket that a new one takes its ids from, maybe by way of other new ones."""
+    while bucket >= existing:
+        bucket -= 1 << bucket.bit_length() - 1
+    return bucket
+
+
 def _position(entries: bytes, name: bytes) -> int:
     """Return where in the sorted entries an id is, or belongs."""
-    low, high = 0, len(entries) // _ENTRY
-    while low < high:
-        middle = (low + high) // 2
-        if entries[_ENTRY * middle : _ENTRY * middle + _ID] < name:
-            low = middle + 1
-        else:
-            high = middle
-    return _ENTRY * low
+    starts = range(0, len(entries), _ENTRY)
+    return _ENTRY * bisect_left(starts, name, key=lambda start: entries[start : start + _ID])
 
 
 def _pack(entries: bytes) -> bytes:

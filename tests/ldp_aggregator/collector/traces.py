@@ -76,8 +76,8 @@ def find(data: bytes, wanted: Collection[bytes]) -> Iterator[tuple[int, bytes]]:
         assert len(each) >= _WORD
         by_head.setdefault(each[:_WORD], []).append(each)
     heads = np.unique(np.frombuffer(b"".join(by_head), "<u8"))
-    for offset in range(_WORD if len(heads) else 0):
-        words = np.frombuffer(data, "<u8", max(len(data) - offset, 0) // _WORD, offset)
+    for offset in range(min(_WORD, len(data)) if len(heads) else 0):
+        words = np.frombuffer(data, "<u8", (len(data) - offset) // _WORD, offset)
         nearest = np.minimum(np.searchsorted(heads, words), len(heads) - 1)
         for place in (np.flatnonzero(heads[nearest] == words) * _WORD + offset).tolist():
             for each in by_head[data[place : place + _WORD]]:
@@ -111,9 +111,8 @@ def _times(data: bytes, start: int, end: int) -> Iterator[str]:
     if any(start <= int(run[0][:10]) < end for run in _DIGITS.finditer(data)):
         yield "a time in digits"
     for order in "<>":
-        for offset in range(_WORD):
-            count = max(len(data) - offset, 0) // _WORD
-            words = np.frombuffer(data, f"{order}u8", count, offset)
+        for offset in range(min(_WORD, len(data))):
+            words = np.frombuffer(data, f"{order}u8", (len(data) - offset) // _WORD, offset)
             for unit, scale in _UNITS.items():
                 if bool(((words >= start * scale) & (words < end * scale)).any()):
                     yield f"a time in {unit}"

@@ -320,6 +320,7 @@ def _kill(victim: str, collector: KillableCollector, server: LocalRedis | None, 
         assert server is not None
         server.kill()
     if "worker" in victim:
+        wait_for(collector.workers)  # one that was started just now may have none yet
         os.kill(rng.choice(collector.workers()), signal.SIGKILL)
     if victim in ("collector", "master"):
         collector.kill(everything=victim == "collector")

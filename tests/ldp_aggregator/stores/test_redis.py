@@ -220,7 +220,9 @@ def test_each_server_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) 
                 store.ready()
             node.client.config_set("appendfsync", "always")
             store.ready()
-        store.close()
+        store.close()  # a rewrite is pending
+        for node in nodes:
+            assert node.client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
 
 
 def test_short_lists_in_order_of_arrival_are_named_in_the_promise(url: str) -> None:

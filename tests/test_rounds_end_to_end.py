@@ -47,6 +47,11 @@ def someone(rng: random.Random) -> tuple[dict[str, object], str]:
     return {"hours": hours, "cups": cups, "shoe": shoe}, tired
 
 
+def same_address(base: str) -> list[str]:
+    """Return options that serve a further round at the origin of the first: only there they are one family."""
+    return ["--bind", base.removeprefix("http://")]
+
+
 def answered(url: str, draw: Someone, rng: random.Random, noise: FastStream) -> Plan:
     """Let many people answer a survey, each once, and return its plan."""
     plan = load_plan(url)
@@ -70,7 +75,7 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
         command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     second.write_text(command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey))
-    with collector([survey, second], store) as (base, _):
+    with collector([survey, second], store, options=same_address(base)) as (base, _):
         url = f"{base}/v1/surveys/sleep-learned1"
         plan = answered(url, someone, rng, noise)
         with Client(plan, url, journal=tmp_path / "journal.db", max_epsilon=5) as client:
@@ -115,7 +120,7 @@ def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_th
         command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     second.write_text(command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey))
-    with collector([survey, second], store) as (base, _):
+    with collector([survey, second], store, options=same_address(base)) as (base, _):
         urls = [f"{base}/v1/surveys/sleep", f"{base}/v1/surveys/sleep-round2"]
         plan = answered(urls[1], someone_with_shoes, rng, noise)
         assert {"hours", "cups"} <= {each.name for each in plan.questions}
@@ -175,7 +180,7 @@ def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: P
         command("ldp-train", url, "-o", tmp_path / "first.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     second.write_text(command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey))
-    with collector([survey, second], store) as (base, _):
+    with collector([survey, second], store, options=same_address(base)) as (base, _):
         urls = [f"{base}/v1/surveys/tea-validation", f"{base}/v1/surveys/tea"]
         plan = answered(urls[0], someone_with_echoes, rng, noise)
         with Client(plan, urls[0], journal=journal, max_epsilon=5) as client:

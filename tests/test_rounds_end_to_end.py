@@ -48,7 +48,7 @@ def someone(rng: random.Random) -> tuple[dict[str, object], str]:
 
 
 def same_address(base: str) -> list[str]:
-    """Return options that serve a further round at the origin of the first: only there they are one family."""
+    """Return options that serve a further round at the origin of the first."""
     return ["--bind", base.removeprefix("http://")]
 
 

@@ -13,9 +13,10 @@ from ldp_aggregator.variants import inputs_of
 from reduction.learned import LEARNED
 
 _HEADER = (
-    "It is a further round of the family {family}: who answered another round of it does not answer this "
-    "one, each device sees to that. Weights and offsets were learned from the {reports} randomised reports "
-    "of an earlier round, as the model {source} tells them. Their epsilon covers it; no other data was used."
+    "It is a further round of the family {family}: a device that answered another round does not answer this "
+    "one. Serve it at the address of the other rounds, unless apps pin the author's key. Weights and offsets "
+    "were learned from the {reports} randomised reports of an earlier round, as the model {source} tells "
+    "them. Their epsilon covers it; no other data was used."
 )
 _YES = (
     "Recommended for {people} people over both rounds: from about {needed} on, 1000 n / epsilon^2 with "

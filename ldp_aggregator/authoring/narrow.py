@@ -29,8 +29,9 @@ from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.narrowed import CLEAR, Told, kept_alone, median_error, narrowed
 
 _ORIGIN = (
-    "The survey {old}, narrowed. It is a further round of the family {family}: who answered another round of "
-    "it does not answer this one, each device sees to that."
+    "The survey {old}, narrowed. It is a further round of the family {family}: a device that answered "
+    "another round does not answer this one. Serve it at the address of the other rounds, unless apps pin "
+    "the author's key."
 )
 _LEFT_OUT = (
     "{left} of the {asked} features asked about are left out, weight = 0: the others hold {holds:.0%} of how "

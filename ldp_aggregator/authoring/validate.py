@@ -31,8 +31,8 @@ from ldp_aggregator.rounds.validated import ValidationError, validation_of
 
 _ORIGIN = (
     "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
-    "It is a further round of the family {family}: who answered another round of it does not answer this "
-    "one, each device sees to that."
+    "It is a further round of the family {family}: a device that answered another round does not answer this "
+    "one. Serve it at the address of the other rounds, unless apps pin the author's key."
 )
 _ASKED = (
     "A device is not asked about the features below, whose weights do not count here. It guesses {label} by "

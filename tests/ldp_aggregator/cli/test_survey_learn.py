@@ -92,7 +92,7 @@ def test_the_text_says_what_it_was_learned_from_and_who_may_answer(folder):
         'learned from the 30,000 randomised reports of an earlier round, as the model "pilot.json" tells'
         in text
     )
-    assert "who answered another round of it does not answer this one" in text
+    assert "a device that answered another round does not answer this one" in text
     assert "Their epsilon covers it" in text
     assert "along the difference of the two classes' means" in text
     assert "ldp-simulate SURVEY ROWS --epsilon 1.0 --project none,learned:1" in text

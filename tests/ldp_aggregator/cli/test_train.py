@@ -123,7 +123,7 @@ def test_where_files_cannot_be_written_is_told_before_training(run, survey, tmp_
         pytest.skip("needs a folder in which nobody can make files")
     for more, why in [
         (["--onnx", tmp_path / "model.json"], "--output and --onnx are the same file"),
-        (["--onnx", tmp_path / "link.json"], "--output and --onnx are the same file"),
+        (["--onnx", tmp_path / "link.json"], "--onnx: %s is a symbolic link" % (tmp_path / "link.json")),
         (["--onnx", tmp_path / "gone" / "model.onnx"], f"--onnx: there is no folder {tmp_path / 'gone'}"),
         (["--onnx", "/proc/model.onnx"], "--onnx: no file can be written to /proc"),
     ]:

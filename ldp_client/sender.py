@@ -93,9 +93,10 @@ class Sender:
             self._changed.notify_all()
 
     def hurry(self, survey: Identity, timeout: float) -> None:
-        """Try a survey's report now, and wait for its verdict.
+        """Try a survey's report now, and wait until its collector has answered.
 
-        Neither its slot nor our own pauses are waited for; a pause that the collector asked for is.
+        Neither its slot nor our own pauses are waited for. A pause that the collector asked for is kept; if
+        it lasts longer than `timeout`, this returns at once.
         """
         end = monotonic() + timeout
         with self._changed:
@@ -104,6 +105,8 @@ class Sender:
             self._times.hurry(survey)
             self._changed.notify_all()
             while self._is_busy(survey) and (left := end - monotonic()) > 0:
+                if self._times.asked_until(survey) > end:
+                    break
                 self._changed.wait(left)
             self._times.unhurry(survey)
 
@@ -281,6 +284,7 @@ class Sender:
             else:
                 self._failures[survey] = explain_failure(answer)
                 self._times.report_failed(survey, answer)
+            self._changed.notify_all()
 
     def _note_closed(self, survey: Identity) -> None:
         """Let a report wait for some hours, because its collector says that the survey is closed."""

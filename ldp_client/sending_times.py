@@ -152,6 +152,11 @@ class SendingTimes:
         ]
         return (0.0, self._choice(ready)) if ready else (inf, None)
 
+    def asked_until(self, survey: Identity) -> float:
+        """Return the end of the pause that the collector asked for, on the clock of this schedule."""
+        report = self._reports.get(survey)
+        return max(report.asked_until, self._at(report).asked_until) if report else 0.0
+
     def hurry(self, survey: Identity) -> None:
         """Make a report due now, or when the pause ends that its collector asked for.
 

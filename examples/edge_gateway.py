@@ -79,7 +79,8 @@ class Gateway:
 
     def __init__(self, plan: Plan, url: str, folder: Path) -> None:
         self.plan, self.url, self.folder = plan, url, folder
-        self.transport = HttpTransport(gateway_token=os.environ.get("LDP_GATEWAY_TOKEN"))
+        token = os.environ.get("LDP_GATEWAY_TOKEN")
+        self.transport = HttpTransport({url: token} if token else None)
         self.clients: dict[str, Client] = {}
         self.outcomes: dict[str, Receipt] = {}
         self.bad_lines = 0

@@ -416,9 +416,11 @@ class Client:
         if entry.state is not State.WITHDRAWN and (asked or entry.survey != self.survey):
             why = "this device has answered the survey before, or another round of it"
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
-        reason, why = entry.reason, _WHY_CLOSED_ONCE if entry.reason == CLOSED_ONCE else ""
-        if entry.state is State.QUEUED and self._sender and not reason:
+        reason = why = ""
+        if entry.state is State.QUEUED and self._sender:
             reason, why = self._sender.explain(entry.identity)
+        if not reason:
+            reason, why = entry.reason, _WHY_CLOSED_ONCE if entry.reason == CLOSED_ONCE else ""
         return Receipt(entry.state, entry.survey, reason=reason, why=why)
 
     def _wake(self, made: bool = False) -> Sender:

@@ -50,17 +50,25 @@ def is_closed(answer: Answer) -> bool:
 
 
 def is_about_collector(answer: Answer | None) -> bool:
-    """Tell whether no verdict means that the whole collector is out of reach, not this survey alone."""
-    return answer is None or answer.status == 429 or answer.status >= 500
+    """Return whether a failure concerns all surveys of a collector: it is busy, or out of reach.
+
+    An answer that is not in the collector's own words comes from something in between.
+    """
+    return answer is None or answer.status == 429 or answer.status >= 500 or not _own_reason(answer)
+
+
+def _own_reason(answer: Answer) -> str:
+    """Return the collector's reason for an answer, or an empty string if it is not the collector's answer."""
+    reason = answer.entry("reason")
+    return reason if isinstance(reason, str) and reason in list(Reason) else ""
 
 
 def explain_failure(answer: Answer | None) -> tuple[str, str]:
     """Return why an attempt did not deliver a report: a stable word, and a sentence for people."""
     if answer is None:
         return UNREACHABLE, "the collector did not answer; the report waits here and is tried again"
-    reason = answer.entry("reason")
-    if isinstance(reason, str) and reason in list(Reason):
-        return str(reason), (
+    if reason := _own_reason(answer):
+        return reason, (
             f"the collector did not take the report now ({reason}); it waits here and is tried again"
         )
     return UNREACHABLE, (
@@ -82,7 +90,7 @@ def pause_after(failures: int, answer: Answer | None, draw: Callable[[], float] 
 def asked_pause(answer: Answer | None) -> float:
     """Return the seconds that the collector asked to wait, up to a day."""
     asked = (answer.retry_after or 0.0) if answer else 0.0
-    return min(asked, LONGEST_RETRY_AFTER)
+    return min(asked, LONGEST_RETRY_AFTER) if asked > 0 else 0.0  # a transport may say NaN
 
 
 def pause_after_closed(draw: Callable[[], float] = chance) -> float:

@@ -81,10 +81,23 @@ def matching(
     return [_entry(row) for row in rows]
 
 
+def find_lines(connection: sqlite3.Connection, identity: Identity) -> list[Entry]:
+    """Return all lines of a survey.
+
+    An application that no longer pins the author's key finds its line by origin. The key in that line leads
+    to the lines at other origins.
+    """
+    lines = matching(connection, identity, "survey", identity.survey)
+    for known in tuple(lines):
+        more = matching(connection, known.identity, "survey", identity.survey)
+        lines += [each for each in more if each not in lines]
+    return lines
+
+
 def find(connection: sqlite3.Connection, identity: Identity) -> Entry | None:
     """Return a survey's line; of several the one that was answered, else the one of this origin."""
-    entries = matching(connection, identity, "survey", identity.survey)
-    return min(entries, key=lambda each: (not each.answered, each.origin != identity.origin), default=None)
+    lines = find_lines(connection, identity)
+    return min(lines, key=lambda each: (not each.answered, each.origin != identity.origin), default=None)
 
 
 def find_known(connection: sqlite3.Connection, identity: Identity) -> Entry:
@@ -94,9 +107,16 @@ def find_known(connection: sqlite3.Connection, identity: Identity) -> Entry:
     return entry
 
 
+def find_family(connection: sqlite3.Connection, identity: Identity, family: str) -> list[Entry]:
+    """Return the lines of a family, by the publisher of a survey of it and by those that its lines name."""
+    publishers = (identity, *(each.identity for each in find_lines(connection, identity)))
+    found = (each for who in publishers for each in matching(connection, who, "family", family))
+    return list(dict.fromkeys(found))
+
+
 def find_answer(connection: sqlite3.Connection, identity: Identity, family: str) -> Entry | None:
     """Return the answered line of any survey of a family."""
-    return next((each for each in matching(connection, identity, "family", family) if each.answered), None)
+    return next((each for each in find_family(connection, identity, family) if each.answered), None)
 
 
 def _entry(row: Sequence[Any]) -> Entry:

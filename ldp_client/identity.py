@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,5 +43,12 @@ def origin_of(url: str) -> str:
     host = (parts.hostname or "").rstrip(".")
     if not host.isascii():
         with suppress(UnicodeError):  # such a host cannot be reached anyway
-            host = host.encode("idna").decode()
-    return f"{parts.scheme}://{host}:{parts.port or _DEFAULT_PORTS.get(parts.scheme, '')}"
+            host = host.encode("idna").decode().rstrip(".")
+    if ":" in host:
+        with suppress(ValueError):
+            host = ip_address(host).compressed
+    try:
+        port = parts.port
+    except ValueError:  # a journal of an earlier release may hold such a URL
+        return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}://{host}:{port or _DEFAULT_PORTS.get(parts.scheme, '')}"

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from encoders.errors import Reason
 from encoders.survey.plan import Plan
-from ldp_client.entry import Entry, find, find_answer, find_known, matching, read_all
+from ldp_client.entry import Entry, find, find_answer, find_family, find_known, find_lines, read_all
 from ldp_client.errors import BudgetError, ConsentError, JournalError, PlanError
 from ldp_client.identity import Identity, origin_of
 from ldp_client.journal_file import JournalFile
@@ -95,7 +95,7 @@ class Journal:
             if not find_answer(connection, identity, plan.family):
                 _require_budget(connection, plan, max_total)
             signer = signer or (known.signer if known else "")
-            for entry in matching(connection, identity, "survey", plan.id):
+            for entry in find_lines(connection, identity):
                 connection.execute("DELETE FROM surveys WHERE survey = ? AND origin = ?", entry.identity[:2])
             connection.execute(
                 "INSERT INTO surveys (survey, origin, family, url, digest, plan, signer, state) "
@@ -110,12 +110,12 @@ class Journal:
         What a collector has counted cannot be taken back: it does not know which report came from whom.
         """
         with self._file.transaction() as connection:
-            for entry in matching(connection, identity, "survey", identity.survey):
+            for entry in find_lines(connection, identity):
                 connection.execute(
                     "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
                     (State.NO_CONSENT, *entry.identity[:2], State.READY),
                 )
-                for round_ in matching(connection, identity, "family", entry.family):
+                for round_ in find_family(connection, identity, entry.family):
                     _end(connection, round_.identity, State.WITHDRAWN, "")
             return find(connection, identity)
 

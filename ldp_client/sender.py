@@ -59,30 +59,32 @@ class Sender:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._members: dict[Identity, Member] = {}
+        self._members: dict[str, list[Member]] = {}  # by survey id
         self._last_transport: Transport | None = None
-        self._paused = False
+        self._held: frozenset[Identity] = frozenset()
         self.renew()
 
     def renew(self) -> None:
         """Start afresh: in a forked child there is no thread, and its lock may be held for ever."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._made: dict[Identity, float] = {}
+        self._made: dict[tuple[str, str], float] = {}
         self._failures: dict[Identity | str, tuple[str, str]] = {}
         self._times = SendingTimes(latest=_latest_attempts.get(self._journal.key))
         self._wanted = self._seen = 0
         self._stopping = self.waited_for = False
-        self._all_untried = self._sent_at_exit = False
+        self._all_untried = self._sent_at_exit = self._retry_all = False
 
     # -- for clients -----------------------------------------------------------------------
 
     def wake(self, member: Member, made: bool = False) -> None:
         """Look into the journal again; `made` if this run has just made the member's report."""
         with self._changed:
-            self._members[member.identity] = member
+            members = self._members.setdefault(member.identity.survey, [])
+            if member not in members:
+                members.append(member)
             if made:
-                self._made[member.identity] = member.spread
+                self._made[_line(member.identity)] = member.spread
             self._last_transport = member.transport
             self._wanted += 1
             self._stopping = self._sent_at_exit = self.waited_for = False
@@ -121,9 +123,10 @@ class Sender:
     def leave(self, member: Member, timeout: float) -> None:
         """Forget a client; after the last one send one untried report, in so many seconds at most."""
         with self._changed:
-            if self._members.get(member.identity) is member:
-                del self._members[member.identity]
-            last = not self._members
+            members = self._members.get(member.identity.survey, [])
+            if member in members:
+                members.remove(member)
+            last = not any(self._members.values())
         if last:
             self.stop()
             self.join(timeout)
@@ -135,17 +138,29 @@ class Sender:
             self._stopping, self._all_untried, self._sent_at_exit = True, all_untried, False
             self._changed.notify_all()
 
-    def pause(self) -> None:
-        """Send nothing until `resume`; wait for an attempt under way, for `EXIT_SECONDS` at most."""
+    def try_all(self) -> None:
+        """Let every report that waits have one attempt now, for tests; then end."""
         with self._changed:
-            self._paused = True
+            self._retry_all = True
+        self._wake_all()
+        self.stop(all_untried=True)
+
+    def hold(self) -> None:
+        """Send nothing that waits now until `release`, and let an attempt under way end."""
+        with suppress(JournalError):
+            self._held = frozenset(self._journal.queued())
+        with self._changed:
+            self._wanted += 1
             self._changed.notify_all()
         self.join(EXIT_SECONDS)
 
-    def resume(self) -> None:
-        """Send again what waits."""
-        self._paused = False
-        for member in list(self._members.values()):
+    def release(self) -> None:
+        """Send again what was held."""
+        self._held = frozenset()
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        for member in [each for members in self._members.values() for each in members]:
             self.wake(member)
 
     def join(self, timeout: float) -> None:
@@ -166,13 +181,16 @@ class Sender:
         while (survey := self._next()) is not None:
             try:
                 self._attempt(survey)
-            except JournalError:  # the next attempt sends the same bytes, and may hear "duplicate"
+            except Exception as error:  # the thread must live; the next attempt sends the same bytes
+                if not isinstance(error, JournalError):
+                    log.error("an attempt to send failed: %s", type(error).__name__)
                 with self._changed:
-                    self._times.report_failed(survey, None)
+                    if survey in self._times:
+                        self._times.report_failed(survey, None)
 
     def _next(self) -> Identity | None:
         """Wait until a report is due, and return its survey; None ends the thread."""
-        while not self._paused:
+        while True:
             if self._seen != self._wanted:
                 self._look()
             with self._changed:
@@ -185,9 +203,6 @@ class Sender:
                 if left <= 0:
                     return survey
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
-        with self._changed:
-            self._end()
-        return None
 
     def _choose(self) -> tuple[float, Identity | None]:
         """Return in how many seconds which report is next; no survey ends the thread."""
@@ -208,22 +223,24 @@ class Sender:
             queued = []
         with self._changed:
             self._seen = wanted
-            self._times.update(
-                Waiting(survey, self._spread(survey), self._is_made(survey)) for survey in queued
-            )
+            self._times.update(self._waiting(survey) for survey in queued if survey not in self._held)
+            if self._retry_all:
+                self._times.forget_attempts()
+                self._retry_all = False
             self._changed.notify_all()
 
-    def _member(self, survey: Identity) -> Member | None:
-        """Return a client of the survey that a waiting report belongs to."""
-        return next((each for name, each in self._members.items() if name.matches(survey)), None)
-
-    def _is_made(self, survey: Identity) -> bool:
-        return any(name.matches(survey) for name in self._made)
-
-    def _spread(self, survey: Identity) -> float:
+    def _waiting(self, survey: Identity) -> Waiting:
+        spread = self._made.get(_line(survey))
+        if spread is not None:
+            return Waiting(survey, spread, is_new=True)
         member = self._member(survey)
-        made = (spread for name, spread in self._made.items() if name.matches(survey))
-        return next(made, member.spread if member else 0.0)
+        return Waiting(survey, member.spread if member else 0.0, is_new=False)
+
+    def _member(self, survey: Identity, entry: Entry | None = None) -> Member | None:
+        """Return a client of a report's survey: one that accepts the report, if any does."""
+        members = [each for each in self._members.get(survey.survey, ()) if each.identity.matches(survey)]
+        accepting = [each for each in members if entry and each.accepts(entry)]
+        return next(iter(accepting or members), None)
 
     def _end(self) -> None:
         """Say, under the lock that `wake` takes, that this thread looks no more."""
@@ -235,7 +252,8 @@ class Sender:
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
             self._drop(survey)  # withdrawn, or told by another process
             return
-        member = self._member(survey)
+        with self._changed:
+            member = self._member(survey, entry)
         if member and not member.accepts(entry):
             self._drop(survey)  # it stays in the journal, should the application think better of it
             return
@@ -259,9 +277,11 @@ class Sender:
         with self._changed:
             self._times.begin(survey)
             self._sent_at_exit = self._stopping
+        with _finding:
+            _latest_attempts.pop(self._journal.key, None)
             _latest_attempts[self._journal.key] = (survey, monotonic())
             if len(_latest_attempts) > MOST_REMEMBERED:
-                _latest_attempts.pop(next(iter(_latest_attempts)), None)
+                del _latest_attempts[next(iter(_latest_attempts))]
 
     def _post(self, member: Member | None, url: str, report: bytes) -> Answer | None:
         transport = member.transport if member else self._last_transport
@@ -282,6 +302,7 @@ class Sender:
                 self._failures[survey.origin] = explain_failure(answer)
                 self._times.collector_failed(survey, answer)
             else:
+                self._failures.pop(survey.origin, None)
                 self._failures[survey] = explain_failure(answer)
                 self._times.report_failed(survey, answer)
             self._changed.notify_all()
@@ -296,10 +317,16 @@ class Sender:
     def _drop(self, survey: Identity, delivered: bool = False) -> None:
         """Drop a report that needs no further attempt; `delivered` if its collector answers."""
         with self._changed:
+            self._made.pop(_line(survey), None)
             if delivered:
                 self._failures.pop(survey.origin, None)
             self._times.drop(survey, delivered)
             self._changed.notify_all()
+
+
+def _line(survey: Identity) -> tuple[str, str]:
+    """Return the key of a survey's line in the journal."""
+    return survey.survey, survey.origin
 
 
 # -- one per journal and process ------------------------------------------------------------
@@ -320,11 +347,14 @@ def sender_of(journal: Journal) -> Sender:
 
 
 def finish(timeout: float | None = None, all_untried: bool = False) -> None:
-    """Let all senders end, in `EXIT_SECONDS` together; each first sends one untried report, or all."""
+    """Let all senders end, in `EXIT_SECONDS` together; each first sends one untried report, or tries all."""
     senders = [sender for sender in list(_senders.values()) if not sender.waited_for]
     end = monotonic() + (EXIT_SECONDS if timeout is None else timeout)
     for sender in senders:
-        sender.stop(all_untried)
+        if all_untried:
+            sender.try_all()
+        else:
+            sender.stop()
     for sender in senders:
         sender.join(end - monotonic())
 

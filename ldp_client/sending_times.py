@@ -157,6 +157,12 @@ class SendingTimes:
         report = self._reports.get(survey)
         return max(report.asked_until, self._at(report).asked_until) if report else 0.0
 
+    def forget_attempts(self) -> None:
+        """Treat every report as untried, and every collector as one that has not failed."""
+        self._collectors.clear()
+        for report in self._reports.values():
+            report.is_tried, report.asked_until = False, 0.0
+
     def hurry(self, survey: Identity) -> None:
         """Make a report due now, or when the pause ends that its collector asked for.
 
@@ -203,10 +209,15 @@ class SendingTimes:
 
     def report_failed(self, survey: Identity, answer: Answer | None) -> None:
         """Draw a new time for one report whose answer says nothing about other reports."""
-        report = self._reports[survey]
-        now = self._clock()
+        report, now = self._reports[survey], self._clock()
+        if answer is not None:
+            self._collectors.pop(survey.origin, None)
         report.asked_until = now + delivery.asked_pause(answer)
-        report.due = now + delivery.pause_after(report.failures, answer, self._chance)
+        is_alone = self._counts()[survey.origin] == 1
+        if report.is_urgent or (is_alone and not delivery.is_longest(report.failures)):
+            report.due = now + delivery.pause_after(report.failures, answer, self._chance)
+        else:
+            self._draw([report])
         report.failures += 1
         self._redraw_overdue(now)
 

@@ -172,22 +172,23 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
 def _clients_restored() -> Iterator[list[Client]]:
     """Yield the clients that use a default; afterwards restore their state, and renew those that were added.
 
-    The senders of their journals pause: what waits there is not the test's.
+    What waits in their journals already is held: it is not the test's.
     """
-    before = {client: dict(vars(client)) for client in _clients_with_defaults()}
-    senders = {client._sender for client in before if client._own_journal is None and client._sender}
+    before = {client: dict(vars(client)) for client in list(_clients)}
+    defaults = _clients_with_defaults()
+    senders = {client._sender for client in defaults if client._sender}
     for sender in senders:
-        sender.pause()
+        sender.hold()
     try:
-        yield list(before)
+        yield defaults
     finally:
+        for client, state in before.items():
+            vars(client).update(state)
         for client in _clients_with_defaults():
-            if client in before:
-                vars(client).update(before[client])
-            else:
+            if client not in before:
                 client._renew()
         for sender in senders:
-            sender.resume()
+            sender.release()
 
 
 def _clients_with_defaults() -> list[Client]:

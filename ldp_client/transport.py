@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from time import monotonic
@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.errors import TransportError
+from ldp_client.identity import origin_of
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -69,13 +70,14 @@ class HttpTransport:
 
     Parameters
     ----------
-    gateway_token : str, optional
-        Sent with each report as `Authorization: Bearer ...`: a gateway that reports for many machines needs
-        it where a collector limits the rate of reports. Never give one to a person's device.
+    gateway_tokens : mapping of str to str, optional
+        A token by the URL of a collector, sent with each report to that collector as
+        `Authorization: Bearer ...`. A gateway that reports for many machines needs one where a collector
+        limits the rate of reports. Never give one to a person's device.
     """
 
-    def __init__(self, gateway_token: str | None = None) -> None:
-        self._gateway_token = gateway_token
+    def __init__(self, gateway_tokens: Mapping[str, str] | None = None) -> None:
+        self._gateway_tokens = {origin_of(url): token for url, token in (gateway_tokens or {}).items()}
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
         """Send one request and read the whole answer, all within `timeout` seconds."""
@@ -89,18 +91,19 @@ class HttpTransport:
                 closing(secure(raw)) as line,
             ):
                 connection.sock = cast(socket.socket, _Line(line, within))
-                connection.request(method, urlsplit(url).path or "/", body, self._headers(body))
+                connection.request(method, urlsplit(url).path or "/", body, self._headers(url, body))
                 response = connection.getresponse()
                 return Answer(response.status, _read(response), _retry_after(response))
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
 
-    def _headers(self, body: bytes | None) -> dict[str, str]:
+    def _headers(self, url: str, body: bytes | None) -> dict[str, str]:
         headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
         if body is None:
             return headers
         headers["Content-Type"] = MEDIA_TYPE
-        return headers | ({"Authorization": f"Bearer {self._gateway_token}"} if self._gateway_token else {})
+        token = self._gateway_tokens.get(origin_of(url)) if self._gateway_tokens else None
+        return headers | ({"Authorization": f"Bearer {token}"} if token else {})
 
 
 def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.socket], socket.socket]]:

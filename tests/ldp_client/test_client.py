@@ -27,7 +27,7 @@ from ldp_client import (
     State,
     TransportError,
 )
-from ldp_client.delivery import backoff, chance, judge, pause_after
+from ldp_client.delivery import backoff, chance, is_about_collector, judge, pause_after
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.servers import wait_for
@@ -254,6 +254,17 @@ def test_backoff_is_jittered_under_a_ceiling() -> None:
     assert all(0 <= backoff(0) <= 0.5 for _ in range(100))
     assert all(0 <= backoff(99) <= 300 for _ in range(100))
     assert len({backoff(5) for _ in range(20)}) > 1
+
+
+def test_an_answer_that_is_not_the_collector_s_concerns_all_its_surveys() -> None:
+    unknown = Answer(404, b'{"reason":"unknown-survey","retryable":true}')
+    assert not is_about_collector(unknown)
+    for foreign in (
+        Answer(200, b"<html>sign in</html>"),
+        Answer(404, b"not found"),
+        Answer(403, b'{"reason":"x"}'),
+    ):
+        assert is_about_collector(foreign)
 
 
 @pytest.mark.parametrize("status", [301, 404, 408, 429, 500, 502, 503])
@@ -753,6 +764,38 @@ def test_no_collector_learns_who_answered_a_survey_of_another_origin(
     assert study.status().state is State.SENT
     spent = {entry.url: entry.epsilon for entry in study._journal.entries()}
     assert spent == {URL: "1.0", f"http://curious.test/v1/surveys/{name}": "1.0"}
+
+
+def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client: Build) -> None:
+    script = Script(RECORDED)
+    first = client(script, spread=0.5)
+    first.report(ROW, "no")
+    client(script, agreed=False).close()
+    wait_for(lambda: first.outcomes[State.SENT])
+    assert len(script.bodies) == 1
+
+
+def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:
+    script = Script(RECORDED)
+    stricter = client(script, agreed=False, digest="0" * 64)
+    one = client(script)
+    one.report(ROW, "no")
+    assert one.flush().state is State.SENT
+    assert stricter.outcomes[State.SENT] == 0
+
+
+def test_the_sender_survives_an_unexpected_error(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = client(Script(RECORDED))
+    answers = [RuntimeError("dictionary changed size during iteration"), True, True]
+
+    def accepts(_: object) -> bool:
+        if isinstance(answer := answers.pop(0), Exception):
+            raise answer
+        return True
+
+    monkeypatch.setattr(one, "accepts", accepts)
+    one.report(ROW, "no")
+    assert one.flush().state is State.SENT
 
 
 def test_making_a_client_sends_what_an_earlier_run_left(client: Build) -> None:

@@ -418,6 +418,20 @@ def test_an_answer_counts_even_if_a_consent_at_another_origin_is_nearer(tmp_path
     assert found.report == b"signed"
 
 
+def test_an_application_that_drops_the_author_s_key_opens_no_second_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.db")
+    first, second = _plan("first", "health"), _plan("second", "health")
+    journal.grant(first, URL, "key")
+    journal.grant(second, ELSEWHERE, "key")
+    journal.commit(Identity("first", SLEEP.origin, "key"), first, lambda: b"first")
+    unpinned = Identity("second", origin_of(ELSEWHERE))
+    entry, created = journal.commit(unpinned, second, lambda: pytest.fail("was drawn"))
+    assert (entry.survey, created) == ("first", False)
+    assert journal.answer_of(unpinned, "health") == entry
+    journal.withdraw(unpinned)
+    assert journal.queued() == []
+
+
 def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "j.db")) as old, old:
         old.execute(

@@ -289,6 +289,34 @@ def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
     assert times.next()[0] >= 100.0
 
 
+def test_reports_that_their_collector_does_not_take_now_wait_apart_from_each_other() -> None:
+    unknown, waits = Answer(404, b'{"reason":"unknown-survey","retryable":true}'), []
+    for seed in range(400):
+        times = _times(Clock(), seed)
+        times.begin(_survey(0))
+        times.report_failed(_survey(0), unknown)
+        times.drop(_survey(1))
+        waits.append(times.next()[0])
+    assert abs(mean(waits) / HOUR - 1) < 6 / 400**0.5
+
+
+def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others() -> None:
+    clock = Clock()
+    times = _times(clock, 1, surveys=1)
+    _fail_next(times, clock, None)
+    times.report_failed(_survey(0), Answer(404, b'{"reason":"unknown-survey","retryable":true}'))
+    times.drop(_survey(0))
+    times.update([Waiting(_survey(1), 2.0, True)])
+    assert times.next()[0] <= 2.0
+
+
+def test_a_pause_that_is_no_number_is_none() -> None:
+    clock = Clock()
+    times = _times(clock, 1)
+    _fail_next(times, clock, replace(DOWN, retry_after=float("nan")))
+    assert 0 <= times.next()[0] < 1e6
+
+
 def test_a_report_that_falls_due_during_an_attempt_does_not_follow_it_at_once() -> None:
     clock, gaps = Clock(), []
     for seed in range(200):

@@ -263,6 +263,42 @@ def test_what_waits_in_the_own_journal_is_neither_sent_nor_recorded_during_a_tes
         assert (own.outcomes, len(Journal().entries())) == ({State.QUEUED: 1}, 1)
 
 
+def test_what_waits_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_path: Path) -> None:
+    with Client(
+        plan, URL, journal=tmp_path / "own.db", transport=Script(TransportError("no network"))
+    ) as one:
+        one.grant()
+        one.report(ROW, "no")
+    later = Client(plan, URL, journal=tmp_path / "own.db", spread=1e9)  # its reports wait for long
+    with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch) as recorder:
+        recorder.serve(plan)
+        assert recorder.reports == []
+    assert later.status().state is State.QUEUED
+    later._journal.withdraw(later.identity)
+    later.close()
+
+
+def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    own = ldp_client.configure(plan, url=URL, journal=tmp_path / "own.db", transport=Script(RECORDED))
+    with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch):
+        ldp_client.configure(plan, url=URL)
+    assert own.grant().state is State.READY
+    own.close()
+
+
+def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder: Recorder, plan: Plan) -> None:
+    client = ldp_client.Client(ldp_recorder.serve(plan), spread=0)
+    client.grant()
+    ldp_recorder.offline = True
+    client.report(ROW, "no")
+    assert client.flush(0.2).state is State.QUEUED
+    ldp_recorder.offline = False
+    assert len(ldp_recorder.reports) == 1
+
+
 def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,18 +86,22 @@ def _dripping(start: bytes) -> Iterator[int]:
     done = threading.Event()
 
     def drip() -> None:
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):
-            connection.sendall(start)
-            while not done.wait(0.02):
-                connection.sendall(b"x")
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(start)
+                while not done.wait(0.02):
+                    connection.sendall(b"x")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(5.0)  # on a busy machine the client may give up before it connects
         thread = threading.Thread(target=drip)
         thread.start()
-        yield listener.getsockname()[1]
-        done.set()
-        thread.join()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            done.set()
+            thread.join()
 
 
 @pytest.mark.parametrize(
@@ -267,3 +271,12 @@ def test_the_host_is_named_with_its_port_unless_that_is_the_scheme_s(
     default = 443 if scheme == "https" else 80
     assert asked == [(host.partition(":8080")[0].strip("[]"), 8080 if host.endswith(":8080") else default)]
     assert [headers["Host"] for _, headers, _ in handler.seen] == [host]
+
+
+def test_a_gateway_s_token_goes_to_its_collector_only() -> None:
+    transport = HttpTransport({"https://mine.test/v1/surveys/sleep": "a-token-of-the-gateway"})
+    mine = transport._headers("https://mine.test:443/v1/surveys/diet/reports", b"report")
+    assert mine["Authorization"] == "Bearer a-token-of-the-gateway"
+    for url in ("https://other.test/v1/surveys/sleep/reports", "http://mine.test/v1/surveys/sleep/reports"):
+        assert "Authorization" not in transport._headers(url, b"report")
+    assert "Authorization" not in transport._headers("https://mine.test/v1/surveys/sleep", None)

@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import mkstemp
 
 _PRIVATE = 0o600
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -25,8 +27,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     Raises
     ------
     OSError
-        If the path is a symbolic link or another thing that is no file, or cannot be written. What was
-        there before is unchanged.
+        If the path is a symbolic link, no regular file or a SQLite database, or cannot be written. What
+        was there before is unchanged.
     """
     target = Path(path)
     mode = require_replaceable(target)
@@ -51,8 +53,10 @@ def require_replaceable(path: str | os.PathLike[str]) -> int:
     Raises
     ------
     OSError
-        If the path is a symbolic link, or something else that is no file.
+        If the path is a symbolic link, no regular file, or a SQLite database or a file that SQLite keeps
+        beside it.
     """
+    _require_no_database(Path(path))
     try:
         found = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -62,3 +66,13 @@ def require_replaceable(path: str | os.PathLike[str]) -> int:
     if not stat.S_ISREG(found):
         raise OSError(errno.EINVAL, "is no regular file; name another one", str(path))
     return stat.S_IMODE(found)
+
+
+def _require_no_database(path: Path) -> None:
+    """Refuse a path of a SQLite database: a store would be lost with all its counters."""
+    names = [path.name, *(path.name.removesuffix(suffix) for suffix in _SQLITE_SUFFIXES)]
+    for database in {path.with_name(name) for name in names if name}:
+        if not database.is_symlink() and database.is_file():
+            with database.open("rb") as file:
+                if file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC:
+                    raise OSError(errno.EEXIST, "is a SQLite database; name another file", str(path))

@@ -10,7 +10,7 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_whole
-from ldp_aggregator.cli.output_file import OutputFile
+from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.which_store import durability_option, opened, store_option
 from ldp_aggregator.moving import move
 from ldp_aggregator.snapshot import Snapshot, plan_of, pool, take_snapshot
@@ -26,6 +26,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def export(survey: str, url: str, output: Path) -> None:
     """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
+    require_no_input(output, [url])
     with opened(url) as store:
         snapshot = take_snapshot(store, survey)
         write_whole(output, snapshot.to_json())
@@ -37,13 +38,10 @@ def export(survey: str, url: str, output: Path) -> None:
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     """Add SNAPSHOTS of one plan, or of a survey's rounds, into one, if each counted other reports."""
+    require_no_input(output, snapshots)
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
-        if output.resolve() in [path.resolve() for path in snapshots]:
-            raise click.ClickException(
-                "the output is one of the snapshots: merged again, it would count twice"
-            )
         total = pool(map(_read, snapshots))
         write_whole(output, total.to_json())
     except (LdpError, OSError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -34,3 +35,18 @@ class OutputFile(click.Path):
             why = f"no file can be written to {path.parent}: {error.strerror}; choose another folder"
             raise click.UsageError(f"{option}: {why}", ctx) from error
         return path
+
+
+def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
+    """Refuse an output that is the same file as an input of the command.
+
+    Parameters
+    ----------
+    output : path or None
+    inputs : iterable of str, path or None
+        Paths, and URLs of stores and collectors.
+    """
+    for each in filter(None, inputs):
+        path = str(each).removeprefix("sqlite:///")
+        if output and output.exists() and os.path.exists(path) and os.path.samefile(output, path):
+            raise click.UsageError(f"{output} is an input of this command too; name another output")

@@ -11,7 +11,7 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_whole
-from ldp_aggregator.cli.output_file import OutputFile
+from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.models.model_file import load_model
 
@@ -28,6 +28,7 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
     Prints CSV: the label, and one column of probability per label. Columns of ROWS that the model
     does not know are ignored.
     """
+    require_no_input(output, [model, rows])
     try:
         classifier = load_model(model)
         columns = read_rows(rows, classifier.plan_.entries)

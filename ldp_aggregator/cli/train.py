@@ -14,7 +14,7 @@ import click
 from encoders.errors import LdpError, Reason
 from encoders.survey.files import load_plan_file
 from encoders.survey.layout import paragraph, table
-from ldp_aggregator.cli.output_file import OutputFile
+from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.estimation import (
     ESTIMATORS,
     Estimates,
@@ -82,6 +82,8 @@ def main(
     """
     if onnx_file and onnx_file.resolve() == output.resolve():
         raise click.UsageError(f"--output and --onnx are the same file, {output}: name two")
+    for each in (output, onnx_file):
+        require_no_input(each, [*sources, plan_file, audit_file])
     try:
         if onnx_file:
             require_onnx()

@@ -131,6 +131,36 @@ def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, ur
     assert mode_of(tmp_path / "store.db") == 0o600
 
 
+def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url: str) -> None:
+    store, snapshot, model = (tmp_path / name for name in ("store.db", "snap.json", "model.json"))
+    rows, linked = tmp_path / "rows.csv", tmp_path / "linked.json"
+    rows.write_text("age\nold\n")
+    assert run(collector, "export", "sleep", "--store", url, "-o", snapshot)[0] == 0
+    assert run(train, url, "-o", model)[0] == 0
+    linked.hardlink_to(snapshot)
+    refused = {
+        "is a SQLite database": [
+            (collector, "export", "sleep", "--store", url, "-o", store),
+            (train, url, "-o", store),
+            (train, url, "-o", f"{store}-wal"),
+            (train, snapshot, "-o", model, "--onnx", f"{store}-shm"),
+        ],
+        "is an input of this command": [
+            (collector, "merge", snapshot, "-o", linked),
+            (train, snapshot, "-o", snapshot),
+            (train, snapshot, "-o", tmp_path / "new.json", "--onnx", linked),
+            (predict, model, rows, "-o", model),
+            (predict, model, rows, "-o", rows),
+        ],
+    }
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for why, commands in refused.items():
+        for words in commands:
+            code, said = run(*words)
+            assert (code, why in said) == (2, True), said
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_store_is_not_made_through_a_link_to_nothing(tmp_path: Path) -> None:
     (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
     assert run(collector, "status", "--store", f"sqlite:///{tmp_path}/store.db")[0] == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import redis
@@ -49,13 +49,13 @@ class DurabilityCheck:
     def __init__(self, client: Any, is_cluster: bool) -> None:
         self._redis, self._is_cluster = client, is_cluster
         self.policy = Policy("unchecked")
-        self._waits_for_file = False
+        self._waiting: dict[str, object] = {}  # by node, a new object for each time that it was seen off
 
     def ask(self, pipeline: Any, nodes: Sequence[Node], more: Sequence[str] = ()) -> list[Node]:
         """Add to a pipeline the commands that read the settings of some nodes, and return each node once."""
         if self.policy.durability == "unchecked":
             return []
-        different = list({str(node): node for node in nodes}.values())
+        different = list({name_of(node): node for node in nodes}.values())
         for node in different:
             for name in (*_KEPT, *more):  # versions before 7 take one name at a time
                 pipeline.execute_command("CONFIG GET", name, **node)
@@ -67,14 +67,13 @@ class DurabilityCheck:
         found: list[dict[str, str]] = [{} for _ in nodes]
         for place, answer in enumerate(answers):
             found[place // per_node].update(answer)
-        try:
-            for settings in found:
-                _require_kept(settings, self.policy)
-        except StoreError:
-            self._waits_for_file = True
-            raise
-        if self._waits_for_file:
-            self._require_file(nodes)
+        for node, settings in zip(nodes, found, strict=True):
+            if settings["appendonly"] != "yes":
+                self._waiting[name_of(node)] = object()
+        for settings in found:
+            _require_kept(settings, self.policy)
+        for node in nodes:
+            self._require_file(node)
         return found
 
     def run(self) -> list[dict[str, str]]:
@@ -96,15 +95,31 @@ class DurabilityCheck:
             ) from error
         return self.require(asked, answers)
 
-    def _require_file(self, nodes: Sequence[Node]) -> None:
-        """Refuse to go on while Redis writes its append-only file anew: until then a crash loses reports."""
-        for node in nodes:
-            with errors():
-                found = self._redis.info("persistence", **node)
-            under_way = found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"]
-            if under_way or found["aof_last_bgrewrite_status"] != "ok":
-                raise StoreError("this Redis has yet to write its append-only file: wait some seconds")
-        self._waits_for_file = False
+    def _require_file(self, node: Node) -> None:
+        """Refuse to go on while a node that was seen with appendonly no has yet to write its file."""
+        seen = self._waiting.get(name_of(node))
+        if seen is None:
+            return
+        with errors():
+            found = self._redis.info("persistence", **node)
+        under_way = found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"]
+        failed = found["aof_last_bgrewrite_status"] != "ok"
+        if failed and not under_way:
+            with suppress(*FAILURES):
+                self._redis.execute_command("BGREWRITEAOF", **node)
+        if failed or under_way or not found["aof_enabled"]:
+            raise StoreError(
+                "this Redis had appendonly no and has yet to write its append-only file: wait until INFO "
+                "persistence shows aof_rewrite_in_progress:0 and aof_last_bgrewrite_status:ok; if the status "
+                "stays err, see Redis's log and run BGREWRITEAOF"
+            )
+        if self._waiting.get(name_of(node)) is seen:  # not off once more since the settings were read
+            del self._waiting[name_of(node)]
+
+
+def name_of(node: Node) -> str:
+    """Return what tells a node from the others of its cluster."""
+    return getattr(node.get("target_nodes"), "name", "")
 
 
 def worth(policy: Policy, servers: Sequence[Mapping[str, str]]) -> str:

@@ -1,0 +1,110 @@
+"""Settings of Redis that change while a collector runs: when its reports are safe again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+
+from ldp_aggregator.stores import Policy, StoreError
+from ldp_aggregator.stores.redis import RedisStore
+from tests.counting import record
+from tests.servers import LocalRedis, redis_nodes, wait_for
+
+_SLOW = 300
+"""How many microseconds a rewrite waits after each key."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LocalRedis]:
+    server = LocalRedis(tmp_path)
+    server.start()
+    with redis.Redis.from_url(server.url) as client:
+        client.mset({f"key{number}": "" for number in range(10_000)})
+    yield server
+    server.stop()
+
+
+def is_ready(store: RedisStore) -> bool:
+    try:
+        store.ready()
+    except StoreError:
+        return False
+    return True
+
+
+def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
+    """Kill the process that rewrites the file, as the kernel does when memory is short."""
+    client.config_set("rdb-key-save-delay", _SLOW)
+    client.bgrewriteaof()
+    wait_for(lambda: client.info("persistence")["aof_rewrite_in_progress"])
+    pid = str(client.info("server")["process_id"])
+    (child,) = subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["kill", f"-{int(signal.SIGKILL)}", child], check=True)
+    wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "err")
+    client.config_set("rdb-key-save-delay", 0)
+
+
+def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak(server: LocalRedis) -> None:
+    store = RedisStore(server.url)
+    store.promise(Policy())
+    with redis.Redis.from_url(server.url) as client:
+        fail_rewrite(server, client)
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        with pytest.raises(StoreError, match="noeviction"):
+            store.ready()
+        client.config_set("maxmemory-policy", "noeviction")
+        assert record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1])) == {}
+    store.close()
+
+
+def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) -> None:
+    store = RedisStore(server.url)
+    store.promise(Policy())
+    store._check._waiting[""] = object()  # appendonly was seen off, and the rewrite then failed
+    with redis.Redis.from_url(server.url) as client:
+        fail_rewrite(server, client)
+        with pytest.raises(StoreError, match="aof_last_bgrewrite_status"):
+            store.ready()
+        wait_for(lambda: is_ready(store))
+        assert client.info("persistence")["aof_last_bgrewrite_status"] == "ok"
+    store.close()
+
+
+def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRedis) -> None:
+    store = RedisStore(server.url)
+    store.promise(Policy())
+    strong = store._check.run()
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("appendonly", "no")
+        with pytest.raises(StoreError, match="appendonly no"):
+            store.ready()
+        with pytest.raises(StoreError, match="yet to write"):
+            store._check.require([{}], strong)
+        client.config_set("rdb-key-save-delay", _SLOW)
+        client.config_set("appendonly", "yes")
+        with pytest.raises(StoreError, match="yet to write"):
+            store.ready()
+        wait_for(lambda: is_ready(store))
+    store.close()
+
+
+def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path) -> None:
+    with redis_nodes(tmp_path) as nodes:
+        store = RedisStore(nodes[0].url)
+        store.promise(Policy())
+        first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
+        settings = store._check.run()[:1]
+        off = [settings[0] | {"appendonly": "no"}]
+        with pytest.raises(StoreError, match="may forget"):
+            store._check.require([first], off)
+        store._check.require([second], settings)
+        assert list(store._check._waiting) == [first["target_nodes"].name]
+        store._check.require([first], settings)
+        assert not store._check._waiting
+        store.close()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -48,8 +49,11 @@ _CHECKPOINT_SECONDS = 15.0
 
 _RETRY_SECONDS = 5.0
 
-_CHECKPOINT_BUSY_SECONDS = 2.0
+_CHECKPOINT_BUSY_SECONDS = 0.1
 """How long emptying the log may hold up other writers, to wait for readers that still need it."""
+
+_CLOSE_SECONDS = 5.0
+"""How long a store that is closed waits for readers that still need its log."""
 
 _PROBE = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
 """Changes about as many pages as a report."""
@@ -168,13 +172,17 @@ class SQLiteStore:
     def close(self) -> None:
         """Close this process's connections and empty the log, which SQLite deletes with the last connection.
 
-        No other thread may use the store meanwhile. A later use opens a new connection.
+        Waits some seconds for another program that reads; after that the log stays, and is emptied by the
+        next process that opens the store to write. No other thread may use the store meanwhile. A later use
+        opens a new connection.
         """
         pending = self._checkpoint.cancel()
         for opened in list(self._opened):
             opened.close()
         if pending and not self._read_only:
-            self._empty_log()
+            end = time.monotonic() + _CLOSE_SECONDS
+            while self._empty_log() is not None and time.monotonic() < end:
+                time.sleep(_CHECKPOINT_BUSY_SECONDS)
 
     def _is_current(self) -> bool:
         with self._errors(), self._connection() as connection:
@@ -184,13 +192,11 @@ class SQLiteStore:
         """Copy the log into the file and empty it; return the seconds to wait if something prevents that."""
         with suppress(sqlite3.Error), closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
-            truncate = "PRAGMA wal_checkpoint(TRUNCATE)"
             # the log's index keeps the order of its pages until another log begins: the probe begins one
-            for statement in (truncate, _PROBE, truncate):
-                row = connection.execute(statement).fetchone()
-                if row and row[0]:
-                    return _RETRY_SECONDS
-            return None
+            if _truncate_log(connection):
+                connection.execute(_PROBE)
+                if _truncate_log(connection):
+                    return None
         return _RETRY_SECONDS
 
     @contextmanager
@@ -236,6 +242,16 @@ class SQLiteStore:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"the SQLite store cannot be used: {error}") from error
+
+
+def _truncate_log(connection: sqlite3.Connection) -> bool:
+    """Copy the log into the file and empty it, and return whether no reader prevented that."""
+    # PASSIVE waits for nobody; TRUNCATE keeps the lock of the writers while it waits
+    busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    if busy or copied < frames:
+        return False
+    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
 
 
 def _record(connection: sqlite3.Connection, batch: Batch) -> Known:

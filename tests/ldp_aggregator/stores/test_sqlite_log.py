@@ -1,0 +1,57 @@
+"""The log of SQLite's file: who waits while it is emptied, and for how long."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ldp_aggregator.stores.sqlite import SQLiteStore
+from tests.counting import record
+
+_ONE = np.array([1])
+
+
+def store_with_reader(path: Path) -> tuple[SQLiteStore, sqlite3.Connection]:
+    """Return a store whose log cannot be emptied until the second connection is closed."""
+    store = SQLiteStore(str(path))
+    record(store, "sleep", "q", {bytes(16): bytes(8)}, _ONE)
+    reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM plans").fetchall()
+    record(store, "sleep", "q", {b"1" * 16: bytes(8)}, _ONE)
+    return store, reader
+
+
+def test_emptying_the_log_does_not_wait_for_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_BUSY_SECONDS", 20.0)
+    store, reader = store_with_reader(tmp_path / "store.db")
+    start = time.monotonic()
+    assert store._empty_log() is not None
+    assert time.monotonic() - start < 10
+    reader.close()
+    assert store._empty_log() is None
+    store.close()
+
+
+def test_closing_a_store_waits_for_a_reader_and_then_leaves_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store, reader = store_with_reader(path)
+    threading.Timer(0.5, reader.close).start()
+    store.close()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_closing_a_store_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CLOSE_SECONDS", 0.3)
+    store, reader = store_with_reader(tmp_path / "store.db")
+    start = time.monotonic()
+    store.close()
+    assert time.monotonic() - start < 5
+    reader.close()
+    SQLiteStore(str(tmp_path / "store.db")).close()
+    assert [path.name for path in tmp_path.iterdir()] == ["store.db"]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
+
+_tasks: weakref.WeakSet[BackgroundTask] = weakref.WeakSet()
+_held: list[BackgroundTask] = []
+"""The tasks that cannot run while this process is forked."""
 
 
 class BackgroundTask:
     """Runs a callable some seconds after the first of many requests.
 
-    A process that was forked has no pending run; its next request starts one.
+    A fork waits for the run that is under way. The child has no pending run; its next request starts one.
 
     Parameters
     ----------
@@ -20,6 +26,10 @@ class BackgroundTask:
 
     def __init__(self, act: Callable[[], float | None]) -> None:
         self._act = act
+        self._reset()
+        _tasks.add(self)
+
+    def _reset(self) -> None:
         self._state = threading.Lock()
         self._running = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -53,3 +63,28 @@ class BackgroundTask:
             again = self._act()
         if again is not None:
             self.request(again)
+
+
+def _before_fork() -> None:
+    """Wait for what is running: a child would inherit locks, SQLite's too, that nobody releases there."""
+    for task in sorted(_tasks, key=id):  # one order, if two threads fork
+        task._running.acquire()
+        _held.append(task)
+
+
+def _after_fork_in_parent() -> None:
+    held = list(_held)
+    _held.clear()  # before another thread that forks can add to it
+    for task in held:
+        task._running.release()
+
+
+def _after_fork_in_child() -> None:
+    while _held:
+        _held.pop()._reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sqlite3
 import threading
 import time
@@ -55,3 +56,36 @@ def test_closing_a_store_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pyt
     reader.close()
     SQLiteStore(str(tmp_path / "store.db")).close()
     assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
+
+
+def _record_in_child(store: SQLiteStore) -> None:
+    record(store, "sleep", "q", {b"2" * 16: bytes(8)}, _ONE)
+    store.close()
+
+
+def test_a_child_forked_while_the_log_is_emptied_can_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("needs fork")
+    store, begun = SQLiteStore(str(tmp_path / "store.db")), threading.Event()
+    empty_log = store._empty_log
+
+    def slow() -> float | None:
+        begun.set()
+        time.sleep(0.5)
+        return empty_log()
+
+    store._checkpoint.cancel()
+    monkeypatch.setattr(store._checkpoint, "_act", slow)
+    store._checkpoint.request(0)
+    assert begun.wait(10)
+    child = multiprocessing.get_context("fork").Process(target=_record_in_child, args=(store,))
+    child.start()
+    child.join(10)
+    if child.is_alive():
+        child.kill()
+    assert child.exitcode == 0
+    record(store, "sleep", "q", {b"3" * 16: bytes(8)}, _ONE)
+    assert store.totals("sleep")["q"].n == 2
+    store.close()

@@ -30,7 +30,7 @@ from ldp_aggregator.stores.base import (
     other_plan,
     rows_of,
 )
-from ldp_aggregator.stores.redis_settings import FAILURES, DurabilityCheck, errors, worth
+from ldp_aggregator.stores.redis_settings import FAILURES, DurabilityCheck, errors, name_of, worth
 
 _RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
@@ -117,6 +117,8 @@ class RedisStore:
                 pipeline.execute_command("EVAL", _RECORD, len(keys), *keys, *_arguments(batch), **nodes[-1])
             checked = self._check.ask(pipeline, nodes)
             answers = pipeline.execute()
+            if checked:
+                self._require_asked(batches, nodes)
         self._check.require(checked, answers[len(batches) :])
         if any(len(batch.ids) for batch in batches):
             self._request_rewrite()
@@ -200,6 +202,18 @@ class RedisStore:
         """Have the append-only file rewritten, unless the operator vouches for how Redis is run."""
         if self._check.policy.durability != "unchecked":
             self._rewriter.request()
+
+    def _require_asked(self, batches: Sequence[Batch], nodes: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse an acknowledgement by another node than the one whose settings were read.
+
+        redis-py follows a question that has moved, and notes the new node.
+        """
+        for batch, node in zip(batches, nodes, strict=True):
+            if name_of(self._where(_keys(batch.survey, batch.counter)[0])) != name_of(node):
+                raise StoreError(
+                    "a question has moved to another node of the Redis cluster, whose settings were not read "
+                    "yet: send the report again"
+                )
 
     def _where(self, key: str) -> dict[str, Any]:
         """Name the server of a key: else redis-py asks any one of the cluster where a script's keys are."""

@@ -14,7 +14,7 @@ import redis
 from ldp_aggregator.stores import Policy, StoreError
 from ldp_aggregator.stores.redis import RedisStore
 from tests.counting import record
-from tests.servers import LocalRedis, redis_nodes, wait_for
+from tests.servers import TOKEN, ClusterNode, LocalRedis, redis_nodes, wait_for
 
 _SLOW = 300
 """How many microseconds a rewrite waits after each key."""
@@ -107,4 +107,38 @@ def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path)
         assert list(store._check._waiting) == [first["target_nodes"].name]
         store._check.require([first], settings)
         assert not store._check._waiting
+        store.close()
+
+
+def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
+    """Move a slot with its keys to another node, as an operator does to balance a cluster."""
+    slot = source.client.execute_command("CLUSTER", "KEYSLOT", key)
+    names = [node.client.execute_command("CLUSTER", "MYID") for node in (source, target)]
+    target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0])
+    source.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1])
+    keys = source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100)
+    words = ("127.0.0.1", target.port, "", 0, 5000, "AUTH", TOKEN, "KEYS", *keys)
+    source.client.execute_command("MIGRATE", *words)
+    for node in (target, source):
+        node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", names[1])
+
+
+def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(tmp_path: Path) -> None:
+    with redis_nodes(tmp_path) as nodes:
+        store = RedisStore(nodes[0].url)
+        store.promise(Policy())
+        record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+        key = "ldp:{sleep:q}:ids"
+        port = store._redis.get_node_from_key(key).port
+        (source,) = (node for node in nodes if node.port == port)
+        target = next(node for node in nodes if node is not source)
+        target.client.config_set("appendfsync", "no")
+        move_slot(source, target, key)
+        ids = {b"1" * 16: bytes(8)}
+        for why in ("has moved", "appendfsync no"):
+            with pytest.raises(StoreError, match=why):
+                record(store, "sleep", "q", ids, np.array([1]))
+        target.client.config_set("appendfsync", "always")
+        assert record(store, "sleep", "q", ids, np.array([1])) == ids
+        assert store.totals("sleep")["q"].n == 2
         store.close()

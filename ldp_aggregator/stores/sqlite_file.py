@@ -12,8 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from ldp_aggregator.stores import buckets
+from ldp_aggregator.stores.base import StoreError
 
 _BUSY_SECONDS = 30.0
+_ENTRY = 24
+"""The bytes of an id and its mark."""
+
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID",
@@ -99,8 +103,14 @@ def create_or_upgrade(connection: sqlite3.Connection) -> None:
             entries = bytearray()
             for name, mark in connection.execute(query, (number,)):
                 entries += name + mark
+            if len(entries) != n * _ENTRY:
+                raise StoreError(
+                    f"this file of an earlier version is damaged: counter {number} has {n} reports, but "
+                    f"{len(entries) / _ENTRY:g} ids; restore it from a backup"
+                )
             if entries:
-                buckets.Buckets(connection, number, n).fill(np.frombuffer(entries, np.uint8).reshape(n, -1))
+                reports = np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY)
+                buckets.Buckets(connection, number, n).fill(reports)
         connection.execute("DROP TABLE reports")
     if kind != "view":
         connection.execute(_GUARD)

@@ -42,7 +42,11 @@ class AofRewriter:
             self._task.request(self._seconds)
 
     def close(self) -> None:
-        """Have the file rewritten now, if that was pending."""
+        """Have the file rewritten now, if that was pending.
+
+        Redis refuses while another rewrite is under way; the last reports then stay in order of arrival
+        until a collector runs again.
+        """
         if self._task.cancel():
             with suppress(*FAILURES):
                 self._rewrite_now()

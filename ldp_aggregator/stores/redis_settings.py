@@ -35,6 +35,9 @@ Node = Mapping[str, Any]
 class DurabilityCheck:
     """Compares the settings of servers with what the operator asks for.
 
+    A server whose ``appendonly`` was off while nothing was asked is not waited for: it may acknowledge
+    reports before its file is written.
+
     Parameters
     ----------
     client : redis.Redis or redis.RedisCluster

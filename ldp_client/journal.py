@@ -188,7 +188,8 @@ class Journal:
         ----------
         identity : Identity
         now : float
-            Seconds since the epoch. If the device's clock was set back, the day begins anew.
+            Seconds since the epoch. If the device's clock was set back, the day begins anew; if it was set
+            forward, the day may end early.
 
         Returns
         -------

@@ -34,7 +34,8 @@ class State(StrEnum):
     REJECTED = "rejected"
     """Refused for good, by the collector or by this client; `reason` says why."""
     EXPIRED = "expired"
-    """The survey was closed before the report arrived; it is deleted."""
+    """The survey was closed, and still closed a day later; the report is deleted. It may have been counted
+    before, if the collector's answer was lost."""
     WITHDRAWN = "withdrawn"
     """The person withdrew while the report waited; it is deleted, and none is ever made in its place."""
     ALREADY_REPORTED = "already_reported"

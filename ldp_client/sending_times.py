@@ -176,7 +176,7 @@ class SendingTimes:
         report.due = max(self._clock(), report.asked_until, self._at(report).asked_until)
 
     def unhurry(self, survey: Identity) -> None:
-        """Let a report wait like the others again, after an attempt that is due now."""
+        """End the urgency that `hurry` gave; an attempt that is due already is still made."""
         if report := self._reports.get(survey):
             report.is_awaited = False
             report.is_urgent = report.due <= self._clock()

@@ -16,7 +16,7 @@ from encoders.errors import LdpError
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
 from encoders.survey.layout import table
-from ldp_aggregator.cli.output_file import OutputFile
+from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.plotting import plot_simulation, require_plot
@@ -105,6 +105,7 @@ def main(
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. Accuracies
     stand beside those of the same model without privacy and of always guessing the most frequent label.
     """
+    require_no_input(plot, [survey, rows])
     try:
         if plot:
             require_plot(plot)

@@ -226,10 +226,10 @@ def test_a_running_collector_takes_many_reports_with_the_token_of_a_file(tmp_pat
             answer = transport.request("POST", f"{base}{REPORTS}", some_reports(plan, count), 20)
             return answer.status, answer.entry("reason") or answer.entry("recorded")
 
-        gateway, device = HttpTransport(gateway_token=GATEWAY), HttpTransport()
+        gateway, device = HttpTransport({base: GATEWAY}), HttpTransport()
         assert [post(gateway, 50) for _ in range(5)] == [(200, 50)] * 5
         assert post(device, 50) == (403, "too-many-reports")
-        assert post(HttpTransport(gateway_token="another-token-of-16"), 50) == (401, "not-authorised")
+        assert post(HttpTransport({base: "another-token-of-16"}), 50) == (401, "not-authorised")
 
 
 # -- an address of the operator's own ----------------------------------------------------------

@@ -33,6 +33,8 @@ ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
 AGAIN_SECONDS = 30.0
 MOST_REMEMBERED = 1000
+MOST_CLIENTS = 20
+"""The latest clients of a survey that a sender keeps: an application may make them without closing them."""
 
 
 class Member(Protocol):
@@ -83,6 +85,7 @@ class Sender:
             members = self._members.setdefault(member.identity.survey, [])
             if member not in members:
                 members.append(member)
+                del members[:-MOST_CLIENTS]
             if made:
                 self._made[_line(member.identity)] = member.spread
             self._last_transport = member.transport
@@ -250,7 +253,7 @@ class Sender:
     def _attempt(self, survey: Identity) -> None:
         entry = self._journal.find(survey)
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
-            self._drop(survey)  # withdrawn, or told by another process
+            self._drop(survey)  # withdrawn, or sent by another process
             return
         with self._changed:
             member = self._member(survey, entry)

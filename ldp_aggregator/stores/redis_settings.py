@@ -121,7 +121,7 @@ class DurabilityCheck:
 
 
 def name_of(node: Node) -> str:
-    """Return what tells a node from the others of its cluster."""
+    """Return the name of a node in its cluster, or an empty string for a single server."""
     return getattr(node.get("target_nodes"), "name", "")
 
 

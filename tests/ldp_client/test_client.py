@@ -28,6 +28,7 @@ from ldp_client import (
     TransportError,
 )
 from ldp_client.delivery import backoff, chance, is_about_collector, judge, pause_after
+from ldp_client.sender import MOST_CLIENTS, sender_of
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.servers import wait_for
@@ -773,6 +774,14 @@ def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client:
     client(script, agreed=False).close()
     wait_for(lambda: first.outcomes[State.SENT])
     assert len(script.bodies) == 1
+
+
+def test_clients_that_are_never_closed_do_not_pile_up(client: Build) -> None:
+    script = Script(RECORDED)
+    first = client(script)
+    for _ in range(50):
+        client(script, agreed=False)
+    assert len(sender_of(first._journal)._members["sleep"]) == MOST_CLIENTS
 
 
 def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:

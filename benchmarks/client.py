@@ -56,7 +56,7 @@ def median(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def steps(plan: Plan, row: dict[str, object]) -> Times:
-    """Time the steps of `encoders.survey.answer`, the first question asked."""
+    """Time the steps of `encoders.survey.randomise`, the first question asked."""
     rng, question = SystemEntropy(), plan.questions[0]
     truth = question.value(*plan.encode(row, "yes"))
     payload = question.mechanism.perturb(truth, rng)

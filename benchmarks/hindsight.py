@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.accuracy.grid import DATA_SETS
 from benchmarks.accuracy.ways import coded, drawn
+from encoders.explain.text import table
 from encoders.randomness import FastStream
-from encoders.survey.layout import table
 from ldp_aggregator.estimation import FeatureEstimate, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.trials import Asked, View

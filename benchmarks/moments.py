@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Label, NumericFeature, Plan, Survey
-from encoders.survey.columns import encode_table
+from encoders.survey.encode_table import encode_table
 from ldp_aggregator.estimation.hearing import hear
 from ldp_aggregator.estimation.moments import mechanism_of
 from ldp_aggregator.estimation.numbers import Number

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, Form, FrequencyOracle, design, design_numeric
-from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.support_counters import Bits
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation.support import Support, pair_p_value, pair_surprise, size_p_value
 

@@ -16,8 +16,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.explain.text import table
 from encoders.survey import CategoricalFeature, Label, Survey
-from encoders.survey.layout import table
 from ldp_aggregator.population import read_epsilon
 from ldp_aggregator.simulation import simulate
 

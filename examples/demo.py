@@ -27,7 +27,7 @@ from sklearn.naive_bayes import CategoricalNB
 
 import ldp_client
 from encoders.survey import Plan
-from encoders.survey.files import load_plan_file
+from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import NaiveBayes, load_model
 
 HERE = Path(__file__).parent / "yrbss"

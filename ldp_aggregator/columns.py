@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES, Report, split
 from encoders.survey import Plan, Question
-from encoders.survey.answer import read_report
+from encoders.survey.randomise import read_report
 from ldp_aggregator.layout import CODE_BYTES, HEAD_BYTES, Layout
 
 Bytes = NDArray[np.uint8]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.mechanisms import Mechanism
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
-from encoders.survey.enrolment import id_start
+from encoders.survey.invitation import id_start
 
 Records = NDArray[np.uint8]
 """Accepted reports of one question, shape (n, 16 + payload_bytes): all that tells one from another."""

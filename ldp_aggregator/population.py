@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import SurveyError
+from encoders.probability_tables import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.questions import thresholds
-from encoders.tables import MAX_EPSILON
 from ldp_aggregator.snapshot import Snapshot, Total
 
 IntArray = NDArray[np.int64]
@@ -55,7 +55,7 @@ def collect(
     ----------
     plan : Plan
     codes : (m, n) int array
-        Coded rows, see :func:`encoders.survey.columns.encode_table`.
+        Coded rows, see :func:`encoders.survey.encode_table.encode_table`.
     labels : (m,) int array
         Codes of the labels.
     rng : RandomSource

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import CategoricalFeature, Plan, Survey
-from encoders.survey.columns import encode_labels, encode_table
-from encoders.survey.numbers import GRID
+from encoders.survey.encode_table import encode_labels, encode_table
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.counting import count_model

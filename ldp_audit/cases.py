@@ -8,7 +8,7 @@ from itertools import product
 from random import SystemRandom
 
 from encoders.survey import CategoricalFeature, Feature, Plan, Question
-from encoders.survey.checks import MAX_WEIGHT
+from encoders.survey.plan_checks import MAX_WEIGHT
 
 PLACES = ("first", "last", "middle", "beyond", "missing")
 """A feature's first and last value, one between, a number far out of its range, and no value at all."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
-from encoders.survey.enrolment import drawn_token
+from encoders.survey.invitation import drawn_token
 from ldp_audit.cases import Case
 from ldp_audit.wire import HOST, Request, captured
 from ldp_client import Answer, Client, Journal, TransportError

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
+from encoders.probability_tables import exp_bounds, realised_epsilon
 from encoders.survey import Plan, Question
-from encoders.tables import exp_bounds, realised_epsilon
 
 _MOST_WORK = 1 << 18
 """Probabilities to enumerate at most, per question."""

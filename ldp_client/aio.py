@@ -22,7 +22,7 @@ from ldp_client.tracebacks import without_row_async
 from ldp_client.transport import Answer
 
 if TYPE_CHECKING:
-    from encoders.survey.preview import Preview
+    from encoders.explain.preview import Preview
 
 Result = TypeVar("Result")
 

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from encoders.survey.layout import table
+from encoders.explain.preview import explain_report
+from encoders.explain.text import table
 from encoders.survey.plan import Plan
-from encoders.survey.preview import explain_report
 from ldp_client.consent import objection
 from ldp_client.entry import Entry
 from ldp_client.errors import JournalError, LdpError

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
-from encoders.survey.answer import answer_coded
-from encoders.survey.enrolment import invitation
+from encoders.survey.invitation import invitation
 from encoders.survey.plan import Plan
+from encoders.survey.randomise import answer_coded
 from ldp_client.consent import require_no_objection
 from ldp_client.entry import Entry
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
@@ -30,7 +30,7 @@ from ldp_client.tracebacks import without_row
 from ldp_client.transport import HttpTransport, Transport
 
 if TYPE_CHECKING:
-    from encoders.survey.preview import Preview
+    from encoders.explain.preview import Preview
 
 MAX_EPSILON = 2.0
 SPREAD_SECONDS = 2.0
@@ -228,7 +228,7 @@ class Client:
         LdpError
             If the row or the token does not fit, or the plan is out of reach.
         """
-        from encoders.survey.preview import preview
+        from encoders.explain.preview import preview
 
         return preview(self.plan, row, label, SystemEntropy(), token=self._token)
 

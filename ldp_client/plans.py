@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason, SignatureError, SurveyError
-from encoders.survey.checks import is_survey_id
-from encoders.survey.files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.plan import Plan
+from encoders.survey.plan_checks import is_survey_id
+from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.delivery import is_closed
 from ldp_client.errors import ExpiredError, TransportError

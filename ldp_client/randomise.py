@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from encoders.randomness import RandomSource, SystemEntropy
-from encoders.survey.answer import answer
 from encoders.survey.plan import Plan
+from encoders.survey.randomise import answer
 
 
 def make_report(

@@ -25,9 +25,9 @@ import ldp_client
 from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import Report
-from encoders.survey.answer import read_report
-from encoders.survey.enrolment import drawn_token
+from encoders.survey.invitation import drawn_token
 from encoders.survey.plan import Plan
+from encoders.survey.randomise import read_report
 from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
 from ldp_client.consent import SWITCHES

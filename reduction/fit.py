@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from reduction.components import Fit, outward, publish, settled
 from reduction.dca import DEFAULT_RIDGE, discriminant_components
 from reduction.errors import FitError

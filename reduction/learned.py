@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from reduction.components import Fit, publish, settled
 from reduction.errors import FitError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import ldp_client
-from encoders.survey.files import load_plan_file
+from encoders.survey.plan_files import load_plan_file
 from ldp_client import Receipt, State
 from ldp_client.testing import Recorder
 from tests.servers import TOKEN, collector

@@ -13,13 +13,13 @@ from encoders.mechanisms.base import FrequencyOracle, Mechanism, Tables
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.histogram import SHE, THE
 from encoders.mechanisms.laplace import Laplace, SampledLaplace
-from encoders.mechanisms.numeric import Form, NumericMechanism
+from encoders.mechanisms.numeric_base import Form, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN, SS
 from encoders.mechanisms.unary import OUE, SUE
-from encoders.tables import MAX_EPSILON, MIN_EPSILON, PRECISE
+from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON, PRECISE
 
 __all__ = [
     "DE",

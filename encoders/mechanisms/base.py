@@ -17,9 +17,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
-from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.support_counters import Bits
+from encoders.probability_tables import MAX_WEIGHTS, WORD, require_private
 from encoders.randomness import RandomSource
-from encoders.tables import MAX_WEIGHTS, WORD, require_private
 
 if TYPE_CHECKING:
     import numpy as np

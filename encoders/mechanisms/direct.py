@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, width_of, words_of
-from encoders.mechanisms.words import each_other, percent
+from encoders.mechanisms.probability_text import each_other, percent
+from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
-from encoders.tables import WORD, keep_threshold
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, read_weights
+from encoders.mechanisms.probability_text import spread
 from encoders.mechanisms.unary import Unary
-from encoders.mechanisms.words import spread
+from encoders.probability_tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
 from encoders.randomness import RandomSource
-from encoders.tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import Number, Tables, check_keys, read_weights
-from encoders.mechanisms.numeric import (
+from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
     ROUNDING,
@@ -24,15 +24,15 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
-from encoders.mechanisms.words import percent, spread
+from encoders.mechanisms.probability_text import percent, spread
+from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 from encoders.randomness import RandomSource
-from encoders.tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from encoders.mechanisms.numeric import Floats
+    from encoders.mechanisms.numeric_base import Floats
 
 _FINEST, _ENOUGH = 64, 8
 """Steps of the grid per unit: the fewest that make the noise's scale 8 steps, where rounding to the

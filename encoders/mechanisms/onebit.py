@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.mechanisms.base import Number, Tables, check_keys, width_of, words_of
-from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.bit_vector import count_bits, listed_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.numeric import (
+from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
     Form,
@@ -25,16 +25,16 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
-from encoders.mechanisms.vectors import count_bits, listed_bits
-from encoders.mechanisms.words import percent
+from encoders.mechanisms.probability_text import percent
+from encoders.mechanisms.support_counters import Bits
+from encoders.probability_tables import WORD, exp_bounds
 from encoders.randomness import RandomSource
-from encoders.tables import WORD, exp_bounds
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from encoders.mechanisms.numeric import Floats
+    from encoders.mechanisms.numeric_base import Floats
 
 
 class _Coin(NumericMechanism):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import MAX_DOMAIN, Number, Tables, check_keys, words_of
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.numeric import (
+from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
     ROUNDING,
@@ -22,15 +22,15 @@ from encoders.mechanisms.numeric import (
     slot_and_number,
     slots_and_numbers,
 )
-from encoders.mechanisms.words import percent
+from encoders.mechanisms.probability_text import percent
+from encoders.probability_tables import WORD, exp_bounds
 from encoders.randomness import RandomSource
-from encoders.tables import WORD, exp_bounds
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from encoders.mechanisms.numeric import Floats
+    from encoders.mechanisms.numeric_base import Floats
 
 _DRAWS = struct.Struct("<QQQ")
 _POSITIONS = 64

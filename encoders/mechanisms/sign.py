@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import FrequencyOracle, Number, Tables
-from encoders.mechanisms.bits import Bits
 from encoders.mechanisms.direct import DE
-from encoders.mechanisms.numeric import GRID, GRID_BITS, Form, NumericMechanism
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, Form, NumericMechanism
+from encoders.mechanisms.probability_text import percent
+from encoders.mechanisms.support_counters import Bits
 from encoders.mechanisms.unary import OUE, SUE
-from encoders.mechanisms.words import percent
 from encoders.randomness import GivenBytes, RandomSource
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from encoders.mechanisms.numeric import Floats
+    from encoders.mechanisms.numeric_base import Floats
 
 _ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import Tables, check_keys
-from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.vectors import BitVector
-from encoders.mechanisms.words import percent
+from encoders.mechanisms.probability_text import percent
+from encoders.mechanisms.support_counters import Bits
+from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
-from encoders.tables import WORD, keep_threshold
 
 if TYPE_CHECKING:
     import numpy as np

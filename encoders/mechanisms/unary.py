@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.mechanisms.base import Tables, check_keys
-from encoders.mechanisms.bits import Bits
-from encoders.mechanisms.vectors import BitVector
-from encoders.mechanisms.words import percent
+from encoders.mechanisms.bit_vector import BitVector
+from encoders.mechanisms.probability_text import percent
+from encoders.mechanisms.support_counters import Bits
+from encoders.probability_tables import bit_ratio, bit_thresholds, exp_bounds
 from encoders.randomness import RandomSource
-from encoders.tables import bit_ratio, bit_thresholds, exp_bounds
 
 if TYPE_CHECKING:
     import numpy as np

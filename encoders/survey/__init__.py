@@ -2,7 +2,7 @@
 
 from encoders.survey.authoring import Survey, read_survey
 from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question

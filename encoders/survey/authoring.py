@@ -6,9 +6,9 @@ import re
 from decimal import Decimal
 
 from encoders.errors import SurveyError, combined
-from encoders.survey.reader import read_document
 from encoders.survey.survey import Survey
 from encoders.survey.toml_lines import line_of
+from encoders.survey.toml_reader import read_document
 
 __all__ = ["TOML_ONLY", "Survey", "read_survey"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from encoders.errors import RowError
-from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT, is_missing, missing_code, plain, text_of
 from encoders.survey.projection import Projection
-from encoders.survey.values import MISSING_TEXT, is_missing, missing_code, plain, text_of
 
 _SHOWN = 12
 

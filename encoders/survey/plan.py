@@ -12,15 +12,15 @@ from typing import Any
 
 from encoders.errors import RowError, SurveyError, for_each
 from encoders.mechanisms import Mechanism, load, load_numeric
+from encoders.probability_tables import realised_epsilon
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
-from encoders.survey.checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
-from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, draw, form_of, thresholds
-from encoders.survey.validation import Validation
-from encoders.tables import realised_epsilon
+from encoders.survey.validation_round import Validation
 
 FORMAT = 1
 MAX_PLAN_BYTES = 1 << 20
@@ -46,7 +46,7 @@ class Plan:
         Who answered one survey of a family answers no other: the rounds of one collection. By default
         the survey's own id.
     enrolment : str
-        "open": anybody may answer. "token": whoever was given one, see :mod:`encoders.survey.enrolment`.
+        "open": anybody may answer. "token": whoever was given one, see :mod:`encoders.survey.invitation`.
     validation : Validation or None
         A model that devices judge by a row of what it was trained on. Label and features are its verdicts.
     json : bytes

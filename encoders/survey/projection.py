@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import RowError, SurveyError, for_each
-from encoders.survey.numbers import GRID, NumericFeature
+from encoders.survey.numeric_features import GRID, NumericFeature
 
 if TYPE_CHECKING:
     import numpy as np

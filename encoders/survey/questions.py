@@ -22,15 +22,15 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from encoders.mechanisms import Form, Mechanism
-from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.numeric_base import GRID
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
 from encoders.survey.features import Feature, Label
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
-from encoders.survey.validation import Validation
-from encoders.survey.values import MISSING_TEXT
-from encoders.tables import WORD
+from encoders.survey.validation_round import Validation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +117,7 @@ class Question:
 
     @property
     def support_key(self) -> str:
-        """Where the counts of :class:`~encoders.mechanisms.bits.Bits` are kept, if any are."""
+        """Where the counts of :class:`~encoders.mechanisms.support_counters.Bits` are kept, if any are."""
         return f"{self.key}:support"
 
     @cached_property

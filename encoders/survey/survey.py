@@ -11,15 +11,15 @@ from encoders.errors import SurveyError, for_each
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
 from encoders.mechanisms import design as design_oracle
 from encoders.mechanisms.base import MAX_DOMAIN
-from encoders.survey.checks import MAX_WEIGHT, OPEN
+from encoders.survey.compiler import label_weight
 from encoders.survey.features import Feature, Label, entries
 from encoders.survey.grouping import grouped
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan import Plan
+from encoders.survey.plan_checks import MAX_WEIGHT, OPEN
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question, form_of
-from encoders.survey.validation import Validation
-from encoders.survey.weights import label_weight
+from encoders.survey.validation_round import Validation
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Survey:
     family : str
         See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id.
     enrolment : str
-        Who may answer: "open" or "token", see :mod:`encoders.survey.enrolment`.
+        Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`.
     users : int or None
         How many people are expected to answer, if the author says so; it decides the label's weight where
         the author says nothing of that, see :func:`label_weight`.

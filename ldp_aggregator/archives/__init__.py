@@ -1,6 +1,6 @@
 """Archives: files of raw reports, of any size, counted as a collector would have counted them.
 
-What is told here in columns is told report by report in :mod:`encoders.survey.answer`; the
+What is told here in columns is told report by report in :mod:`encoders.survey.randomise`; the
 tests hold one against the other.
 """
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES
-from encoders.survey.answer import read_report
+from encoders.survey.randomise import read_report
 from ldp_aggregator.layout import Layout, Records, present
 
 _ARRAY_OF_FIVE = 0x95

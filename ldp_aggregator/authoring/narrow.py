@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.errors import LdpError
+from encoders.explain.text import table
 from encoders.survey import Survey, read_survey
-from encoders.survey.checks import TOKEN
-from encoders.survey.layout import table
+from encoders.survey.plan_checks import TOKEN
 from ldp_aggregator.authoring.derived import (
     TOKENS,
     comment,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from encoders.explain.text import table
 from encoders.mechanisms import numeric_rivals
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
-from encoders.survey.layout import table
 from encoders.survey.questions import MEAN
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.survey import Label
-from encoders.survey.numbers import GRID, NumericFeature
-from encoders.survey.values import is_missing
+from encoders.survey.numeric_features import GRID, NumericFeature
+from encoders.survey.parse_value import is_missing
 from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.variants import inputs_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed, suffixed
 from ldp_aggregator.authoring.toml_tables import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote

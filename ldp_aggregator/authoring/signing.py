@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import SignatureError
-from encoders.survey.files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import make_keys, public_key_of, sign, signature_text
 
 

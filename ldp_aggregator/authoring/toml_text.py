@@ -10,7 +10,7 @@ from pathlib import Path
 
 from encoders.errors import SurveyError
 from encoders.survey.canonical import decimal_text
-from encoders.survey.values import text_of
+from encoders.survey.parse_value import text_of
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")

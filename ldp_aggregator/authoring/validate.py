@@ -10,8 +10,8 @@ import numpy as np
 
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
-from encoders.survey.checks import TOKEN
-from encoders.survey.validation import Validation
+from encoders.survey.plan_checks import TOKEN
+from encoders.survey.validation_round import Validation
 from ldp_aggregator.authoring.derived import (
     TOKENS,
     comment,

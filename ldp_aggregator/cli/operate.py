@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from encoders.survey.layout import table
+from encoders.explain.text import table
 from ldp_aggregator.cli.which_store import opened, store_option
 from ldp_aggregator.collector.enrolment import created
 from ldp_aggregator.stores import Store

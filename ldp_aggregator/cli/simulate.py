@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError
+from encoders.explain.text import table
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
-from encoders.survey.layout import table
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS

@@ -11,11 +11,11 @@ from typing import BinaryIO
 import click
 
 from encoders.errors import LdpError, RowError, SurveyError
+from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
-from encoders.survey.files import load_plan_file
-from encoders.survey.preview import preview
-from encoders.survey.values import MISSING_TEXT
+from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.learn import learn
 from ldp_aggregator.authoring.narrow import narrow

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError, Reason
-from encoders.survey.files import load_plan_file
-from encoders.survey.layout import paragraph, table
+from encoders.explain.text import paragraph, table
+from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.estimation import (
     ESTIMATORS,

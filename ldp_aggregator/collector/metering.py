@@ -1,4 +1,4 @@
-"""What the poisoning meter counts of the reports that were recorded, see :mod:`encoders.mechanisms.bits`.
+"""What the poisoning meter counts of recorded reports, see :mod:`encoders.mechanisms.support_counters`.
 
 The meter looks for patterns of many reports, and no answer depends on it. So a worker keeps payloads for some
 seconds and counts them together; a crash costs the meter those seconds, and nobody a report.

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask
 
 from encoders.survey import Plan
-from encoders.survey.files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.rates import Rates
 from ldp_aggregator.collector.settings import GATEWAY_TOKEN_VARIABLE, SettingsError, read_token

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from encoders.explain.text import in_words
 from encoders.mechanisms.base import FrequencyOracle
-from encoders.mechanisms.numeric import NumericMechanism
+from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
-from encoders.survey.layout import in_words
 from ldp_aggregator.estimation.support import Pairs, Support, pair_p_value, pair_surprise, size_p_value
 
 _SHOWN = 3

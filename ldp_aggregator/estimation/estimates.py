@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.contrasts import uneven_classes
 from ldp_aggregator.estimation.feature_estimates import FeatureEstimate

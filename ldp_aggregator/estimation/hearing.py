@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.survey import Feature, Plan, Question
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.frequencies import Frequencies, estimate_frequencies
 from ldp_aggregator.estimation.moments import Moments, Population, estimate_moments

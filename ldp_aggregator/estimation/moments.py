@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from encoders.mechanisms.numeric import NumericMechanism
+from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
 from ldp_aggregator.estimation.consistency import FloatArray, project_simplex
 from ldp_aggregator.snapshot import Total

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.support_counters import Bits
 from ldp_aggregator.estimation.consistency import FloatArray
 
 IntArray = NDArray[np.int64]

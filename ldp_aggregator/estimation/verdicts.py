@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
-from encoders.survey.validation import Validation
+from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies

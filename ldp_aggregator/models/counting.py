@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.survey import Feature, NumericFeature, Plan
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.estimation.gaussians import MIN_VARIANCE
 from ldp_aggregator.models.scoring import IntArray, Tables

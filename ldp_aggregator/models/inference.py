@@ -19,7 +19,7 @@ from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
 from encoders.survey.canonical import decimal_text
 from encoders.survey.decimals import equal_width
-from encoders.survey.values import is_missing, number_of, text_of
+from encoders.survey.parse_value import is_missing, number_of, text_of
 from ldp_aggregator.population import read_epsilon
 
 

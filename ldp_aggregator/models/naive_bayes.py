@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
-from encoders.survey.columns import encode_labels, encode_table
+from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.inference import infer_survey

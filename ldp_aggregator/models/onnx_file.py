@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from encoders.survey.projection import UNIT, Projection
 from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.models.model_file import ModelError

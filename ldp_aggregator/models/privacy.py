@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError
+from encoders.probability_tables import realised_epsilon
 from encoders.survey import Plan
-from encoders.tables import realised_epsilon
 from ldp_aggregator.estimation.hearing import total_of
 from ldp_aggregator.snapshot import Snapshot
 

@@ -19,7 +19,7 @@ from sklearn import get_config
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.models.rows import Columns
 from ldp_aggregator.models.scoring import FloatArray, GaussianColumn, IntArray, TableColumn, Tables
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, for_each
-from encoders.survey.values import number_of
+from encoders.survey.parse_value import number_of
 
 Columns = dict[str, Any]
 """One sequence or array of m values per name."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Conditional, Gaussian
 
 FloatArray = NDArray[np.float64]

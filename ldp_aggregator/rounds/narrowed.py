@@ -17,7 +17,7 @@ import numpy as np
 
 from encoders.mechanisms import NumericMechanism
 from encoders.survey import Plan, Question, Survey
-from encoders.survey.checks import MAX_WEIGHT
+from encoders.survey.plan_checks import MAX_WEIGHT
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.snapshot import Snapshot

@@ -13,8 +13,8 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Feature, NumericFeature, Plan
-from encoders.survey.numbers import GRID
-from encoders.survey.validation import BINS, LOWEST, NATS, Scores, Validation
+from encoders.survey.numeric_features import GRID
+from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.relevance import explained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from encoders.survey.layout import paragraph, table
+from encoders.explain.text import paragraph, table
 from ldp_aggregator.authoring.overview import CLIENT_EPSILON
 from ldp_aggregator.sizing.size import Size
 

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from encoders.survey import Feature, NumericFeature, Plan
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.models.scoring import FloatArray, IntArray
 

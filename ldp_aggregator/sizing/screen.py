@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from encoders.survey.layout import paragraph, table
+from encoders.explain.text import paragraph, table
 from ldp_aggregator.sizing.changes import NAMES, changes, epsilon_of
 from ldp_aggregator.sizing.forecast import MOST_SIMULATED, Forecast
 from ldp_aggregator.sizing.margins import Margin

@@ -14,8 +14,8 @@ import pytest
 
 from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design, load
+from encoders.probability_tables import realised_epsilon
 from encoders.randomness import FastStream, GivenBytes
-from encoders.tables import realised_epsilon
 from tests.contracts import reference
 
 NAMES = sorted(MECHANISMS)

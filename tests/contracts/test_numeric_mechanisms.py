@@ -24,10 +24,10 @@ from encoders.mechanisms import (
     load_numeric,
     numeric_rivals,
 )
-from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.sign import Sign
+from encoders.probability_tables import WORD, realised_epsilon
 from encoders.randomness import FastStream, GivenBytes
-from encoders.tables import WORD, realised_epsilon
 from tests.contracts import reference
 
 NAMES = sorted(NUMERIC_MECHANISMS)

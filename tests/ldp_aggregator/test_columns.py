@@ -12,7 +12,7 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import FastStream
 from encoders.report import split
 from encoders.survey import Plan, read_survey
-from encoders.survey.answer import read_report
+from encoders.survey.randomise import read_report
 from ldp_aggregator.columns import Reader, marks
 from ldp_client import make_report
 

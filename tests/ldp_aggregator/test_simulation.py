@@ -10,7 +10,7 @@ import pytest
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator import simulate, trials
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.population import collect

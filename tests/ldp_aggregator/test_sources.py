@@ -13,7 +13,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.report import Report, pack
 from encoders.survey import read_survey
-from encoders.survey.validation import Validation
+from encoders.survey.validation_round import Validation
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
 from ldp_aggregator.sources import SourceError, read_sources
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store

@@ -17,7 +17,7 @@ import msgpack
 import ldp_client
 from encoders.mechanisms import DE, SUE, FrequencyOracle
 from encoders.mechanisms.laplace import SampledLaplace
-from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import FastStream, RandomSource, SystemEntropy
 from encoders.report import FORMAT, ID_BYTES, Report, pack, unpack
 from encoders.survey import Plan, Question, read_survey

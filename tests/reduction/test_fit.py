@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from reduction.components import outward
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from reduction.errors import FitError
 from reduction.learned import learn
 

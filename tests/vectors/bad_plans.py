@@ -11,11 +11,11 @@ from typing import Any
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import load, load_numeric
+from encoders.probability_tables import bit_ratio, realised_epsilon
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.canonical import decimal_text
 from encoders.survey.questions import form_of
-from encoders.tables import bit_ratio, realised_epsilon
 from ldp_client import make_report
 from tests.vectors.common import WORD, first_draws, random_bytes, words
 

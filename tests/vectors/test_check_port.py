@@ -20,10 +20,10 @@ import pytest
 
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
-from encoders.survey import enrolment, questions, validation
-from encoders.survey.numbers import GRID, BinnedFeature, NumericFeature, number_of
+from encoders.survey import questions
+from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, number_of
 from encoders.survey.projection import Projection
-from encoders.survey.validation import Validation
+from encoders.survey.validation_round import Validation
 from tests.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
@@ -313,9 +313,9 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "scores in doubles": (MODEL, Validation, "judge", in_doubles_of_nats),
     "scores without the prior": (MODEL, Validation, "judge", without_the_prior),
     "the order of the features": (MODEL, Validation, "judge", in_the_features_order),
-    "parts that begin at round codes": (MODEL, validation, "_cell", parts_of_an_even_grid),
+    "parts that begin at round codes": (MODEL, validation_round, "_cell", parts_of_an_even_grid),
     "no model is checked": (PLANS, Validation, "check", lambda self: None),
-    "tokens are not checked": (TOKENS, enrolment, "_check", lambda plan, token_id: b"0000"),
+    "tokens are not checked": (TOKENS, invitation, "_check", lambda plan, token_id: b"0000"),
     "proves nothing": (PLANS, Mechanism, "prove", lambda self, epsilon: None),
     "proves in doubles": (PLANS, Mechanism, "prove", proved_in_doubles),
 }

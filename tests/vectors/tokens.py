@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from encoders.survey import Plan, read_survey
-from encoders.survey.enrolment import token_text
+from encoders.survey.invitation import token_text
 from tests.vectors.common import case, random_bytes
 
 SURVEY = """

@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 from encoders.survey import Plan, Question, read_survey
-from encoders.survey.numbers import GRID
-from encoders.survey.validation import BINS, LOWEST
+from encoders.survey.numeric_features import GRID
+from encoders.survey.validation_round import BINS, LOWEST
 from tests.vectors import limits, values
 from tests.vectors.common import case, first_draws, random_bytes, words
 

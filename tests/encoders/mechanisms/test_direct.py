@@ -11,8 +11,8 @@ import pytest
 
 from encoders.errors import PrivacyError, ReportError
 from encoders.mechanisms import DE, design, load
+from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
-from encoders.tables import WORD
 
 EPSILONS = ("0.1", "1", "8")
 

@@ -12,8 +12,8 @@ import pytest
 
 from encoders.errors import PrivacyError, ReportError, SurveyError
 from encoders.mechanisms import SS, design, load
+from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import GivenBytes
-from encoders.tables import WORD, keep_threshold
 
 EPSILONS = ("0.1", "1", "4")
 SIZES = [(d, size) for d in range(2, 8) for size in range(1, d)]

@@ -11,7 +11,7 @@ import pytest
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, Survey, read_survey
-from encoders.survey.files import load_plan_file
+from encoders.survey.plan_files import load_plan_file
 from tests.encoders.survey.authored import GOOD
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label
-from encoders.survey.values import MISSING_TEXT
+from encoders.survey.parse_value import MISSING_TEXT
 
 CITY = CategoricalFeature("city", ("north", "south", "3", "true"), "category")
 STRICT = CategoricalFeature("city", ("north", "south", "3", "true"))

@@ -8,7 +8,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
-from encoders.survey.files import load_plan_file
+from encoders.survey.plan_files import load_plan_file
 from tests.encoders.survey.authored import GOOD, PROJECTED, VALIDATED
 
 AGE = '[features.age]\nvalues = ["young", "old"]\nmissing = "category"\n'

@@ -20,10 +20,10 @@ import pytest
 
 from encoders.errors import PrivacyError, RowError, SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, load_numeric
+from encoders.probability_tables import WORD, realised_epsilon
 from encoders.survey import Plan, Survey, canonical, read_survey
 from encoders.survey.canonical import decimal_text
-from encoders.survey.numbers import GRID, NumericFeature
-from encoders.tables import WORD, realised_epsilon
+from encoders.survey.numeric_features import GRID, NumericFeature
 from tests.contracts.reference import e_to_the
 from tests.encoders.survey.authored import PROJECTED
 from tests.encoders.survey.documents import Path, inner, leaves_of, objects_of

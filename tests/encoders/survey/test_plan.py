@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from encoders.errors import RowError, SurveyError
+from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, Survey, canonical, read_survey
-from encoders.tables import WORD
 from tests.encoders.survey.authored import GOOD, PROJECTED
 from tests.encoders.survey.documents import leaves_of
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from encoders.errors import RowError, SurveyError
 from encoders.survey.canonical import decimal_text, dump
-from encoders.survey.numbers import GRID, NumericFeature
+from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 
 AGE = NumericFeature("age", "0", "100")
@@ -285,7 +285,7 @@ def test_only_numbers_can_be_inputs() -> None:
 
 def test_a_device_projects_without_numpy() -> None:
     code = (
-        "import sys; from encoders.survey.numbers import NumericFeature\n"
+        "import sys; from encoders.survey.numeric_features import NumericFeature\n"
         "from encoders.survey.projection import Component, Projection\n"
         "p = Projection((NumericFeature('x', '0', '1'),), (Component('y', ('2',)),)); p.check()\n"
         "print(p.apply({'x': 1}), 'numpy' in sys.modules)"

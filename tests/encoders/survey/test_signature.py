@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from encoders.errors import SignatureError
 from encoders.survey import Plan
-from encoders.survey.files import load_signature_file, signature_path
+from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import (
     make_keys,
     public_key_of,

@@ -12,8 +12,8 @@ import pytest
 import ldp_aggregator.authoring
 from encoders.errors import RowError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan, read_survey
-from encoders.survey.columns import encode_table
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.encode_table import encode_table
+from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.projected import ProjectError
 from ldp_aggregator.authoring.toml_tables import LayoutError

@@ -15,7 +15,7 @@ from encoders.errors import Reason
 from encoders.randomness import FastStream, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.enrolment import new_token, token_text
+from encoders.survey.invitation import new_token, token_text
 from ldp_aggregator.cli.collector import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.enrolment import create_tokens, created

@@ -16,7 +16,7 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
-from encoders.survey.enrolment import id_start
+from encoders.survey.invitation import id_start
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.enrolment import create_tokens
 from ldp_aggregator.collector.intake import Intake

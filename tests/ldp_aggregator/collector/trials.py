@@ -32,7 +32,7 @@ from encoders.errors import ReportError
 from encoders.randomness import FastStream
 from encoders.report import ID_BYTES, MEDIA_TYPE, Report, pack, split, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.answer import read_report
+from encoders.survey.randomise import read_report
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import MemoryStore, Store, Total, open_store

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.gaussians import MIN_VARIANCE, paper_number, smooth_numbers

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from encoders.mechanisms import Form, Mechanism, design, design_numeric
-from encoders.mechanisms.bits import Bits
-from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.numeric_base import GRID
+from encoders.mechanisms.support_counters import Bits
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation.support import (
     Product,

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
-from encoders.survey.validation import Validation
+from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation import EstimationError, Figure, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.estimation.verdicts import ERROR, Verdicts, silent

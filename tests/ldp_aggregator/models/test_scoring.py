@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from encoders.survey import read_survey
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.counting import count_model
 from ldp_aggregator.models.scoring import Tables, normalise_logs

@@ -7,7 +7,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from encoders.survey.numbers import GRID
+from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, estimate_probabilities
 from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.population import collect

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from encoders.errors import LdpError, Reason, ReportError, RowError
+from encoders.explain.preview import explain_report, preview
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes, SystemEntropy
 from encoders.report import pack, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.answer import answer, read_report
-from encoders.survey.preview import explain_report, preview
+from encoders.survey.randomise import answer, read_report
 from ldp_client import make_report
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -157,7 +157,7 @@ sys.path.insert(0, {str(ROOT)!r})
 sys.modules["numpy"] = None  # importing it fails
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
-from encoders.survey.preview import explain_report, preview
+from encoders.explain.preview import explain_report, preview
 for frequency, numeric in {WAYS!r}:
     plan = read_survey({SURVEY!r}.format(frequency=frequency, numeric=numeric)).compile()
     for question in plan.questions:

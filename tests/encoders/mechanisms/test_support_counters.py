@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS, Form, design, design_numeric
-from encoders.mechanisms.bits import Bits
+from encoders.mechanisms.support_counters import Bits
 from encoders.randomness import FastStream
 
 

@@ -17,10 +17,10 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.numeric import GRID
+from encoders.mechanisms.numeric_base import GRID
 from encoders.survey import canonical
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
-from encoders.survey.numbers import NumericFeature
+from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import Projection
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from encoders.errors import RowError
 from encoders.survey.authoring import read_survey
-from encoders.survey.columns import encode_table
-from encoders.survey.numbers import GRID, NumericFeature
+from encoders.survey.encode_table import encode_table
+from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.questions import square_code
 from encoders.survey.survey import Survey

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from encoders.errors import LdpError, Reason, ReportError
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, Report, pack, unpack
-from encoders.survey.enrolment import id_start, invitation
+from encoders.survey.invitation import id_start, invitation
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 

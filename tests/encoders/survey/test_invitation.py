@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 from encoders.errors import Reason, ReportError, SurveyError, TokenError
+from encoders.explain.preview import explain_report, preview
 from encoders.randomness import GivenBytes, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.answer import read_report
-from encoders.survey.enrolment import kept_hash, new_token, token_text
-from encoders.survey.preview import explain_report, preview
+from encoders.survey.invitation import kept_hash, new_token, token_text
+from encoders.survey.randomise import read_report
 from ldp_client import make_report
 
 TEXT = """

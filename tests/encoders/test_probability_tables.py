@@ -12,7 +12,7 @@ import pytest
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import MECHANISMS, design
-from encoders.tables import (
+from encoders.probability_tables import (
     LOSS,
     WORD,
     bit_ratio,

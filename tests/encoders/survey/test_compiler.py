@@ -9,12 +9,12 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import MECHANISMS, design
-from encoders.mechanisms.numeric import Form
+from encoders.mechanisms.numeric_base import Form
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
+from encoders.probability_tables import PRECISE
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
-from encoders.survey.weights import MOST_WEIGHT, PRIOR_ERROR, label_weight
-from encoders.tables import PRECISE
+from encoders.survey.compiler import MOST_WEIGHT, PRIOR_ERROR, label_weight
 
 TEXT = """
 [survey]

@@ -3,7 +3,7 @@
 The question: a number x in [-1, 1], or its square in [0, 1], together with the class. Every mechanism
 here hides both. The answer is a vector with one slot per class, zero but for x in the own class's slot
 (Yilmaz et al. 2019, section 3.2); a number that may be missing has k slots more, with a 1 in one of them
-if it is missing. Numbers arrive as codes on a grid, see :mod:`encoders.survey.numbers`.
+if it is missing. Numbers arrive as codes on a grid, see :mod:`encoders.survey.numeric_features`.
 """
 
 from __future__ import annotations

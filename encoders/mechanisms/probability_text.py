@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from encoders.tables import WORD
+from encoders.probability_tables import WORD
 
 _RARE = Fraction(1, 1000)
 

@@ -12,7 +12,7 @@ import pytest
 
 from encoders.errors import RowError
 from encoders.survey import Plan, read_survey
-from encoders.survey.columns import encode_labels, encode_table
+from encoders.survey.encode_table import encode_labels, encode_table
 
 
 @pytest.fixture(scope="module")

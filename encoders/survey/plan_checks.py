@@ -10,15 +10,15 @@ from itertools import pairwise
 
 from encoders.errors import SurveyError, for_each
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
+from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question
-from encoders.survey.validation import Validation
-from encoders.survey.values import MISSING_TEXT
-from encoders.tables import MAX_EPSILON, MIN_EPSILON
+from encoders.survey.validation_round import Validation
 
 MAX_WEIGHT = 10**6
 OPEN, TOKEN = "open", "token"

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.errors import RowError, SurveyError
-from encoders.mechanisms.numeric import GRID
+from encoders.explain.preview import explain_report, preview
+from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
-from encoders.survey.answer import answer, read_report
-from encoders.survey.columns import encode_labels, encode_table
+from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.plan import _from_dict
-from encoders.survey.preview import explain_report, preview
-from encoders.survey.validation import BINS, LOWEST, VERDICTS, Validation, cells_of
+from encoders.survey.randomise import answer, read_report
+from encoders.survey.validation_round import BINS, LOWEST, VERDICTS, Validation, cells_of
 from tests.encoders.survey.authored import PROJECTED, VALIDATED
 
 ROOT = Path(__file__).resolve().parents[3]

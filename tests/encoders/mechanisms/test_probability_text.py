@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms.words import each_other, odds, percent, spread
-from encoders.tables import WORD
+from encoders.mechanisms.probability_text import each_other, odds, percent, spread
+from encoders.probability_tables import WORD
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from encoders.explain.plausible import could_have_been, decoded
+from encoders.explain.text import in_words, paragraph, table
 from encoders.randomness import RandomSource
-from encoders.survey.answer import Answer, answer, read_report
-from encoders.survey.layout import in_words, paragraph, table
-from encoders.survey.origins import could_have_been, decoded
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
+from encoders.survey.randomise import Answer, answer, read_report
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
+from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
 from encoders.survey.canonical import decimal_text
-from encoders.survey.checks import ENROLMENTS, MAX_WEIGHT, OPEN, is_survey_id, text_fault
 from encoders.survey.decimals import MAX_DIGITS, equal_width, number
 from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numbers import BinnedFeature, NumericFeature
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT, text_of
+from encoders.survey.plan_checks import ENROLMENTS, MAX_WEIGHT, OPEN, is_survey_id, text_fault
 from encoders.survey.projection import Component, Projection
 from encoders.survey.survey import Survey
-from encoders.survey.validation import Validation
-from encoders.survey.values import MISSING_TEXT, text_of
-from encoders.tables import MAX_EPSILON, MIN_EPSILON
+from encoders.survey.validation_round import Validation
 
 _KEYS = {
     (): {"survey", "label", "features", "mechanism", "projection", "validation"},

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from encoders.explain.text import in_words, paragraph, table
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
-from encoders.mechanisms.numeric import GRID
-from encoders.mechanisms.words import odds, percent
-from encoders.survey.layout import in_words, paragraph, table
+from encoders.mechanisms.numeric_base import GRID
+from encoders.mechanisms.probability_text import odds, percent
+from encoders.probability_tables import exp_bounds
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
-from encoders.tables import exp_bounds
 
 SHOWN = 16
 """Possible answers listed; a larger domain shows the likeliest."""

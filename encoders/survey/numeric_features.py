@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
-from encoders.mechanisms.numeric import GRID as GRID
-from encoders.survey.values import MISSING_TEXT, missing_code, number_from_text, number_of
+from encoders.mechanisms.numeric_base import GRID as GRID
+from encoders.survey.parse_value import MISSING_TEXT, missing_code, number_from_text, number_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,1 @@
+"""Explain in words what a report reveals: previews, plausible origins, nonresponse."""

@@ -25,9 +25,9 @@ from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import listen, measure
-from ldp_audit.cases import cases_of, focused
-from ldp_audit.checks import ALPHA
+from ldp_audit.check import ALPHA
 from ldp_audit.exact import exactly
+from ldp_audit.people import cases_of, focused
 from ldp_audit.timing import Timing, compare_times, timing
 from ldp_client import Answer, Client
 from tests.ldp_audit.mutants import MUTANTS, Mutant, plan_of

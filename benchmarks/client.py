@@ -19,8 +19,8 @@ from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_client import Answer, Client, Journal, State, TransportError
-from ldp_client.identity import Identity, origin_of
 from ldp_client.sender import sender_of
+from ldp_client.survey_identity import Identity, origin_of
 
 REPEATS, REPORTS = 2_000, 200
 URL = "http://collector.test/v1/surveys/bench"

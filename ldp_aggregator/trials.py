@@ -33,9 +33,9 @@ from ldp_aggregator.variants import (
     learned_components,
     read_projection,
 )
-from reduction.components import Fit
+from reduction.class_means import LEARNED, learn
 from reduction.fit import fit
-from reduction.learned import LEARNED, learn
+from reduction.publish import Fit
 
 TRAINING_SHARE = 0.8
 _PILOT = f"bins:{PILOT_BINS}"

@@ -12,9 +12,9 @@ from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
 from encoders.survey.decimals import equal_width
 from ldp_aggregator.population import read_epsilon
-from reduction.components import Fit
+from reduction.class_means import LEARNED
 from reduction.fit import METHODS
-from reduction.learned import LEARNED
+from reduction.publish import Fit
 
 AS_WRITTEN = "survey"
 """How numbers are asked for, unless said otherwise: as the survey does."""

@@ -23,11 +23,11 @@ from encoders.report import unpack
 from encoders.survey import Plan
 from encoders.survey.invitation import INDEX_BYTES
 from ldp_audit.blackbox import at_most
-from ldp_audit.cases import Case
-from ldp_audit.checks import FRESHNESS, Check
+from ldp_audit.check import FRESHNESS, Check
 from ldp_audit.device import Reporting
 from ldp_audit.freshness import answer_of
 from ldp_audit.messages import Messages
+from ldp_audit.people import Case
 
 _CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
 _FEW = 8

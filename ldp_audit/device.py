@@ -16,7 +16,7 @@ import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.invitation import drawn_token
-from ldp_audit.cases import Case
+from ldp_audit.people import Case
 from ldp_audit.wire import HOST, Request, captured
 from ldp_client import Answer, Client, Journal, TransportError
 

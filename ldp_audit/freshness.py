@@ -13,9 +13,9 @@ from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
 from ldp_audit.blackbox import at_least, at_most
-from ldp_audit.cases import Case
-from ldp_audit.checks import FRESHNESS, Check
+from ldp_audit.check import FRESHNESS, Check
 from ldp_audit.device import Device, Reporting, Sending
+from ldp_audit.people import Case
 
 _SECONDS = 60.0
 

@@ -13,7 +13,7 @@ from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
 from encoders.survey.invitation import INDEX_BYTES
-from ldp_audit.checks import HOMOGENEITY, Check
+from ldp_audit.check import HOMOGENEITY, Check
 from ldp_audit.messages import Messages
 
 TESTS = 2

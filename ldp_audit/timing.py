@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from encoders.survey import Plan
-from ldp_audit.cases import Case
-from ldp_audit.checks import TIMING, Check
+from ldp_audit.check import TIMING, Check
 from ldp_audit.device import Device
+from ldp_audit.people import Case
 
 
 @dataclass(frozen=True)

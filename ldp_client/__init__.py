@@ -44,8 +44,8 @@ if TYPE_CHECKING:
         TransportError,
     )
     from ldp_client.journal import Journal
-    from ldp_client.plans import load_plan
-    from ldp_client.randomise import make_report
+    from ldp_client.make_report import make_report
+    from ldp_client.plan_source import load_plan
     from ldp_client.receipt import Receipt, State
     from ldp_client.transport import Answer, HttpTransport, Transport
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from encoders.explain.preview import explain_report
 from encoders.explain.text import table
 from encoders.survey.plan import Plan
-from ldp_client.consent import objection
-from ldp_client.entry import Entry
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
+from ldp_client.journal_entry import Entry
+from ldp_client.opt_out import objection
 from ldp_client.receipt import State
 
 _Command = argparse.ArgumentParser

@@ -16,16 +16,16 @@ from encoders.randomness import SystemEntropy
 from encoders.survey.invitation import invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import answer_coded
-from ldp_client.consent import require_no_objection
-from ldp_client.entry import Entry
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
-from ldp_client.identity import Identity, origin_of
 from ldp_client.journal import CLOSED_ONCE, Journal, require_pinned
-from ldp_client.person import check_person
-from ldp_client.plans import check_survey_url, is_url, load_plan
+from ldp_client.journal_entry import Entry
+from ldp_client.opt_out import require_no_objection
+from ldp_client.person_journal import check_person
+from ldp_client.plan_source import check_survey_url, is_url, load_plan
+from ldp_client.policy import Terms
 from ldp_client.receipt import Receipt, State, receipt_of
 from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
-from ldp_client.terms import Terms
+from ldp_client.survey_identity import Identity, origin_of
 from ldp_client.tracebacks import without_row
 from ldp_client.transport import HttpTransport, Transport
 

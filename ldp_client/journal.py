@@ -6,7 +6,7 @@ One small SQLite file holds a line per survey and origin. A line's state only ev
               ready -> queued            their one report is made, and its epsilon spent
                        queued -> sent | duplicate | rejected | expired | withdrawn
 
-Lines are found by :class:`~ldp_client.identity.Identity`: equal ids and families mean the same survey only
+Lines are found by :class:`~ldp_client.survey_identity.Identity`: equal ids and families mean the same survey only
 at one origin, or under one author's key. The raw row is never written. A report is made inside the
 transaction that records it: two threads or processes can never both randomise, and what was not recorded was
 never sent.
@@ -21,11 +21,11 @@ from fractions import Fraction
 
 from encoders.errors import Reason
 from encoders.survey.plan import Plan
-from ldp_client.entry import Entry, find, find_answer, find_family, find_known, find_lines, read_all
 from ldp_client.errors import BudgetError, ConsentError, JournalError, PlanError
-from ldp_client.identity import Identity, origin_of
+from ldp_client.journal_entry import Entry, find, find_answer, find_family, find_known, find_lines, read_all
 from ldp_client.journal_file import JournalFile
 from ldp_client.receipt import State
+from ldp_client.survey_identity import Identity, origin_of
 
 MOST_QUEUED = 10_000
 """Reports that may wait at once. What is queued is never dropped for room: its epsilon is spent."""

@@ -17,8 +17,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ldp_client.errors import JournalError
-from ldp_client.identity import origin_of
-from ldp_client.person import check_person, path_of_person
+from ldp_client.person_journal import check_person, path_of_person
+from ldp_client.survey_identity import origin_of
 
 NEWER = "the journal was written by a newer version, or edited"
 _BUSY_SECONDS = 10.0

@@ -17,14 +17,14 @@ from math import inf
 from time import monotonic, time
 from typing import Protocol
 
-from ldp_client.consent import objection
-from ldp_client.delivery import explain_failure, is_about_collector, judge
-from ldp_client.entry import Entry
 from ldp_client.errors import JournalError, TransportError
-from ldp_client.identity import Identity
 from ldp_client.journal import Journal
+from ldp_client.journal_entry import Entry
+from ldp_client.opt_out import objection
 from ldp_client.receipt import Receipt, State
+from ldp_client.retry import explain_failure, is_about_collector, judge
 from ldp_client.sending_times import SendingTimes, Waiting
+from ldp_client.survey_identity import Identity
 from ldp_client.transport import Answer, Transport
 
 log = logging.getLogger("ldp_client")

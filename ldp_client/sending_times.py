@@ -23,8 +23,8 @@ from math import inf, log
 from time import monotonic
 from typing import NamedTuple
 
-from ldp_client import delivery
-from ldp_client.identity import Identity
+from ldp_client import retry as delivery
+from ldp_client.survey_identity import Identity
 from ldp_client.transport import Answer
 
 APART_SECONDS = 3600.0

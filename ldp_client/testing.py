@@ -30,8 +30,8 @@ from encoders.survey.plan import Plan
 from encoders.survey.randomise import read_report
 from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
-from ldp_client.consent import SWITCHES
 from ldp_client.errors import TransportError
+from ldp_client.opt_out import SWITCHES
 from ldp_client.sender import finish
 from ldp_client.transport import Answer, HttpTransport, Transport
 

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.errors import TransportError
-from ldp_client.identity import origin_of
+from ldp_client.survey_identity import origin_of
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.survey.numeric_features import NumericFeature
-from reduction.components import Fit, outward, publish, settled
 from reduction.dca import DEFAULT_RIDGE, discriminant_components
 from reduction.errors import FitError
 from reduction.pca import principal_components
+from reduction.publish import Fit, outward, publish, settled
 
 METHODS = ("dca", "pca")
 _CONSTANT = 1e-9

@@ -35,7 +35,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.stores import Policy, open_store
 from ldp_client import make_report, transport
-from ldp_client.delivery import judge
+from ldp_client.retry import judge
 from tests.servers import (
     SHIPPED_NGINX,
     TOKEN,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.survey.decimals import number as fits_survey
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
-from encoders.survey.silence import OTHER, is_complete
 from ldp_aggregator.authoring.toml_text import array, is_whole_number, plain, quote, values
 
 MAX_VALUES = 50

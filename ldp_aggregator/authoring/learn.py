@@ -10,7 +10,7 @@ from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.learned import PILOT_SHARE, doubts, learn_projection, people_needed
 from ldp_aggregator.variants import inputs_of
-from reduction.learned import LEARNED
+from reduction.class_means import LEARNED
 
 _HEADER = (
     "It is a further round of the family {family}: a device that answered another round does not answer this "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from encoders.explain.nonresponse import silence_warnings
 from encoders.explain.text import table
 from encoders.probability_tables import realised_epsilon
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN
-from encoders.survey.silence import silence_warnings
 
 CLIENT_EPSILON = Decimal(2)
 """What a client grants a survey by default; the client's own tests hold it to this."""

@@ -15,7 +15,7 @@ from ldp_aggregator.authoring.toml_tables import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
 from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.variants import common_weight, inputs_of
-from reduction.components import Fit
+from reduction.publish import Fit
 
 _FIRST = "The survey {old}, its numbers projected."
 _THEN = "Look at the tables [features.{stem}...], then run  ldp-survey check  and  ldp-survey preview."

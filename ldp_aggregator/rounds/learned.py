@@ -15,8 +15,8 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.variants import inputs_of
-from reduction.components import Fit
-from reduction.learned import learn
+from reduction.class_means import learn
+from reduction.publish import Fit
 
 PILOT_SHARE = 0.7
 PILOT_BINS = 2
@@ -83,7 +83,7 @@ def learn_projection(
     Raises
     ------
     FitError
-        See :func:`reduction.learned.learn`.
+        See :func:`reduction.class_means.learn`.
     """
     inputs = tuple(inputs_of(pilot))
     heard = {each.name: (each, said) for each, said in zip(pilot.features, conditionals, strict=True)}

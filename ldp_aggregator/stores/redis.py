@@ -15,7 +15,6 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from ldp_aggregator.stores.aof import AofRewriter, without_interval
 from ldp_aggregator.stores.base import (
     PIECE,
     Batch,
@@ -30,6 +29,7 @@ from ldp_aggregator.stores.base import (
     other_plan,
     rows_of,
 )
+from ldp_aggregator.stores.redis_aof import AofRewriter, without_interval
 from ldp_aggregator.stores.redis_settings import FAILURES, DurabilityCheck, errors, name_of, worth
 
 _RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()

@@ -4,7 +4,7 @@ Each act is one immediate transaction, synced to disk before it returns. A conne
 thread of one process and is opened on first use, so a server may fork after this object is made.
 
 The write-ahead log holds reports in order of arrival. A background task empties it some seconds after a
-report; see :mod:`ldp_aggregator.stores.buckets` for what the file itself holds.
+report; see :mod:`ldp_aggregator.stores.sqlite_buckets` for what the file itself holds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ldp_aggregator.stores.base import (
     no_survey,
     other_plan,
 )
-from ldp_aggregator.stores.buckets import Buckets, read_buckets
+from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_file import (
     Opened,
     connect,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ldp_aggregator.stores import buckets
+from ldp_aggregator.stores import sqlite_buckets as buckets
 from ldp_aggregator.stores.base import StoreError
 
 _BUSY_SECONDS = 30.0

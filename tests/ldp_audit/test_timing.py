@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.survey import Plan
-from ldp_audit.cases import cases_of
 from ldp_audit.device import PublicClient, Row
+from ldp_audit.people import cases_of
 from ldp_audit.timing import compare_times, same_time, timing
 from tests.ldp_audit.mutants import plan_of
 

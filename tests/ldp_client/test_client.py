@@ -27,7 +27,7 @@ from ldp_client import (
     State,
     TransportError,
 )
-from ldp_client.delivery import backoff, chance, is_about_collector, judge, pause_after
+from ldp_client.retry import backoff, chance, is_about_collector, judge, pause_after
 from ldp_client.sender import MOST_CLIENTS, sender_of
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
@@ -600,7 +600,7 @@ def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Pat
 def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
     client: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_client.delivery.backoff", lambda failures, draw: 60.0)
+    monkeypatch.setattr("ldp_client.retry.backoff", lambda failures, draw: 60.0)
     down = Script(TransportError("refused"))
     keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
     keeper.report(ROW, "no")

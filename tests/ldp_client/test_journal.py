@@ -21,8 +21,8 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanError, State
-from ldp_client.identity import Identity, origin_of
 from ldp_client.journal_file import _identity, default_path
+from ldp_client.survey_identity import Identity, origin_of
 
 PLAN_TEXT = """
     [survey]

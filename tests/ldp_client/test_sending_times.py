@@ -21,8 +21,8 @@ import pytest
 
 from encoders.survey import Plan
 from ldp_client import Answer, Client, Journal, State, delivery
-from ldp_client.identity import Identity
 from ldp_client.sending_times import SendingTimes, Waiting
+from ldp_client.survey_identity import Identity
 from tests.ldp_client.conftest import ROW
 from tests.servers import wait_for
 
@@ -457,7 +457,7 @@ def test_real_clients_send_at_unrelated_times_after_a_503(
     server: Collector, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_client.sending_times.APART_SECONDS", 1.5)
-    monkeypatch.setattr("ldp_client.delivery.LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr("ldp_client.retry.LONGEST_PAUSE", 0.3)
     names, journals = ("sleep", "diet"), [tmp_path / f"{device}.db" for device in range(10)]
     server.is_down = True
     clients = [_answer(server, plan, journal, name, spread=0.05) for journal in journals for name in names]

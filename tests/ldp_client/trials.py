@@ -117,7 +117,7 @@ def faults(folder: Path, count: int, attempt_seconds: float = 0.3) -> Faults:
     devices = -(-count // len(FAULTS))
     with (
         running(folder, "sleep") as base,
-        mock.patch("ldp_client.delivery.LONGEST_PAUSE", 0.02),
+        mock.patch("ldp_client.retry.LONGEST_PAUSE", 0.02),
         mock.patch("ldp_client.sender.ATTEMPT_SECONDS", attempt_seconds),
         ThreadPoolExecutor(6) as pool,
     ):
@@ -185,7 +185,7 @@ class _Tracer:
 def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, results: Any) -> None:
     """One run of an application: agree, report, wait for the verdict."""
     tracer = _Tracer(fatal)
-    with mock.patch("ldp_client.delivery.FIRST_PAUSE", 0.01):
+    with mock.patch("ldp_client.retry.FIRST_PAUSE", 0.01):
         client = Client(url, journal=journal, spread=0)
         if traced:
             threading.settrace(tracer)  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.survey.numeric_features import NumericFeature
-from reduction.components import outward
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit
+from reduction.publish import outward
 
 AGE = NumericFeature("age", "0", "100")
 INCOME = NumericFeature("income", "0", "200000")

@@ -37,7 +37,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import MemoryStore, Store, Total, open_store
 from ldp_aggregator.stores.base import PIECE
-from ldp_aggregator.stores.buckets import read_buckets
+from ldp_aggregator.stores.sqlite_buckets import read_buckets
 from tests.servers import ClusterNode, KillableCollector, LocalRedis, redis_nodes, redis_server, wait_for
 
 SURVEY = f"""

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from ldp_aggregator.stores import StoreError
-from ldp_aggregator.stores.buckets import LOAD
 from ldp_aggregator.stores.sqlite import SQLiteStore
+from ldp_aggregator.stores.sqlite_buckets import LOAD
 from tests.counting import record
 from tests.servers import wait_for
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.identity import Identity, origin_of
+from ldp_client.survey_identity import Identity, origin_of
 
 
 @pytest.mark.parametrize(

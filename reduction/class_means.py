@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.survey.numeric_features import NumericFeature
-from reduction.components import Fit, publish, settled
 from reduction.errors import FitError
+from reduction.publish import Fit, publish, settled
 
 LEARNED = "learned"
 

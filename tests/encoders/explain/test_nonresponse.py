@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from encoders.explain.nonresponse import is_complete, silence_warnings
 from encoders.survey import read_survey
-from encoders.survey.silence import is_complete, silence_warnings
 
 SURVEY = """
 [survey]

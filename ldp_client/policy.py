@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_public_key
-from ldp_client.entry import Entry
 from ldp_client.errors import BudgetError, PlanError
+from ldp_client.journal_entry import Entry
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldp_client.errors import JournalError
-from ldp_client.identity import Identity
 from ldp_client.journal_file import NEWER
 from ldp_client.receipt import State
+from ldp_client.survey_identity import Identity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
 

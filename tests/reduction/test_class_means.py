@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from encoders.survey.numeric_features import NumericFeature
+from reduction.class_means import learn
 from reduction.errors import FitError
-from reduction.learned import learn
 
 EVEN = np.array([0.5, 0.5])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.survey import read_survey
-from ldp_audit.cases import cases_of, crowd_of, focused
+from ldp_audit.people import cases_of, crowd_of, focused
 from tests.encoders.survey.authored import VALIDATED
 
 TEXT = """

@@ -11,8 +11,8 @@ from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
-from ldp_client.delivery import is_closed
 from ldp_client.errors import ExpiredError, TransportError
+from ldp_client.retry import is_closed
 from ldp_client.transport import HttpTransport, Transport, check_url
 
 _TIMEOUT = 10.0

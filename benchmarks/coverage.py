@@ -29,7 +29,7 @@ from ldp_aggregator.estimation import Estimates, Figure, NumberEstimate, estimat
 from ldp_aggregator.estimation.contrasts import uneven_classes
 from ldp_aggregator.estimation.gaussians import Gaussian
 from ldp_aggregator.estimation.relevance import explained
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 Floats = NDArray[np.float64]
 Kind = tuple[str, str]

@@ -25,7 +25,7 @@ from encoders.survey.encode_table import encode_table
 from ldp_aggregator.estimation.hearing import hear
 from ldp_aggregator.estimation.moments import mechanism_of
 from ldp_aggregator.estimation.numbers import Number
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 USERS, PRIOR, SPREAD, REACH = 100_000, (0.6, 0.4), 0.2, 0.3
 NUMBERS = (4, 16)

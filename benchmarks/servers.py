@@ -17,7 +17,7 @@ from pathlib import Path
 
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.server import Work, serve
+from ldp_aggregator.collector.serving.server import Work, serve
 from ldp_aggregator.stores import Batch, Known, MemoryStore, Policy, Store, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)

@@ -71,7 +71,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
-ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.collector", "collector")
+ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
 ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
 ldp_simulate = _command("ldp-simulate", "ldp_aggregator.cli.simulate", "train")
 ldp_survey = _command("ldp-survey", "ldp_aggregator.cli.survey", "train")

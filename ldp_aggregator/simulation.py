@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Survey
-from ldp_aggregator.population import read_epsilon
 from ldp_aggregator.rounds.narrowed import MOST_ROUNDS
+from ldp_aggregator.simulated_population import read_epsilon
 from ldp_aggregator.trials import SimulationError, Split, Table, read_table, run_trials, split_rows, views
 from ldp_aggregator.variants import (
     AS_WRITTEN,

@@ -15,7 +15,7 @@ import numpy as np
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Plan
 from ldp_aggregator.stores.base import Store, Total, no_survey
-from ldp_aggregator.window import require_arrived
+from ldp_aggregator.stores.schedule import require_arrived
 
 __all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "pool", "take_snapshot", "wider"]
 

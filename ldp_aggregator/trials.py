@@ -20,10 +20,10 @@ from ldp_aggregator.estimation.verdicts import refuse_validation
 from ldp_aggregator.models.counting import count_model
 from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
-from ldp_aggregator.population import collect
 from ldp_aggregator.rounds.learned import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrowed import next_round, round_ends
 from ldp_aggregator.rounds.validated import SHARE, ValidationError, validation_of
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.variants import (
     NO_PROJECTION,

@@ -11,7 +11,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
 from encoders.survey.decimals import equal_width
-from ldp_aggregator.population import read_epsilon
+from ldp_aggregator.simulated_population import read_epsilon
 from reduction.class_means import LEARNED
 from reduction.fit import METHODS
 from reduction.publish import Fit

@@ -23,14 +23,14 @@ from math import inf, log
 from time import monotonic
 from typing import NamedTuple
 
-from ldp_client import retry as delivery
+from ldp_client import retry
 from ldp_client.survey_identity import Identity
 from ldp_client.transport import Answer
 
 APART_SECONDS = 3600.0
 """The least mean time that a report waits where several wait for one collector."""
 
-_ASKED_STEPS = (0.0, 60.0, 3600.0, delivery.LONGEST_RETRY_AFTER)
+_ASKED_STEPS = (0.0, 60.0, 3600.0, retry.LONGEST_RETRY_AFTER)
 """`Retry-After` is rounded up to one of these: with exact times, a collector could mark a device."""
 
 
@@ -87,7 +87,7 @@ class SendingTimes:
     def __init__(
         self,
         clock: Callable[[], float] = monotonic,
-        chance: Callable[[], float] = delivery.chance,
+        chance: Callable[[], float] = retry.chance,
         latest: tuple[Identity, float] | None = None,
     ) -> None:
         self._clock, self._chance = clock, chance
@@ -193,13 +193,13 @@ class SendingTimes:
         """Draw new times for all reports of a collector that gave no answer, or cannot serve any."""
         now, failed = self._clock(), self._reports[survey]
         state = self._collectors.setdefault(failed.collector, _Collector())
-        asked = delivery.asked_pause(answer)
+        asked = retry.asked_pause(answer)
         state.asked_until = now + asked
         state.rounded_until = now + min(step for step in _ASKED_STEPS if step >= asked)
         failures, state.failures = state.failures, state.failures + 1
         reports = [report for report in self._reports.values() if report.collector == failed.collector]
-        if failed.is_urgent or (len(reports) == 1 and not delivery.is_longest(failures)):
-            failed.due = now + delivery.pause_after(failures, answer, self._chance)
+        if failed.is_urgent or (len(reports) == 1 and not retry.is_longest(failures)):
+            failed.due = now + retry.pause_after(failures, answer, self._chance)
         else:
             self._draw([failed])
         self._draw([report for report in reports if not report.is_urgent and report is not failed])
@@ -212,10 +212,10 @@ class SendingTimes:
         report, now = self._reports[survey], self._clock()
         if answer is not None:
             self._collectors.pop(survey.origin, None)
-        report.asked_until = now + delivery.asked_pause(answer)
+        report.asked_until = now + retry.asked_pause(answer)
         is_alone = self._counts()[survey.origin] == 1
-        if report.is_urgent or (is_alone and not delivery.is_longest(report.failures)):
-            report.due = now + delivery.pause_after(report.failures, answer, self._chance)
+        if report.is_urgent or (is_alone and not retry.is_longest(report.failures)):
+            report.due = now + retry.pause_after(report.failures, answer, self._chance)
         else:
             self._draw([report])
         report.failures += 1
@@ -225,7 +225,7 @@ class SendingTimes:
         """Draw the time to ask again whether a survey is closed, as its collector has just said."""
         report, now = self._reports[survey], self._clock()
         self._collectors.pop(survey.origin, None)
-        report.due = report.asked_until = now + delivery.pause_after_closed(self._chance)
+        report.due = report.asked_until = now + retry.pause_after_closed(self._chance)
         self._redraw_overdue(now)
 
     def drop(self, survey: Identity, delivered: bool = False) -> None:
@@ -272,4 +272,4 @@ class SendingTimes:
 def _mean_wait(report: _Report, counts: Counter[str]) -> float:
     together = counts[report.collector]
     least = APART_SECONDS if together > 1 else 0.0
-    return max(report.spread, together * delivery.LONGEST_PAUSE, least)
+    return max(report.spread, together * retry.LONGEST_PAUSE, least)

@@ -62,8 +62,8 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) ->
     assert {name for name in held if ".dist-info/" not in name} == files
     for needed in (
         "ldp_aggregator/stores/lua/record.lua",
-        "ldp_aggregator/collector/static/index.html",
-        "ldp_aggregator/collector/static/vendor/chart.umd.min.js",
+        "ldp_aggregator/collector/dashboard/static/index.html",
+        "ldp_aggregator/collector/dashboard/static/vendor/chart.umd.min.js",
         "ldp_aggregator/authoring/example.toml",
         *(f"{package}/py.typed" for package in MAY_IMPORT),
     ):
@@ -86,7 +86,8 @@ def test_every_command_of_the_wheel_runs_from_it(installed: Path) -> None:
         assert run(installed, name, "--help").lower().startswith("usage")
     survey = run(installed, "ldp-survey", "init")
     assert survey.encode() == (ROOT / "ldp_aggregator" / "authoring" / "example.toml").read_bytes()
-    code = "import ldp_aggregator.stores.redis, ldp_aggregator.collector.page as page; print(page.__file__)"
+    modules = "ldp_aggregator.stores.redis, ldp_aggregator.collector.dashboard.page as page"
+    code = f"import {modules}; print(page.__file__)"
     environment = inherited_environment() | {"PYTHONPATH": str(installed)}
     command = [sys.executable, "-P", "-c", code]
     loaded = subprocess.run(

@@ -12,7 +12,7 @@ SOURCES = (
     "ldp_aggregator/models/*.py",
     "ldp_aggregator/rounds/*.py",
     "ldp_aggregator/trials.py",
-    "ldp_aggregator/population.py",
+    "ldp_aggregator/simulated_population.py",
     "ldp_aggregator/variants.py",
     "benchmarks/accuracy/plain.py",
     "benchmarks/accuracy/ways.py",

@@ -10,7 +10,7 @@ from typing import Any
 
 from encoders.survey import Survey
 from encoders.survey.toml_lines import line_of
-from ldp_aggregator.authoring.toml_tables import LayoutError
+from ldp_aggregator.authoring.toml_edit import LayoutError
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.snapshot import SnapshotError, wider
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError
 from encoders.survey.plan_checks import is_text
-from ldp_aggregator.authoring.guesses import MAX_VALUES, Guess, guess, listed, spelling_hints
+from ldp_aggregator.authoring.column_types import MAX_VALUES, Guess, guess, listed, spelling_hints
 from ldp_aggregator.authoring.toml_text import key, quote
 
 _HEADER = """\

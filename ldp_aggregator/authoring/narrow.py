@@ -21,7 +21,7 @@ from ldp_aggregator.authoring.derived import (
     suffixed,
     trained_on,
 )
-from ldp_aggregator.authoring.toml_tables import assign
+from ldp_aggregator.authoring.toml_edit import assign
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import explained, shown
 from ldp_aggregator.estimation.verdicts import refuse_validation

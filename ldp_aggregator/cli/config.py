@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ldp_aggregator.collector.settings import SettingsError
+from ldp_aggregator.collector.service import SettingsError
 
 _ARGUMENTS = "ldp.arguments"
 _NOT_IN_FILES = {"config", "show_settings", "help"}

@@ -20,8 +20,8 @@ from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.learn import learn
 from ldp_aggregator.authoring.narrow import narrow
 from ldp_aggregator.authoring.overview import overview
-from ldp_aggregator.authoring.preview import made_up_row, rivals
 from ldp_aggregator.authoring.project import project
+from ldp_aggregator.authoring.sample_row import made_up_row, rivals
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_text import read_toml
 from ldp_aggregator.authoring.validate import validate

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from encoders.randomness import SystemEntropy
-from ldp_aggregator.cli.which_store import opened, store_option
-from ldp_aggregator.collector.enrolment import create_tokens
+from ldp_aggregator.cli.store_option import opened, store_option
+from ldp_aggregator.collector.invitations import create_tokens
 from ldp_aggregator.snapshot import plan_of
-from ldp_aggregator.window import require_arrived
+from ldp_aggregator.stores.schedule import require_arrived
 
 
 @click.group()

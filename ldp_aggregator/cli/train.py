@@ -28,7 +28,7 @@ from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
 from ldp_aggregator.models.privacy import privacy_of, read_audit
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.sources import TOKEN_VARIABLE, read_sources
+from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_sources
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 UNKNOWN = "unknown"

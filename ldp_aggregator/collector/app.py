@@ -9,16 +9,17 @@ from flask import Flask
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan
-from ldp_aggregator.collector import logs, problems
-from ldp_aggregator.collector.deadlines import Deadlines
+from ldp_aggregator.collector import problems
+from ldp_aggregator.collector.dashboard.page import page
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.page import page
-from ldp_aggregator.collector.rates import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
 from ldp_aggregator.collector.routes import pages
-from ldp_aggregator.collector.settings import MAX_BODY_BYTES, Service
+from ldp_aggregator.collector.service import MAX_BODY_BYTES, Service
+from ldp_aggregator.collector.serving import logs
+from ldp_aggregator.collector.serving.deadlines import Deadlines
+from ldp_aggregator.collector.serving.rate_limit import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.group import GroupCommit
+from ldp_aggregator.stores.group_commit import GroupCommit
 
 
 def create_app(

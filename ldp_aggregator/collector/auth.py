@@ -8,7 +8,7 @@ from flask import Response, abort, after_this_request, request
 
 from encoders.errors import Reason
 from ldp_aggregator.collector.problems import Problem
-from ldp_aggregator.collector.settings import Service
+from ldp_aggregator.collector.service import Service
 
 OPERATOR_LISTENER = "ldp.operator_listener"
 """Key of a request's WSGI environ: whether the request came in at the operator's own address."""

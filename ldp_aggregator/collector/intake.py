@@ -13,9 +13,9 @@ import numpy as np
 from encoders.errors import Reason, ReportError
 from encoders.report import iterate_reports
 from encoders.survey import Plan
-from ldp_aggregator.collector.enrolment import enrolled
+from ldp_aggregator.collector.buffered_writes import Rejections
+from ldp_aggregator.collector.invitations import enrolled
 from ldp_aggregator.collector.metering import Metering
-from ldp_aggregator.collector.rejections import Rejections
 from ldp_aggregator.columns import Column, Reader, Refusal
 from ldp_aggregator.stores import Batch, Known, Store
 from ldp_aggregator.stores.base import rows_of

@@ -18,9 +18,9 @@ from werkzeug.routing import Rule
 
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
-from ldp_aggregator.collector.content import Content
+from ldp_aggregator.collector.cached_response import Content
 from ldp_aggregator.collector.problems import STATUS, is_retryable
-from ldp_aggregator.window import Phase
+from ldp_aggregator.stores.schedule import Phase
 
 _ABOUT = """\
 Counts randomised reports, each exactly once, and keeps nothing about their senders.

@@ -6,9 +6,9 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from encoders.errors import Reason, ReportError
-from ldp_aggregator.collector.logs import Outage, tell_unexpected
+from ldp_aggregator.collector.serving.logs import Outage, tell_unexpected
 from ldp_aggregator.stores import StoreError
-from ldp_aggregator.window import NotArrivedError
+from ldp_aggregator.stores.schedule import NotArrivedError
 
 STATUS = {
     Reason.MALFORMED: 400,

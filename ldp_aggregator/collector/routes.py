@@ -11,12 +11,12 @@ from encoders.survey import Plan
 from encoders.survey.signature import signature_text
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, sender_of_request
 from ldp_aggregator.collector.intake import DUPLICATE, RECORDED
-from ldp_aggregator.collector.metrics import render_metrics
 from ldp_aggregator.collector.openapi import description
 from ldp_aggregator.collector.problems import Problem
-from ldp_aggregator.collector.settings import Service
+from ldp_aggregator.collector.service import Service
+from ldp_aggregator.collector.serving.metrics import render_metrics
 from ldp_aggregator.snapshot import take_snapshot
-from ldp_aggregator.window import Phase
+from ldp_aggregator.stores.schedule import Phase
 
 pages = Blueprint("collector", __name__)
 
@@ -166,7 +166,7 @@ def estimates(survey: str) -> Response:
 def progress(survey: str) -> Response:
     """Send what the operator's page shows: at most a few seconds old, however many look at it."""
     require_operator(service())
-    from ldp_aggregator.collector.progress import progress as show  # late, as above
+    from ldp_aggregator.collector.dashboard.data import progress as show  # late, as above
 
     store, wanted = service().store, _plan(survey).id
     content = service().progress.get(wanted, lambda: show(take_snapshot(store, wanted)))

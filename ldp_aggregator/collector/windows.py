@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from ldp_aggregator.stores import Store, StoreError
-from ldp_aggregator.window import Phase, Window, windows_of
+from ldp_aggregator.stores.schedule import Phase, Window, windows_of
 
 FRESH_SECONDS = 2.0
 """How long a worker goes on with what it read: a change in the store takes that long to be heard."""

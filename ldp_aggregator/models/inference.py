@@ -20,7 +20,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, N
 from encoders.survey.canonical import decimal_text
 from encoders.survey.decimals import equal_width
 from encoders.survey.parse_value import is_missing, number_of, text_of
-from ldp_aggregator.population import read_epsilon
+from ldp_aggregator.simulated_population import read_epsilon
 
 
 def infer_survey(

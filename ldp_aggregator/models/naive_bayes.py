@@ -36,7 +36,7 @@ from ldp_aggregator.models.rows import (
     pick,
 )
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 
 class NaiveBayes(ClassifierMixin, BaseEstimator):

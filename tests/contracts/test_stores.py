@@ -18,7 +18,7 @@ from redis import RedisCluster
 
 from ldp_aggregator.stores import Batch, Known, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.base import PIECE
-from ldp_aggregator.stores.group import GroupCommit
+from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.counting import batch, record
 from tests.servers import redis_cluster, redis_server, wait_for
 

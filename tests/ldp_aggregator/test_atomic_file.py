@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from encoders.survey import read_survey
 from ldp_aggregator.atomic_file import write_whole
-from ldp_aggregator.cli.collector import main as collector
 from ldp_aggregator.cli.predict import main as predict
+from ldp_aggregator.cli.serve import main as collector
 from ldp_aggregator.cli.train import main as train
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import open_store

@@ -13,7 +13,7 @@ from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator import simulate, trials
 from ldp_aggregator.authoring.project import project
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.simulation import SimulationError
 from ldp_aggregator.variants import Variant, asked_so, inputs_of
 from reduction.errors import FitError

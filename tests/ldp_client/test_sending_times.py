@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import Answer, Client, Journal, State, delivery
+from ldp_client import Answer, Client, Journal, State, retry
 from ldp_client.sending_times import SendingTimes, Waiting
 from ldp_client.survey_identity import Identity
 from tests.ldp_client.conftest import ROW
@@ -56,7 +56,7 @@ class SharedPause(SendingTimes):
 
     def collector_failed(self, survey: Identity, answer: Answer | None) -> None:
         now, state = self._clock(), self._collectors.setdefault(survey.origin, _State())
-        end = now + delivery.pause_after(state.failures, answer, self._chance)
+        end = now + retry.pause_after(state.failures, answer, self._chance)
         state.failures += 1
         for report in self._reports.values():
             report.due = max(report.due, end) + self.spread_after * self._chance()

@@ -20,7 +20,7 @@ import pytest
 
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
-from encoders.survey import questions
+from encoders.survey import invitation, questions, validation_round
 from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, number_of
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import ldp_client.client
 from encoders.survey import read_survey
 from ldp_aggregator.authoring import overview
+from ldp_aggregator.authoring.column_types import guess, round_outward
 from ldp_aggregator.authoring.draft import DraftError, draft, survey_id
-from ldp_aggregator.authoring.guesses import guess, round_outward
 from ldp_aggregator.authoring.toml_text import quote
 
 ODD = [

@@ -12,12 +12,12 @@ from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.authoring.narrow import NarrowError, narrow
-from ldp_aggregator.authoring.toml_tables import LayoutError
+from ldp_aggregator.authoring.toml_edit import LayoutError
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import Model, parse_model
 from ldp_aggregator.models.model_file import dump_model as dump
-from ldp_aggregator.population import collect
 from ldp_aggregator.rounds.narrowed import next_round
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\

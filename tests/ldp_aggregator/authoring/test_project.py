@@ -16,7 +16,7 @@ from encoders.survey.encode_table import encode_table
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.projected import ProjectError
-from ldp_aggregator.authoring.toml_tables import LayoutError
+from ldp_aggregator.authoring.toml_edit import LayoutError
 from reduction.errors import FitError
 from reduction.fit import fit
 

@@ -19,8 +19,8 @@ from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.verdicts import Verdicts
 from ldp_aggregator.models.model_file import Model, dump_model, parse_model
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.population import collect
 from ldp_aggregator.rounds.validated import ValidationError
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.simulation import simulate
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
 

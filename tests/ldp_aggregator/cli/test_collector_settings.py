@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ldp_aggregator.cli.collector import main
-from ldp_aggregator.collector.settings import SettingsError, read_token
+from ldp_aggregator.cli.serve import main
+from ldp_aggregator.collector.service import SettingsError, read_token
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
 VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"

@@ -16,7 +16,7 @@ from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models import save_model
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 SURVEY = """
 [survey]

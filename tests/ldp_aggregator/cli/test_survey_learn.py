@@ -11,7 +11,7 @@ from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, NumericFeature, read_survey
 from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.cli.survey import main
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\

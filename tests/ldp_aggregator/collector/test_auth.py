@@ -16,7 +16,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.auth import OPERATOR_LISTENER
-from ldp_aggregator.collector.rates import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
+from ldp_aggregator.collector.serving.rate_limit import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import HttpTransport, make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY, rejected

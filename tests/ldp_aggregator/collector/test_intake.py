@@ -214,7 +214,7 @@ def test_rejections_wait_for_nobody_and_for_a_store_that_is_away(
     def away(*_: object) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr("ldp_aggregator.collector.rejections.KEEP_SECONDS", 0.01)
+    monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.KEEP_SECONDS", 0.01)
     monkeypatch.setattr(store, "reject", away)
     intake = Intake(plan, store)
     good, other = make(plan, number=1), make(plan, number=2)

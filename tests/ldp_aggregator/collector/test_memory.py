@@ -18,11 +18,11 @@ from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.invitation import id_start
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.enrolment import create_tokens
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.rates import Rates
+from ldp_aggregator.collector.invitations import create_tokens
+from ldp_aggregator.collector.serving.rate_limit import Rates
 from ldp_aggregator.stores import MemoryStore, StoreError
-from ldp_aggregator.window import Window
+from ldp_aggregator.stores.schedule import Window
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 

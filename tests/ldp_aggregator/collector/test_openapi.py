@@ -15,9 +15,9 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.openapi import INTERNAL, describe
-from ldp_aggregator.collector.rates import Rates
+from ldp_aggregator.collector.serving.rate_limit import Rates
 from ldp_aggregator.stores import MemoryStore, StoreError
-from ldp_aggregator.window import Window
+from ldp_aggregator.stores.schedule import Window
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 

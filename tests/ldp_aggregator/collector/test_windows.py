@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from flask.testing import FlaskClient
 
 from encoders.survey import Plan
-from ldp_aggregator.cli.collector import main
+from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
-from ldp_aggregator.window import Phase, Window
+from ldp_aggregator.stores.schedule import Phase, Window
 from ldp_client import Answer, Client, State, make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post

@@ -8,7 +8,7 @@ import pytest
 from encoders.mechanisms import MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 SURVEY = """
 [survey]

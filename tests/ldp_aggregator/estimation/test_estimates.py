@@ -11,7 +11,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation import EstimationError, estimate_snapshot
 from ldp_aggregator.estimation.prior import replace_negatives
 from ldp_aggregator.models.scoring import Tables
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 
 # Yilmaz et al. 2019, table 1

@@ -19,7 +19,7 @@ from ldp_aggregator.estimation.numbers import Number
 from ldp_aggregator.estimation.prior import Prior
 from ldp_aggregator.estimation.propagation import Quantity
 from ldp_aggregator.models.scoring import Tables, normalise_logs
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, NUMBERS, number_world
 

@@ -15,7 +15,7 @@ from ldp_aggregator.estimation.beta import LEAST, beta_posterior
 from ldp_aggregator.estimation.figures import Figure
 from ldp_aggregator.estimation.frequencies import Frequencies, Noise
 from ldp_aggregator.estimation.posterior import CONCENTRATIONS, Contrast, _cells, posterior_prior
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 
 def integrated(value, noise, a, b):

@@ -13,7 +13,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import _square, explained, shown
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """

@@ -13,7 +13,7 @@ from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation import EstimationError, Figure, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.estimation.verdicts import ERROR, Verdicts, silent
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """

@@ -7,7 +7,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 
 SURVEY = """
 [survey]

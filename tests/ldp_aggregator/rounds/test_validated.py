@@ -10,9 +10,9 @@ from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, estimate_probabilities
 from ldp_aggregator.models.scoring import Tables
-from ldp_aggregator.population import collect
 from ldp_aggregator.rounds.narrowed import next_round
 from ldp_aggregator.rounds.validated import ValidationError, tops_of, validation_of
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """

@@ -8,7 +8,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.outlook import typical_margin
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.sizing.expected import Expectation
 from ldp_aggregator.sizing.fewest import least_users
 from ldp_aggregator.sizing.imagined import People

@@ -12,7 +12,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
 from ldp_aggregator.models.scoring import Tables
-from ldp_aggregator.population import collect
+from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.sizing.fewest import SizeError, least_users, rounded_up
 from ldp_aggregator.sizing.forecast import Forecaster, simulated
 from ldp_aggregator.sizing.imagined import People

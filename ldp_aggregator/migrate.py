@@ -15,11 +15,11 @@ from secrets import token_hex
 import numpy as np
 
 from encoders.errors import LdpError
-from ldp_aggregator.collector.enrolment import tokens_of
+from ldp_aggregator.collector.invitations import tokens_of
 from ldp_aggregator.collector.windows import FRESH_SECONDS
 from ldp_aggregator.stores import Batch, Store, Total
 from ldp_aggregator.stores.base import Remembered, no_survey, rows_of
-from ldp_aggregator.window import Window, window_of
+from ldp_aggregator.stores.schedule import Window, window_of
 
 HEARD_SECONDS = FRESH_SECONDS + 1.0
 """When all collectors know that a survey is held, and what they took before is written."""

@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ldp_aggregator.collector import deadlines
+from ldp_aggregator.collector.serving import deadlines
 from tests.servers import stop
 
 SERVER = """
 import sys, time
 from types import SimpleNamespace
 from flask import Flask, request
-from ldp_aggregator.collector import deadlines, server, worker
+from ldp_aggregator.collector.serving import deadlines, server, worker
 
 deadlines.REQUEST_SECONDS, worker.ANSWER_SECONDS, worker.PARTING_SECONDS = float(sys.argv[1]), 1.0, 1.0
 deadlines._LOOK_SECONDS = 0.1

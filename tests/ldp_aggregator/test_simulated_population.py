@@ -8,7 +8,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.encode_table import encode_labels, encode_table
-from ldp_aggregator.population import collect, draw_questions
+from ldp_aggregator.simulated_population import collect, draw_questions
 from tests.encoders.survey.authored import VALIDATED
 
 SURVEY = """

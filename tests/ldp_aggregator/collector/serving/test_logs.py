@@ -20,12 +20,12 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
-from ldp_aggregator.collector import logs
-from ldp_aggregator.collector.server import _why
+from ldp_aggregator.collector.serving import logs
+from ldp_aggregator.collector.serving.server import _why
 from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.ldp_aggregator.collector.test_server import talk
+from tests.ldp_aggregator.collector.serving.test_server import talk
 from tests.servers import LocalRedis, collector, wait_for, workers_of
 
 LEVELS = {"info", "warning", "error", "critical"}
@@ -239,7 +239,7 @@ def test_a_store_that_comes_and_goes_is_told_at_most_every_few_seconds(
 def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "from ldp_aggregator.collector.server import Work, serve\n"
+        "from ldp_aggregator.collector.serving.server import Work, serve\n"
         "def make_app():\n"
         "    raise ValueError('private')\n"
         "work = Work(make_app, [], 1, 1)\n"

@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ldp_aggregator.collector.enrolment import created
+from ldp_aggregator.collector.invitations import created
 from ldp_aggregator.stores import Store, StoreError
-from ldp_aggregator.window import Phase, Window, windows_of
+from ldp_aggregator.stores.schedule import Phase, Window, windows_of
 
 
 class _Surveys(Collector):

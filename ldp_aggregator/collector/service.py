@@ -8,11 +8,11 @@ from pathlib import Path
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_aggregator.collector.content import Content
-from ldp_aggregator.collector.deadlines import Deadlines
+from ldp_aggregator.collector.cached_response import Content
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.rates import Rates
-from ldp_aggregator.collector.recent import Recent
+from ldp_aggregator.collector.serving.deadlines import Deadlines
+from ldp_aggregator.collector.serving.rate_limit import Rates
+from ldp_aggregator.collector.ttl_cache import Recent
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import Store
 

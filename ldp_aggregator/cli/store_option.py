@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import click
 
 from encoders.errors import LdpError
-from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import Store
+from ldp_aggregator.training_sources import open_existing
 
 store_option = click.option(
     "--store", "url", default="sqlite:///ldp.db", show_default=True, help="Where it counts."

@@ -14,10 +14,10 @@ from flask import Flask
 from encoders.survey import Plan
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
-from ldp_aggregator.collector.rates import Rates
-from ldp_aggregator.collector.settings import GATEWAY_TOKEN_VARIABLE, SettingsError, read_token
-from ldp_aggregator.sources import TOKEN_VARIABLE
+from ldp_aggregator.collector.service import GATEWAY_TOKEN_VARIABLE, SettingsError, read_token
+from ldp_aggregator.collector.serving.rate_limit import Rates
 from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
+from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from encoders.survey import NumericFeature, Plan
-from ldp_aggregator.collector.content import Content
+from ldp_aggregator.collector.cached_response import Content
 from ldp_aggregator.estimation import Estimates, FeatureEstimate, NumberEstimate, estimate_snapshot
 from ldp_aggregator.estimation.outlook import margins
 from ldp_aggregator.snapshot import Snapshot

@@ -18,16 +18,16 @@ from click.testing import CliRunner
 
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
-from ldp_aggregator import moving
-from ldp_aggregator.cli.collector import main
+from ldp_aggregator import migrate as moving
+from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.moving import MovingError, move
+from ldp_aggregator.collector.invitations import create_tokens, created
+from ldp_aggregator.migrate import MovingError, move
 from ldp_aggregator.snapshot import take_snapshot
-from ldp_aggregator.sources import read_sources
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
-from ldp_aggregator.window import NotArrivedError, Window, window_of
+from ldp_aggregator.stores.schedule import NotArrivedError, Window, window_of
+from ldp_aggregator.training_sources import read_sources
 from ldp_client import make_report
 from tests.counting import batch, record
 from tests.ldp_aggregator.collector.trials import (

@@ -16,10 +16,10 @@ from encoders.randomness import FastStream, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
 from encoders.survey.invitation import new_token, token_text
-from ldp_aggregator.cli.collector import main
+from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.enrolment import create_tokens, created
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.invitations import create_tokens, created
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import click
 
 from encoders.explain.text import table
-from ldp_aggregator.cli.which_store import opened, store_option
-from ldp_aggregator.collector.enrolment import created
+from ldp_aggregator.cli.store_option import opened, store_option
+from ldp_aggregator.collector.invitations import created
 from ldp_aggregator.stores import Store
-from ldp_aggregator.window import Phase, Window, require_arrived, window_of, windows_of
+from ldp_aggregator.stores.schedule import Phase, Window, require_arrived, window_of, windows_of
 
 _DAY = 86_400
 _at = click.option(

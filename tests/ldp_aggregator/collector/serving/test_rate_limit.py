@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.rates import Rates, sender
+from ldp_aggregator.collector.serving.rate_limit import Rates, sender
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected
@@ -80,7 +80,7 @@ def test_the_table_has_a_fixed_size_and_lives_for_a_minute() -> None:
 
 
 def test_a_minute_is_forgotten_though_nobody_posts_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.rates.WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("ldp_aggregator.collector.serving.rate_limit.WINDOW_SECONDS", 0.2)
     rates = Rates(1)
     assert rates.wait("192.0.2.1") == 0
     wait_for(lambda: (rates._key, rates._rows) == (b"", []))

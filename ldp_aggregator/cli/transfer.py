@@ -11,11 +11,11 @@ import click
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
-from ldp_aggregator.cli.which_store import durability_option, opened, store_option
-from ldp_aggregator.moving import move
+from ldp_aggregator.cli.store_option import durability_option, opened, store_option
+from ldp_aggregator.migrate import move
 from ldp_aggregator.snapshot import Snapshot, plan_of, pool, take_snapshot
-from ldp_aggregator.sources import open_existing
 from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
+from ldp_aggregator.training_sources import open_existing
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

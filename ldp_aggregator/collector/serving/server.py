@@ -17,9 +17,9 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
 from encoders.errors import LdpError
-from ldp_aggregator.collector import logs
-from ldp_aggregator.collector.settings import SettingsError
-from ldp_aggregator.collector.worker import CONNECTIONS, KEEPALIVE_SECONDS, Worker
+from ldp_aggregator.collector.service import SettingsError
+from ldp_aggregator.collector.serving import logs
+from ldp_aggregator.collector.serving.worker import CONNECTIONS, KEEPALIVE_SECONDS, Worker
 from ldp_aggregator.stores import StoreError
 
 _PAUSE = 2.0

@@ -15,9 +15,9 @@ from flask.testing import FlaskClient
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector import progress as progress_module
-from ldp_aggregator.collector.page import assets, version
-from ldp_aggregator.collector.recent import Recent
+from ldp_aggregator.collector.dashboard import data as progress_module
+from ldp_aggregator.collector.dashboard.page import assets, version
+from ldp_aggregator.collector.ttl_cache import Recent
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected

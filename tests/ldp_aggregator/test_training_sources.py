@@ -15,8 +15,8 @@ from encoders.report import Report, pack
 from encoders.survey import read_survey
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
-from ldp_aggregator.sources import SourceError, read_sources
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_aggregator.training_sources import SourceError, read_sources
 from tests.counting import record
 
 SURVEY = """

@@ -11,7 +11,7 @@ from typing import Any
 from gunicorn.workers.gthread import ThreadWorker
 
 from ldp_aggregator.collector.auth import OPERATOR_LISTENER
-from ldp_aggregator.collector.deadlines import ANSWER_SECONDS, Deadlines
+from ldp_aggregator.collector.serving.deadlines import ANSWER_SECONDS, Deadlines
 
 CONNECTIONS = 1000
 """Of a worker at once; whoever comes then waits in the kernel's queue, of this length too."""

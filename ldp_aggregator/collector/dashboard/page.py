@@ -15,7 +15,7 @@ from flask import Blueprint, Response, current_app
 
 from encoders.errors import Reason
 from ldp_aggregator.collector.auth import require_operator_listener
-from ldp_aggregator.collector.content import Content
+from ldp_aggregator.collector.cached_response import Content
 from ldp_aggregator.collector.problems import Problem
 
 page = Blueprint("page", __name__)
@@ -42,7 +42,7 @@ _INDEX = "index.html"
 @cache
 def assets() -> dict[str, Content]:
     """Return the page's files by their paths, read once."""
-    return dict(sorted(_walk(files("ldp_aggregator.collector") / "static", PurePosixPath())))
+    return dict(sorted(_walk(files("ldp_aggregator.collector.dashboard") / "static", PurePosixPath())))
 
 
 @cache

@@ -12,15 +12,15 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError
-from ldp_aggregator.cli import carry, operate
+from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.config import ReadAgain, origins, read_again, read_config
+from ldp_aggregator.cli.store_option import durability_option
 from ldp_aggregator.cli.tokens import tokens
-from ldp_aggregator.cli.which_store import durability_option
-from ldp_aggregator.collector import logs
-from ldp_aggregator.collector.offer import Offer, prepare
-from ldp_aggregator.collector.rates import MOST, Network
-from ldp_aggregator.collector.settings import GATEWAY_TOKEN_VARIABLE
-from ldp_aggregator.sources import TOKEN_VARIABLE
+from ldp_aggregator.collector.service import GATEWAY_TOKEN_VARIABLE
+from ldp_aggregator.collector.serving import logs
+from ldp_aggregator.collector.serving.rate_limit import MOST, Network
+from ldp_aggregator.collector.startup import Offer, prepare
+from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 
 def _address(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
@@ -130,8 +130,11 @@ def serve(context: click.Context, /, **settings: Any) -> None:
     if settings["show_settings"]:
         _show(context)
         return
-    from ldp_aggregator.collector.server import Work, require_addresses  # late: gunicorn is slow to import
-    from ldp_aggregator.collector.server import serve as run
+    from ldp_aggregator.collector.serving.server import (  # late: gunicorn is slow to import
+        Work,
+        require_addresses,
+    )
+    from ldp_aggregator.collector.serving.server import serve as run
 
     addresses = {f"--{name.replace('_', '-')}": settings[name] for name in _ADDRESSES if settings[name]}
     try:
@@ -187,7 +190,7 @@ def _show(context: click.Context) -> None:
             click.echo(f"the {owner}'s token is {known}  (environment, {variable})")
 
 
-for _command in (*operate.COMMANDS, *carry.COMMANDS, tokens):
+for _command in (*surveys.COMMANDS, *transfer.COMMANDS, tokens):
     main.add_command(_command)
 
 

@@ -1,0 +1,1 @@
+"""Run the collector under gunicorn: workers, deadlines, rate limits, logs and metrics."""

@@ -27,7 +27,7 @@ from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import Estimates, Figure, NumberEstimate, estimate_snapshot
 from ldp_aggregator.estimation.contrasts import uneven_classes
-from ldp_aggregator.estimation.gaussians import Gaussian
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.simulated_population import collect
 

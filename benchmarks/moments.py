@@ -22,9 +22,9 @@ from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Label, NumericFeature, Plan, Survey
 from encoders.survey.encode_table import encode_table
-from ldp_aggregator.estimation.hearing import hear
-from ldp_aggregator.estimation.moments import mechanism_of
-from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.numeric.moments import mechanism_of
+from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.estimation.raw_estimates import hear
 from ldp_aggregator.simulated_population import collect
 
 USERS, PRIOR, SPREAD, REACH = 100_000, (0.6, 0.4), 0.2, 0.3

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, Form, FrequencyOracle, design, design_numeric
 from encoders.mechanisms.support_counters import Bits
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation.support import Support, pair_p_value, pair_surprise, size_p_value
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
+    Support,
+    pair_p_value,
+    pair_surprise,
+    size_p_value,
+)
 
 QUESTIONS = 10
 LEVEL = 1e-6 / (2 * QUESTIONS)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from encoders.survey import Survey
 from ldp_aggregator.csv_rows import read_table
-from ldp_aggregator.models.inference import infer_survey
+from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.plotting import lines_of, plot_simulation
 from ldp_aggregator.simulation import Simulation, SimulationRow, simulate
 

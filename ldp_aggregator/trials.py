@@ -16,10 +16,10 @@ from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import estimate_probabilities
-from ldp_aggregator.estimation.verdicts import refuse_validation
-from ldp_aggregator.models.counting import count_model
-from ldp_aggregator.models.rows import Columns, columns_by_name, doubles, is_dicts
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.baseline import count_model
 from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
+from ldp_aggregator.models.table_input import Columns, columns_by_name, doubles, is_dicts
 from ldp_aggregator.rounds.learned import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrowed import next_round, round_ends
 from ldp_aggregator.rounds.validated import SHARE, ValidationError, validation_of

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Question
 from ldp_aggregator.estimation import Frequencies, clip_and_normalise
-from ldp_aggregator.estimation.frequencies import oracle_of
-from ldp_aggregator.estimation.hearing import hear
+from ldp_aggregator.estimation.discrete.frequencies import oracle_of
+from ldp_aggregator.estimation.raw_estimates import hear
 from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.snapshot import Snapshot, Total
 

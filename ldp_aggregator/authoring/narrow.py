@@ -24,7 +24,7 @@ from ldp_aggregator.authoring.derived import (
 from ldp_aggregator.authoring.toml_edit import assign
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import explained, shown
-from ldp_aggregator.estimation.verdicts import refuse_validation
+from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.narrowed import CLEAR, Told, kept_alone, median_error, narrowed
 

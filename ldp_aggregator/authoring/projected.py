@@ -13,7 +13,7 @@ from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed, suffixed
 from ldp_aggregator.authoring.toml_edit import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
-from ldp_aggregator.estimation.verdicts import refuse_validation
+from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.variants import common_weight, inputs_of
 from reduction.publish import Fit
 

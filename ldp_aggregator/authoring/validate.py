@@ -23,9 +23,9 @@ from ldp_aggregator.authoring.derived import (
     trained_on,
 )
 from ldp_aggregator.authoring.toml_text import array, key, quote
-from ldp_aggregator.estimation.figures import Z95
-from ldp_aggregator.estimation.frequencies import Noise
-from ldp_aggregator.estimation.verdicts import refuse_validation
+from ldp_aggregator.estimation.discrete.frequencies import Noise
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.validated import ValidationError, validation_of
 

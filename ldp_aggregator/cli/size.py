@@ -12,7 +12,7 @@ import click
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_text import read_toml
-from ldp_aggregator.estimation.verdicts import refuse_validation
+from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.sizing.fewest import MOST_USERS
 from ldp_aggregator.sizing.forecast import REPEATS
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot

@@ -24,9 +24,9 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.relevance import shown
+from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
-from ldp_aggregator.models.onnx_file import require_onnx, save_onnx
-from ldp_aggregator.models.privacy import privacy_of, read_audit
+from ldp_aggregator.models.privacy_statement import privacy_of, read_audit
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_sources
 

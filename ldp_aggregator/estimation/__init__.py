@@ -5,19 +5,19 @@ and label, moments of numbers, and one prior pooled from all), lets a recipe mak
 distributions of it (:mod:`recipes`), and puts both together (:mod:`estimates`).
 """
 
-from ldp_aggregator.estimation.consistency import (
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
+from ldp_aggregator.estimation.discrete.simplex import (
     CONSISTENCY,
     clip_and_normalise,
     norm_sub,
     project_simplex,
 )
 from ldp_aggregator.estimation.estimates import Estimates, estimate_probabilities, estimate_snapshot
-from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
-from ldp_aggregator.estimation.figures import Figure
-from ldp_aggregator.estimation.frequencies import Frequencies, estimate_frequencies
-from ldp_aggregator.estimation.gaussians import Gaussian
-from ldp_aggregator.estimation.number_estimates import NumberEstimate
-from ldp_aggregator.estimation.recipes import ESTIMATORS, Conditional, EstimationError
+from ldp_aggregator.estimation.estimators import ESTIMATORS, Conditional, EstimationError
+from ldp_aggregator.estimation.feature_result import FeatureEstimate
+from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.number_result import NumberEstimate
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 __all__ = [
     "CONSISTENCY",

@@ -12,7 +12,13 @@ from encoders.explain.text import in_words
 from encoders.mechanisms.base import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
-from ldp_aggregator.estimation.support import Pairs, Support, pair_p_value, pair_surprise, size_p_value
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
+    Pairs,
+    Support,
+    pair_p_value,
+    pair_surprise,
+    size_p_value,
+)
 
 _SHOWN = 3
 """How many pairs are named."""

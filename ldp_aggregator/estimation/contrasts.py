@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_aggregator.estimation.figures import Figure
+from ldp_aggregator.estimation.intervals import Figure
 
 BoolArray = NDArray[np.bool_]
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.survey.numeric_features import NumericFeature
-from ldp_aggregator.estimation.consistency import FloatArray
 from ldp_aggregator.estimation.contrasts import uneven_classes
-from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
-from ldp_aggregator.estimation.figures import Figure, jsonable
-from ldp_aggregator.estimation.gaussians import Gaussian
-from ldp_aggregator.estimation.hearing import Answers, asked_about, hear, total_of
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.estimation.estimators import ESTIMATORS, EstimationError, Probabilities, Recipe
+from ldp_aggregator.estimation.feature_result import FeatureEstimate
+from ldp_aggregator.estimation.intervals import Figure, jsonable
 from ldp_aggregator.estimation.meter import measure_estimates
-from ldp_aggregator.estimation.number_estimates import Asked, NumberEstimate
-from ldp_aggregator.estimation.numbers import Number
-from ldp_aggregator.estimation.poisoning import Poisoning
-from ldp_aggregator.estimation.recipes import ESTIMATORS, EstimationError, Probabilities, Recipe
-from ldp_aggregator.estimation.verdicts import Verdicts, silent
+from ldp_aggregator.estimation.number_result import Asked, NumberEstimate
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.estimation.poisoning.summary import Poisoning
+from ldp_aggregator.estimation.raw_estimates import Answers, asked_about, hear, total_of
+from ldp_aggregator.estimation.validation_result import Verdicts, silent
 from ldp_aggregator.snapshot import Snapshot
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from ldp_aggregator.estimation.feature_estimates import FeatureEstimate
-from ldp_aggregator.estimation.figures import Figure
-from ldp_aggregator.estimation.frequencies import Frequencies
-from ldp_aggregator.estimation.hearing import Answers, total_of
-from ldp_aggregator.estimation.influence import (
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.feature_result import FeatureEstimate
+from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.number_result import NumberEstimate
+from ldp_aggregator.estimation.numeric.moments import Moments
+from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.estimation.poisoning.influence import (
     Influence,
     number_prior,
     of_conditionals,
@@ -17,10 +19,8 @@ from ldp_aggregator.estimation.influence import (
     of_number,
     of_prior,
 )
-from ldp_aggregator.estimation.moments import Moments
-from ldp_aggregator.estimation.number_estimates import NumberEstimate
-from ldp_aggregator.estimation.numbers import Number
-from ldp_aggregator.estimation.poisoning import Poisoning, measure
+from ldp_aggregator.estimation.poisoning.summary import Poisoning, measure
+from ldp_aggregator.estimation.raw_estimates import Answers, total_of
 from ldp_aggregator.snapshot import Snapshot
 
 

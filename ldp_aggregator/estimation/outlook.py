@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ldp_aggregator.estimation.consistency import FloatArray
-from ldp_aggregator.estimation.figures import Z95, Figure, jsonable
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.estimation.intervals import Z95, Figure, jsonable
 
 GROWTH = (2, 10)
 """How many times the reports."""

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldp_aggregator.estimation.consistency import FloatArray
-from ldp_aggregator.estimation.figures import Figure, ratios, unknown
-from ldp_aggregator.estimation.frequencies import Frequencies
-from ldp_aggregator.estimation.gaussians import Gaussian
-from ldp_aggregator.estimation.posterior import Contrast
+from ldp_aggregator.estimation.bayes.posterior import Contrast
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.estimation.intervals import Figure, ratios, unknown
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 
 @dataclass(frozen=True)

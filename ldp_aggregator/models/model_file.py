@@ -21,10 +21,10 @@ from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
-from ldp_aggregator.estimation.gaussians import MIN_VARIANCE
-from ldp_aggregator.estimation.verdicts import refuse_validation
+from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
+from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.privacy import privacy_of
+from ldp_aggregator.models.privacy_statement import privacy_of
 from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.snapshot import Snapshot
 
@@ -53,7 +53,7 @@ def save_model(
         What the estimates were made from.
     estimates : Estimates
     audit : dict, optional
-        Of the survey's plan, see :func:`~ldp_aggregator.models.privacy.read_audit`.
+        Of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
     """
     write_whole(path, dump_model(snapshot, estimates, audit))
 

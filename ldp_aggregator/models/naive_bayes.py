@@ -23,10 +23,11 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
-from ldp_aggregator.estimation.verdicts import refuse_validation
-from ldp_aggregator.models.inference import infer_survey
-from ldp_aggregator.models.quick import OPEN, Quick
-from ldp_aggregator.models.rows import (
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.fast_predict import OPEN, Quick
+from ldp_aggregator.models.infer_survey import infer_survey
+from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
+from ldp_aggregator.models.table_input import (
     Columns,
     as_table,
     columns_by_name,
@@ -35,7 +36,6 @@ from ldp_aggregator.models.rows import (
     is_named,
     pick,
 )
-from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
 from ldp_aggregator.simulated_population import collect
 
 

@@ -1,6 +1,6 @@
 """A round that validates: devices judge the model so far, with all its features and with the top few alone.
 
-What they say decides which features the model keeps, see :mod:`ldp_aggregator.estimation.verdicts`, and so
+What they say decides which features the model keeps, see :mod:`ldp_aggregator.estimation.validation_result`, and so
 what further rounds ask.
 """
 
@@ -16,7 +16,7 @@ from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
 from ldp_aggregator.estimation import Conditional, Gaussian
-from ldp_aggregator.estimation.consistency import FloatArray
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.models.scoring import GaussianColumn
 

@@ -25,10 +25,10 @@ from ldp_aggregator.estimation import (
     NumberEstimate,
     estimate_snapshot,
 )
-from ldp_aggregator.estimation.frequencies import Frequencies
-from ldp_aggregator.estimation.hearing import hear
-from ldp_aggregator.estimation.numbers import Number
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.estimation.outlook import typical_margin
+from ldp_aggregator.estimation.raw_estimates import hear
 from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.sizing.expected import Expectation
 from ldp_aggregator.sizing.fewest import MOST_USERS, SizeError, least_users

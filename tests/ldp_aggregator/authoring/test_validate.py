@@ -16,7 +16,7 @@ from ldp_aggregator.authoring.narrow import NarrowError, narrow
 from ldp_aggregator.authoring.validate import validate
 from ldp_aggregator.cli.survey import main
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.verdicts import Verdicts
+from ldp_aggregator.estimation.validation_result import Verdicts
 from ldp_aggregator.models.model_file import Model, dump_model, parse_model
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.rounds.validated import ValidationError

@@ -14,7 +14,7 @@ from encoders.report import Report, pack
 from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
-from ldp_aggregator.models.onnx_file import to_onnx
+from ldp_aggregator.models.export.onnx import to_onnx
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 

@@ -9,7 +9,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Figure, estimate_snapshot
 from ldp_aggregator.estimation.contrasts import classes_apart, uneven_classes
-from ldp_aggregator.estimation.figures import Z95, reach
+from ldp_aggregator.estimation.intervals import Z95, reach
 from ldp_aggregator.estimation.outlook import margins
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot

@@ -9,7 +9,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import EstimationError, estimate_snapshot
-from ldp_aggregator.estimation.prior import replace_negatives
+from ldp_aggregator.estimation.class_prior import replace_negatives
 from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot, Total

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
-from ldp_aggregator.estimation.hearing import hear
+from ldp_aggregator.estimation.raw_estimates import hear
 from tests.ldp_aggregator.estimation.conftest import (
     DEGREE,
     DEGREES,

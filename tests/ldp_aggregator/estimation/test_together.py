@@ -14,14 +14,14 @@ from encoders.survey import read_survey
 from ldp_aggregator.cli.train import summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.figures import conditional_figure, frequency_figure
-from ldp_aggregator.estimation.frequencies import Noise
-from ldp_aggregator.estimation.hearing import hear
-from ldp_aggregator.estimation.influence import of_conditionals, of_frequencies
+from ldp_aggregator.estimation.discrete.frequencies import Noise
+from ldp_aggregator.estimation.intervals import conditional_figure, frequency_figure
+from ldp_aggregator.estimation.poisoning.influence import of_conditionals, of_frequencies
+from ldp_aggregator.estimation.raw_estimates import hear
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
-from tests.ldp_aggregator.estimation.test_influence import influences, payloads, without
+from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
 
 SURVEY = """
 [survey]

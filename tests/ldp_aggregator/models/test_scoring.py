@@ -8,7 +8,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.models.counting import count_model
+from ldp_aggregator.models.baseline import count_model
 from ldp_aggregator.models.scoring import Tables, normalise_logs
 
 PRIOR = np.array([0.5, 0.3, 0.2])

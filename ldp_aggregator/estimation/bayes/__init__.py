@@ -1,0 +1,1 @@
+"""Posterior distributions of shares, and how strongly they are shrunk towards the margins."""

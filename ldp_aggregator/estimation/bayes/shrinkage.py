@@ -1,0 +1,79 @@
+"""Empirical Bayes: how far noisy class means may be believed, learned from all features together.
+
+With two labels a feature has one difference between its classes, too little to tell signal from noise;
+many features together tell how large such differences usually are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
+
+SCALES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""How far classes of one feature may differ: standard deviations, in the feature's own unit."""
+IMAGINED = 0.1
+"""Features imagined at every scale beside the real ones, so that no scale is ever ruled out."""
+_ROUNDS = 50
+
+
+def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pull each feature's class values towards their common centre, as far as noise explains them.
+
+    The model: a value is normal around its truth with the given variance, the truth is normal around the
+    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. How often each
+    scale occurs among the features is fitted by expectation-maximisation; a feature's scale is then
+    averaged over its posterior. A feature that is all noise ends up with classes that are alike.
+
+    Parameters
+    ----------
+    values : (features, k) array
+        NaN where nothing is known.
+    variances : (features, k) array
+        Of `values`; infinite where nothing is known.
+    unit : (features,) array
+        What one scale means for each feature.
+
+    Returns
+    -------
+    means, variances : (features, k) arrays
+        Of the posterior. The centre of a feature of which nothing is known is zero.
+    """
+    known = np.isfinite(values) & np.isfinite(variances)
+    values = np.where(known, values, 0.0)
+    information = np.where(known, 1.0 / np.where(known, variances, 1.0), 0.0)
+    fits = [_fit(values, information, (scale * unit[:, None]) ** 2) for scale in SCALES]
+    likely, means, spreads = (np.stack(parts) for parts in zip(*fits, strict=True))
+    weights = mixed_scales(likely)[:, :, None]
+    mean = (weights * means).sum(axis=0)
+    return mean, (weights * (spreads + (means - mean) ** 2)).sum(axis=0)
+
+
+def _fit(
+    values: FloatArray, information: FloatArray, between: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log-likelihood (features,), means and variances of the truth, if it varies by `between`."""
+    precision = information / (1 + between * information)
+    total = precision.sum(axis=1, keepdims=True)
+    centre = (precision * values).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1.0)
+    off = values - centre
+    logs = np.log(np.where(precision > 0, precision, 1.0)).sum(axis=1)
+    # the centre is unknown too: integrating over it takes its own information out (restricted likelihood)
+    logs -= np.log(np.where(total > 0, total, 1.0))[:, 0]
+    likely = 0.5 * (logs - (precision * off**2).sum(axis=1))
+    return likely, centre + between * precision * off, between / (1 + between * information)
+
+
+def mixed_scales(likely: FloatArray) -> FloatArray:
+    """Return each feature's probabilities of the scales, (scales, features), from its log-likelihoods.
+
+    How often each scale occurs among the features is fitted by expectation-maximisation.
+    """
+    odds = np.exp(likely - likely.max(axis=0))
+    often: FloatArray = np.full((len(odds), 1), 1.0 / len(odds))
+    for _ in range(_ROUNDS):
+        shares = odds * often / (odds * often).sum(axis=0)
+        often = shares.sum(axis=1, keepdims=True) + IMAGINED
+        often /= often.sum()
+    found: FloatArray = odds * often / (odds * often).sum(axis=0)
+    return found

@@ -1,0 +1,1 @@
+"""Frequencies of categorical questions, and their projection onto the simplex."""

@@ -1,0 +1,62 @@
+"""First-order propagation of errors: numbers that remember which noisy totals they were made from.
+
+A quantity is a value per label and its slopes along a list of sources whose covariance is known. Sums,
+products and ratios follow the rules of differentiation, so a figure's standard error needs no formula of
+its own, and two figures made from the same sources know their covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An estimate for each of k labels, and what it depends on.
+
+    Attributes
+    ----------
+    value : (k,) array
+    slopes : (sources, k) array
+        Its derivative by each source (the delta method's).
+    """
+
+    value: FloatArray
+    slopes: FloatArray
+
+    @classmethod
+    def source(cls, value: FloatArray, place: int, sources: int) -> Self:
+        """Return the source at a place itself."""
+        slopes = np.zeros((sources, len(value)))
+        slopes[place] = 1.0
+        return cls(value, slopes)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return Quantity(self.value + other.value, self.slopes + other.slopes)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.value - other.value, self.slopes - other.slopes)
+
+    def times(self, factor: float | FloatArray) -> Quantity:
+        """Return its multiple by constants: one, or one per label."""
+        return Quantity(self.value * factor, self.slopes * factor)
+
+    def over(self, bottom: Quantity) -> Quantity:
+        """Return the ratio: d(t/b) = (dt - (t/b) db) / b; NaN where the bottom is not above zero."""
+        positive = np.where(bottom.value > 0, bottom.value, np.nan)
+        ratio = self.value / positive
+        return Quantity(ratio, (self.slopes - ratio * bottom.slopes) / positive)
+
+    def covariance(self, other: Quantity, noise: FloatArray) -> FloatArray:
+        """Return the (k,) covariances with another; `noise` is the sources' own, (sources, sources, k)."""
+        found: FloatArray = np.einsum("ik,ijk,jk->k", self.slopes, noise, other.slopes)
+        return found
+
+    def variance(self, noise: FloatArray) -> FloatArray:
+        """Return the (k,) variances; rounding never makes them negative."""
+        return np.maximum(self.covariance(self, noise), 0.0)

@@ -1,0 +1,154 @@
+"""What the reports of one mean or square question say of one number, and how far off that may be.
+
+Per label c they estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism tells of
+the label, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2). The
+mechanism returns their covariance in closed form for a given population; here, that of the estimates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from encoders.mechanisms.numeric_base import NumericMechanism
+from encoders.survey import Question
+from ldp_aggregator.estimation.discrete.simplex import FloatArray, project_simplex
+from ldp_aggregator.snapshot import Total
+
+_EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
+"""E[x^2] and E[x^4] of a number spread evenly over [-1, 1]."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """A possible population at which noise is evaluated: (k,) arrays, x in [-1, 1].
+
+    Attributes
+    ----------
+    present, missing : arrays
+        P(number is there, c) and P(missing, c); they add up to one.
+    first, second, fourth : arrays
+        E[x 1(c)], E[x^2 1(c)] and E[x^4 1(c)].
+    """
+
+    present: FloatArray
+    missing: FloatArray
+    first: FloatArray
+    second: FloatArray
+    fourth: FloatArray
+
+    @classmethod
+    def even(cls, k: int, can_be_missing: bool) -> Self:
+        """Return the population that is spread evenly over labels, numbers and missing."""
+        cell = np.full(k, 1 / (2 * k if can_be_missing else k))
+        missing = cell if can_be_missing else np.zeros(k)
+        return cls(cell, missing, np.zeros(k), cell * _EVEN_SQUARE, cell * _EVEN_FOURTH)
+
+    @classmethod
+    def likely(
+        cls,
+        prior: FloatArray,
+        missing: FloatArray | None,
+        first: FloatArray | None,
+        second: FloatArray | None,
+        even: float,
+    ) -> Self:
+        """Return the possible population nearest to raw estimates, part of it spread evenly.
+
+        The shares are projected on the simplex and the moments clipped to what these shares allow. The
+        fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, bounded likewise. The
+        even part keeps the noise away from shares of exactly zero, as :class:`frequencies.Noise` does.
+
+        Parameters
+        ----------
+        prior : (k,) array
+            P(c), raw.
+        missing : (k,) array or None
+            P(missing, c), raw; None if it cannot be.
+        first, second : (k,) arrays or None
+            E[x 1(c)] and E[x^2 1(c)], raw; None if nobody was asked, which counts as the noisiest case.
+        even : float
+            The share that is spread evenly.
+        """
+        k = len(prior)
+        raw = prior if missing is None else np.concatenate([prior - missing, missing])
+        present, *gone = project_simplex(raw).reshape(-1, k)
+        divisor = np.where(present > 0, present, 1.0)
+        mean = np.clip(0.0 if first is None else first / divisor, -1.0, 1.0)
+        square = np.clip(1.0 if second is None else second / divisor, mean**2, 1.0)
+        variance = square - mean**2
+        normal = mean**4 + 6 * mean**2 * variance + 3 * variance**2
+        fourth = np.clip(normal, square**2, square)
+        gone_share = gone[0] if gone else np.zeros(k)
+        found = cls(present, gone_share, present * mean, present * square, present * fourth)
+        return found._mixed(cls.even(k, missing is not None), even)
+
+    def _mixed(self, other: Self, share: float) -> Self:
+        parts = zip(vars(self).values(), vars(other).values(), strict=True)
+        return type(self)(*((1 - share) * one + share * another for one, another in parts))
+
+    def moments(self, moment: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return what a mechanism's covariance asks for, for a mean (1) or a square (2) question."""
+        if moment == 1:
+            return self.present, self.first, self.second, self.missing
+        return self.present, self.second, self.fourth, self.missing
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the reports of one question say of one number.
+
+    Attributes
+    ----------
+    question : Question
+    place : int
+        Which of the numbers that the question asks about.
+    n : int
+        Number of reports, above zero.
+    raw : (3, k) array
+        s, M and G, unbiased, possibly impossible; 0 where G is not told.
+    covariance : (3, 3, k) array
+        Of `raw`, per label; 0 where G is not told.
+    """
+
+    question: Question
+    place: int
+    n: int
+    raw: FloatArray
+    covariance: FloatArray
+
+    @property
+    def tells_label(self) -> bool:
+        """Whether G is told."""
+        return mechanism_of(self.question).tells_label
+
+
+def mechanism_of(question: Question) -> NumericMechanism:
+    """Return the mechanism of a mean or square question."""
+    mechanism = question.mechanism
+    if not isinstance(mechanism, NumericMechanism):
+        raise TypeError(f"{question.name} is no question about a number")
+    return mechanism
+
+
+def estimate_moments(question: Question, total: Total, feature: int, population: Population) -> Moments:
+    """Return s, M and G of one feature from a question's totals, with their noise.
+
+    Parameters
+    ----------
+    question : Question
+        A mean or square question about the feature.
+    total : Total
+        At least one report.
+    feature : int
+        Index of the feature in the plan.
+    population : Population
+        Where the noise is evaluated.
+    """
+    mechanism, moment = mechanism_of(question), question.moment
+    place = question.features.index(feature)
+    raw = mechanism.moments(total.cells, total.n)[place]
+    noise = mechanism.covariance(*population.moments(moment or 1)) / total.n
+    return Moments(question, place, total.n, np.nan_to_num(raw), np.nan_to_num(noise))

@@ -1,0 +1,174 @@
+"""How far made-up reports can move an estimate, whatever they send and whoever they pretend to be.
+
+An estimate is (nearly) linear in the mean of what reports add to the counters; its slopes w are known. If m
+of n reports are made up, the estimate differs from that of the others alone by
+m/(n - m) (w x - w t), where t is the mean over all n and x what a made-up report adds, on average. So the
+furthest move is that of the payload that adds the most or the least to w x, which every mechanism knows
+in closed form (`Mechanism.reach`): exact for frequencies, priors and E[x 1(label)], and to first order, as
+standard errors are, for ratios. Nothing is corrected by it: no correction knows which reports are made up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.mechanisms.base import FrequencyOracle
+from encoders.survey.questions import MEAN
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
+from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.estimation.intervals import Figure, jsonable
+from ldp_aggregator.estimation.numeric.delta_method import Quantity
+from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
+from ldp_aggregator.snapshot import Total
+
+SHARE = 0.01
+"""The share of made-up reports that moves are told for, beside a single one."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How far made-up reports at one question can move the entries of a figure, up or down.
+
+    Attributes
+    ----------
+    figure : str
+        "frequencies", "conditionals", "prior", "means", "variances" or "missing".
+    n : int
+        Reports of the question, of which some are made up.
+    step : array
+        The furthest move of each entry, in units of m/(n - m).
+    stderr : array
+        Standard errors of the entries.
+    """
+
+    figure: str
+    n: int
+    step: FloatArray
+    stderr: FloatArray
+
+    def move(self, fakes: float) -> FloatArray:
+        """Return how far so many of the n reports can move each entry; infinite if they are all of them."""
+        if fakes >= self.n:
+            return np.full(self.step.shape, np.inf)
+        return self.step * (fakes / (self.n - fakes))
+
+    @property
+    def in_stderrs(self) -> FloatArray:
+        """How far a hundredth of the reports can move each entry, in its standard errors."""
+        known = np.isfinite(self.stderr) & (self.stderr > 0)
+        return np.where(known, self.move(SHARE * self.n) / np.where(known, self.stderr, 1.0), np.nan)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "one": jsonable(self.move(1)),
+            "one_percent": jsonable(self.move(SHARE * self.n)),
+            "one_percent_in_stderrs": jsonable(self.in_stderrs),
+        }
+
+
+def of_frequencies(heard: Frequencies, figure: Figure, of: str = "") -> Influence:
+    """Return the moves of F = (t - off)/(on - off), in the shape of its figure."""
+    oracle, size = oracle_of(heard.question), heard.cells
+    slope = oracle.on_mean - oracle.off_mean
+    weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
+    now = heard.raw + size * oracle.off_mean / slope
+    step = _furthest(oracle, weights, times, now.reshape(figure.value.shape))
+    return Influence(f"frequencies{of}", heard.n, step, figure.stderr)
+
+
+def of_conditionals(heard: Frequencies, figure: Figure, of: str = "") -> Influence:
+    """Return the moves of R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
+    oracle, (size, k) = oracle_of(heard.question), figure.value.shape
+    joint = heard.raw.reshape(size, k)
+    mass = np.where(joint.sum(axis=0) > 0, joint.sum(axis=0), np.nan)
+    scale = 1 / ((oracle.on_mean - oracle.off_mean) * mass)
+    ratio = joint / mass
+    weights = np.stack([(1 - ratio) * scale, -ratio * scale, np.zeros_like(ratio)], axis=-1)
+    times = heard.cells * np.array([1, size - 1, (k - 1) * size])
+    # F - R G is zero at the estimates themselves
+    now = heard.cells * oracle.off_mean * (1 - size * ratio) * scale
+    return Influence(f"conditionals{of}", heard.n, _furthest(oracle, weights, times, now), figure.stderr)
+
+
+def of_prior(heard: Frequencies, figure: Figure, weight: float) -> Influence:
+    """Return the moves of the pooled prior, to which the question contributes G with a weight."""
+    oracle, k = oracle_of(heard.question), len(figure.value)
+    size, slope = oracle.domain // k, oracle.on_mean - oracle.off_mean
+    weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
+    now = heard.raw.reshape(-1, k).sum(axis=0) + size * oracle.off_mean / slope
+    return Influence("prior", heard.n, weight * _furthest(oracle, weights, times, now), figure.stderr)
+
+
+def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: FloatArray) -> FloatArray:
+    least, most = oracle.reach(weights, times)
+    return np.maximum(most - now, now - least)
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def of_number(
+    name: str, ratio: Quantity, heard: Moments, total: Total, figure: Figure, unit: float
+) -> Influence:
+    """Return the moves of a ratio per label, E[x | c] for example, by one question about the number.
+
+    Parameters
+    ----------
+    name : str
+        Of the figure.
+    ratio : Quantity
+        With its slopes by what the questions say, as `Number` orders them.
+    heard, total : Moments and Total
+        Of the question where reports are made up.
+    figure : Figure
+        The ratio in its own unit, for its standard error.
+    unit : float
+        What one of `ratio` is in that unit.
+    """
+    place = 0 if heard.question.moment == MEAN else 3
+    slopes = ratio.slopes[place : place + 3] * unit
+    return Influence(name, heard.n, _furthest_moments(heard, total, slopes), figure.stderr)
+
+
+def number_prior(heard: Moments, total: Total, prior: Figure, weight: float) -> Influence:
+    """Return the moves of the pooled prior by a question about a number that tells of the label."""
+    slopes = np.zeros((3, len(prior.value)))
+    slopes[2] = weight
+    return Influence("prior", heard.n, _furthest_moments(heard, total, slopes), prior.stderr)
+
+
+def _furthest_moments(heard: Moments, total: Total, slopes: FloatArray) -> FloatArray:
+    """Return how far the sum of slopes (3, k) times what a question says can be moved, per label."""
+    mechanism, k = mechanism_of(heard.question), slopes.shape[1]
+    counters = _counter_slopes(heard)  # (3, k, blocks)
+    mean, found = total.cells / total.n, np.full(k, np.nan)
+    for label in range(k):
+        own = slopes[:, label] @ counters[:, label]
+        if np.isfinite(own).all():
+            weights = np.zeros((len(own), k))
+            weights[:, label] = own
+            least, most = mechanism.reach(weights.ravel())
+            now = weights.ravel() @ mean
+            found[label] = max(most - now, now - least)
+    return found
+
+
+def _counter_slopes(heard: Moments) -> FloatArray:
+    """Return d(s, M, G of a label)/d(the label's counter in each block of k counters), (3, k, blocks).
+
+    Moments are affine in the counters, and those of a label depend on its own counters alone.
+    """
+    mechanism = mechanism_of(heard.question)
+    k, cells = mechanism.form.labels, mechanism.cells
+    zero = mechanism.moments(np.zeros(cells, dtype=np.int64), 1)
+    found = []
+    for block in range(cells // k):
+        ones = np.zeros(cells, dtype=np.int64)
+        ones[block * k : block * k + k] = 1
+        found.append((mechanism.moments(ones, 1) - zero)[heard.place])
+    slopes: FloatArray = np.nan_to_num(np.stack(found, axis=-1))
+    return slopes

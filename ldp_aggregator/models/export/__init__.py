@@ -1,0 +1,1 @@
+"""Write models in the formats of other libraries."""

@@ -1,0 +1,125 @@
+"""What a model says of the privacy of those it was trained on."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import LdpError
+from encoders.probability_tables import realised_epsilon
+from encoders.survey import Plan
+from ldp_aggregator.estimation.raw_estimates import total_of
+from ldp_aggregator.snapshot import Snapshot
+
+_DELTA = 1e-6
+_CONDITION = (
+    "only if a shuffler that the reader trusts mixed all of these reports together, none of them made up, "
+    "and removed from each who sent it, from where and when, before anybody else saw it; otherwise the "
+    "epsilon above is all there is"
+)
+_NO_AUDIT = "is no audit; ldp-audit --json writes them"
+
+
+class AuditError(LdpError):
+    """A file that holds no audit of this survey."""
+
+
+def privacy_of(
+    snapshot: Snapshot, audit: dict[str, Any] | None = None, validation: Snapshot | None = None
+) -> dict[str, Any]:
+    """Return a model file's section on privacy.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    audit : dict, optional
+        Of the survey's plan, see :func:`read_audit`.
+    validation : Snapshot, optional
+        Of those who judged an earlier model, at the same epsilon; its reports are told apart.
+    """
+    spent = _spent(snapshot)
+    judged = {"validation": _spent(validation)} if validation else {}
+    # the plans tell the two kinds apart, so that each hides among its own
+    crowds = [each["reports"] for each in (spent, *judged.values())]
+    crowd, delta = min(crowds), min(_DELTA, 1 / (10 * max(*crowds, 1)))
+    return {
+        **spent,
+        **judged,
+        "epsilon": format(snapshot.plan.epsilon.normalize(), "f"),
+        "reports_per_person": 1,
+        "audit": audit,
+        "only_if_shuffled": {
+            "condition": _CONDITION,
+            "epsilon": shuffled_epsilon(float(snapshot.plan.epsilon), crowd, delta),
+            "delta": delta,
+        },
+    }
+
+
+def _spent(snapshot: Snapshot) -> dict[str, Any]:
+    """Return how many reports answered which plan, and what each question realises of epsilon."""
+    questions = [
+        {
+            "question": question.name,
+            "mechanism": question.mechanism.name,
+            "epsilon": format(realised_epsilon(question.mechanism.ratio), "f"),
+            "reports": total_of(snapshot, question).n,
+        }
+        for question in snapshot.plan.questions
+    ]
+    return {
+        "plan_digest": snapshot.plan.digest,
+        "reports": sum(total_of(snapshot, question).n for question in snapshot.plan.questions),
+        "questions": questions,
+        "rejected": dict(snapshot.rejections),
+    }
+
+
+def shuffled_epsilon(local: float, reports: int, delta: float) -> float:
+    """Return the central epsilon of shuffled reports, each `local`-differentially private.
+
+    Feldman, McMillan and Talwar (2021, Theorem 3.1, as their published code tightens it); where that
+    bound does not hold, for few reports or a large epsilon, the local epsilon itself.
+
+    Parameters
+    ----------
+    local : float
+    reports : int
+        How many were shuffled together.
+    delta : float
+        The chance that the bound allows itself.
+    """
+    doubt = math.log(4 / delta)
+    if reports == 0 or local > math.log(reports / (16 * doubt)):
+        return local
+    size = 8 * math.sqrt(math.exp(local) * doubt / reports) + 8 * math.exp(local) / reports
+    apart = (1 - math.exp(-local)) / (1 + math.exp(-local) / (1 + size))
+    return min(local, math.log1p(apart * size))
+
+
+def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
+    """Return the result of an audit that ``ldp-audit --json`` wrote, if it is of this plan.
+
+    Whether it was passed is judged anew: no fault, and no more than epsilon given away.
+
+    Raises
+    ------
+    AuditError
+        If it is no such file, or of another plan.
+    """
+    try:
+        found = json.loads(path.read_bytes(), parse_constant=float)
+        digest, faults, trials = found["plan_digest"], found["faults"], found["trials"]
+        bound = max(float(entry["leak"]["bound"]) for entry in found["black_box"])
+    except OSError as error:
+        raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise AuditError(f"{path}: {_NO_AUDIT}") from error
+    if not (isinstance(faults, list) and type(trials) is int and 0 <= bound < math.inf):
+        raise AuditError(f"{path}: {_NO_AUDIT}")
+    if digest != plan.digest:
+        raise AuditError(f"{path}: is the audit of another plan than the one trained on")
+    passed = not faults and bound <= plan.epsilon
+    return {"passed": passed, "faults": len(faults), "trials": trials, "bound": bound}

@@ -1,0 +1,70 @@
+"""Shrinkage takes out what noise explains, and nothing else."""
+
+import numpy as np
+import pytest
+
+from ldp_aggregator.estimation.bayes.shrinkage import shrink
+
+
+def noisy(truth, error, seed=1):
+    """Return the truth with noise of a given standard error, and its variance."""
+    error = np.broadcast_to(error, truth.shape)
+    return truth + error * np.random.default_rng(seed).normal(size=truth.shape), error**2
+
+
+def test_features_that_are_all_noise_lose_their_differences():
+    values, variances = noisy(np.zeros((20, 3)), 0.5)
+    shrunk, doubt = shrink(values, variances, np.ones(20))
+    assert np.ptp(shrunk, axis=1).mean() < 0.15 * np.ptp(values, axis=1).mean()
+    assert doubt.max() < 0.3 * variances.max()
+
+
+@pytest.mark.parametrize("features", [1, 12])
+def test_what_is_exactly_known_stays(features):
+    values, variances = noisy(np.random.default_rng(2).normal(size=(features, 2)), 1e-4)
+    shrunk, doubt = shrink(values, variances, np.ones(features))
+    np.testing.assert_allclose(shrunk, values, atol=1e-4)
+    np.testing.assert_allclose(doubt, variances, rtol=0.05)
+
+
+def test_shrinking_brings_noisy_values_nearer_to_the_truth():
+    truth = 0.4 * np.random.default_rng(3).normal(size=(50, 2))
+    values, variances = noisy(truth, 0.4)
+    shrunk, doubt = shrink(values, variances, np.ones(50))
+    off = ((shrunk - shrunk.mean(axis=1, keepdims=True)) - (truth - truth.mean(axis=1, keepdims=True))) ** 2
+    before = (
+        (values - values.mean(axis=1, keepdims=True)) - (truth - truth.mean(axis=1, keepdims=True))
+    ) ** 2
+    assert off.mean() < 0.8 * before.mean()
+    assert doubt.max() < variances.max()
+
+
+def test_a_few_features_that_tell_much_survive_many_that_tell_nothing():
+    truth = np.zeros((30, 2))
+    truth[:2] = [[-1, 1], [1, -1]]
+    values, variances = noisy(truth, 0.2)
+    shrunk, _ = shrink(values, variances, np.ones(30))
+    assert np.abs(np.diff(shrunk[:2], axis=1)).min() > 1.5
+    assert np.abs(np.diff(shrunk[2:], axis=1)).mean() < 0.1
+
+
+def test_a_label_that_nobody_has_takes_the_centre_of_the_others():
+    values, variances = np.array([[0.3, np.nan, 0.5]]), np.array([[1e-3, np.inf, 1e-3]])
+    shrunk, doubt = shrink(values, variances, np.ones(1))
+    assert 0.39 < shrunk[0, 1] < 0.41
+    assert doubt[0, 1] > doubt[0, 0]
+
+
+def test_of_nothing_nothing_is_known():
+    shrunk, doubt = shrink(np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2))
+    np.testing.assert_array_equal(shrunk, 0)
+    assert np.isfinite(doubt).all()
+
+
+def test_units_do_not_matter():
+    values, variances = noisy(np.random.default_rng(4).normal(size=(5, 3)), 0.3)
+    unit = np.array([1.0, 10, 0.1, 3, 1])
+    one, doubt = shrink(values, variances, np.ones(5))
+    other, other_doubt = shrink(values * unit[:, None], variances * unit[:, None] ** 2, unit)
+    np.testing.assert_allclose(other, one * unit[:, None])
+    np.testing.assert_allclose(other_doubt, doubt * unit[:, None] ** 2)

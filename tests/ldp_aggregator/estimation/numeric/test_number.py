@@ -1,0 +1,270 @@
+"""Numbers: from exact moments to exact figures, in any unit, and what little can be said of little."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.class_prior import Prior
+from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.numeric.delta_method import Quantity
+from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_number, smooth_numbers
+from ldp_aggregator.estimation.numeric.moments import Population
+from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.models.scoring import Tables, normalise_logs
+from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.snapshot import Snapshot
+from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, NUMBERS, number_world
+
+SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
+MEAN, SQUARE = np.array([-0.2, 0.4, 0.1]), np.array([0.1, 0.3, 0.5])
+
+
+def made_up(*parts, tells=True, seed=1):
+    """Return what a question might have said, with a random covariance of a few per cent."""
+    root = 0.01 * np.random.default_rng(seed).normal(size=(3, 3, 3))
+    covariance = np.einsum("iak,jak->ijk", root, root)
+    if not tells:
+        covariance[2], covariance[:, 2] = 0, 0
+    mechanism = SimpleNamespace(tells_label=tells)
+    return SimpleNamespace(
+        question=SimpleNamespace(index=seed, mechanism=mechanism),
+        n=1000,
+        raw=np.stack(parts),
+        covariance=covariance,
+        tells_label=tells,
+    )
+
+
+def number(mean, square=None, weights=None, stderr=0.02, can_be_missing=True):
+    figure = Figure.around(SHARE, np.full(3, stderr))
+    return Number(mean, square, Prior(figure, weights or {0: 1.0}), can_be_missing)
+
+
+def exact(tells=True):
+    present = SHARE - GONE
+    return number(
+        made_up(MEAN * present, GONE, SHARE, tells=tells, seed=1),
+        made_up(SQUARE * present, GONE, SHARE, tells=tells, seed=2),
+        {1: 0.3, 2: 0.2, 5: 0.5} if tells else {5: 1.0},
+    )
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_exact_moments_give_exact_figures(tells):
+    heard = exact(tells)
+    np.testing.assert_allclose(heard.raw_mean[0], MEAN)
+    bias = heard.mean_noise
+    np.testing.assert_allclose(heard.raw_variance[0], SQUARE - MEAN**2 + bias)
+    np.testing.assert_allclose(heard.figure(heard.second, (0, 1)).value, SQUARE)
+    np.testing.assert_allclose(heard.missing_figure().value, GONE / SHARE)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+def test_the_standard_error_of_a_mean_in_closed_form(weight):
+    # mu = s'/w with s' = s - B_s (G - P), M' likewise, w = P - M', and P = weight G + the rest
+    heard = made_up(MEAN * (SHARE - GONE) + 0.01, GONE + 0.01, SHARE - 0.02)
+    one = number(heard, weights={1: weight, 2: 1 - weight}, stderr=0.05)
+    s, gone, share = heard.raw
+    cov, prior_var = heard.covariance, 0.05**2
+    slope = cov[:, 2] / cov[2, 2]
+    w = SHARE - (gone - slope[1] * (share - SHARE))
+    mu = (s - slope[0] * (share - SHARE)) / w
+    t_var = cov[0, 0] + 2 * mu * cov[0, 1] + mu**2 * cov[1, 1]
+    t_cov = cov[0, 2] + mu * cov[1, 2]
+    b = t_cov / cov[2, 2]
+    a = -b + (b - mu) * weight
+    rest = np.maximum(prior_var - weight**2 * cov[2, 2], 0)
+    variance = t_var + a**2 * cov[2, 2] + 2 * a * t_cov + (b - mu) ** 2 * rest
+    np.testing.assert_allclose(one.raw_mean[0], mu)
+    np.testing.assert_allclose(one.raw_mean[1], variance / w**2)
+
+
+def test_a_control_variate_takes_out_what_a_question_says_too_much_of_a_label():
+    # every report of the question is one of label 0: s and G are both too large by a tenth
+    heard = made_up(np.array([0.11, 0, 0]), np.zeros(3), np.array([0.55, 0.3, 0.15]))
+    heard.covariance[0, 2] = heard.covariance[2, 0] = 0.2 * heard.covariance[2, 2]
+    one = number(heard, weights={7: 1.0}, can_be_missing=False)
+    np.testing.assert_allclose(one.first.value[0], 0.11 - 0.2 * 0.05)
+
+
+def test_a_rule_of_differentiation_is_a_difference_quotient():
+    rng = np.random.default_rng(3)
+    top, bottom = (Quantity(rng.uniform(1, 2, 4), rng.normal(size=(5, 4))) for _ in range(2))
+    step = 1e-6 * rng.normal(size=5)
+    moved = (top.value + step @ top.slopes) / (bottom.value + step @ bottom.slopes)
+    ratio = top.over(bottom)
+    np.testing.assert_allclose(ratio.value + step @ ratio.slopes, moved, atol=1e-9)
+
+
+def test_a_likely_population_is_possible():
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        raw = [rng.normal(0.2, 0.5, size=4) for _ in range(4)]
+        raw = [None if i and rng.random() < 0.2 else array for i, array in enumerate(raw)]
+        found = Population.likely(*raw, even=rng.choice([0.001, 0.1]))
+        assert found.present.min() > 0
+        assert found.missing.min() >= 0
+        np.testing.assert_allclose((found.present + found.missing).sum(), 1)
+        assert (found.first**2 <= found.present * found.second + 1e-12).all()
+        assert (found.second**2 <= found.present * found.fourth + 1e-12).all()
+        assert (found.fourth <= found.second + 1e-12).all()
+        assert (found.second <= found.present + 1e-12).all()
+
+
+def test_with_everything_known_the_model_is_gaussian_naive_bayes():
+    world = number_world(epsilon=16)
+    codes, labels = world.codes(1_000_000, seed=1)
+    whole = codes[:, 0] <= 2 * GRID
+    estimates = estimate_snapshot(world.snapshot(1_000_000, seed=1))
+    for place in (0, 2):
+        kept = whole if place == 0 else np.ones_like(whole)
+        x = (codes[kept, place] - GRID) / GRID
+        peer = GaussianNB(var_smoothing=1e-9).fit(x[:, None], labels[kept])
+        smoothed = estimates.features[place].smoothed
+        np.testing.assert_allclose(smoothed.mean, peer.theta_[:, 0], atol=0.01)
+        np.testing.assert_allclose(smoothed.variance, peer.var_[:, 0], atol=0.01)
+    np.testing.assert_allclose(estimates.features[0].smoothed.missing, world.missing, atol=0.01)
+    np.testing.assert_allclose(estimates.features[1].smoothed[0], GIVEN_LABEL, atol=0.01)
+
+
+def test_figures_follow_the_features_unit():
+    world = number_world()
+    snapshot = world.snapshot(5000, seed=2)
+    other_plan = number_world_in_cents()
+    keys = zip(world.plan.questions, other_plan.questions, strict=True)
+    totals = {other.key: snapshot.totals[one.key] for one, other in keys}
+    one = estimate_snapshot(snapshot).features[0]
+    other = estimate_snapshot(Snapshot(other_plan, totals)).features[0]
+    for name, power in (("means", 1), ("squares", 2), ("variances", 2), ("deviations", 1), ("missing", 0)):
+        for part in ("value", "stderr", "low", "high"):
+            scaled = getattr(getattr(one, name), part) * 100**power
+            np.testing.assert_allclose(getattr(getattr(other, name), part), scaled)
+    np.testing.assert_allclose(one.smoothed.mean, other.smoothed.mean)
+    low, high = one.means.low, one.means.high
+    assert (low >= 0).all()
+    assert (high <= 200).all()
+
+
+def number_world_in_cents():
+    text = NUMBERS.format(mechanism="auto", epsilon=2).replace("range = [0, 200]", "range = [0, 20_000]")
+    return read_survey(text).compile()
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
+def test_without_reports_nothing_is_known_and_classes_are_alike(mechanism):
+    estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
+    income = estimates.features[0]
+    assert (income.mean_question.n, income.square_question.n) == (0, 0)
+    assert np.isnan(income.means.value).all()
+    np.testing.assert_array_equal(income.means.low, 0)
+    np.testing.assert_array_equal(income.means.high, 200)
+    assert_alike(income.smoothed)
+    said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
+    assert said["features"][0]["means"]["stderr"] == [None] * 3
+    assert said["warnings"] == ["there are no reports yet: every figure is a guess"]
+
+
+def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
+    seen = [estimate_snapshot(number_world().snapshot(100, seed=seed)).features[0] for seed in range(20)]
+    below = np.concatenate([each.variances.value <= 0 for each in seen])
+    assert below.any()
+    assert np.isnan(np.concatenate([each.deviations.value for each in seen])[below]).all()
+    assert np.isinf(np.concatenate([each.deviations.stderr for each in seen])[below]).all()
+
+
+def assert_alike(smoothed):
+    for array in (smoothed.mean, smoothed.variance, smoothed.missing):
+        if array is not None:
+            np.testing.assert_allclose(array, array[0])
+
+
+@pytest.mark.parametrize("users", [1, 2, 5, 30])
+@pytest.mark.parametrize("mechanism", ["auto", "laplace", "sampled-laplace"])
+def test_a_handful_of_reports_is_mostly_noise_and_says_so(mechanism, users):
+    for seed in range(5):
+        estimates = estimate_snapshot(number_world(mechanism, 0.5).snapshot(users, seed))
+        assert estimates.reports == users
+        json.dumps(estimates.as_dict(), allow_nan=False)
+        for feature in (estimates.features[0], estimates.features[2]):
+            assert np.isfinite(feature.smoothed.mean).all()
+            assert (feature.smoothed.variance > 0).all()
+            assert any(warning.startswith(feature.name) for warning in estimates.warnings)
+
+
+def test_of_a_label_that_nobody_has_nothing_is_said():
+    world = number_world(epsilon=4)
+    codes, labels = world.codes(20_000, seed=3)
+    for seed in range(5):
+        kept = labels != 2
+        snapshot = collect(world.plan, codes[kept], labels[kept], FastStream([seed, 5]))
+        income = estimate_snapshot(snapshot).features[0]
+        assert np.isfinite(income.means.value[:2]).all()
+        if np.isnan(income.means.value[2]):
+            assert (income.means.low[2], income.means.high[2]) == (0, 200)
+            assert (income.missing.low[2], income.missing.high[2]) == (0, 1)
+        assert -1 <= income.smoothed.mean[2] <= 1
+        assert 0 < income.smoothed.variance[2] < 2
+
+
+def test_noise_does_not_outvote_the_prior():
+    # numbers that tell nothing, at a budget that drowns them: the densities must not tell classes apart
+    heard = []
+    for seed in range(14):
+        noise = np.random.default_rng(seed).normal(size=(2, 3))
+        question = [made_up(0.3 * each, 0 * SHARE, SHARE, seed=seed) for each in noise]
+        for each in question:
+            each.covariance = np.eye(3)[:, :, None] * np.full(3, 0.09)
+        heard.append(number(*question, weights={99: 1.0}, can_be_missing=False))
+    rows = np.random.default_rng(99).normal(0, 0.3, size=(500, 14))
+    scores = Tables.of(SHARE, smooth_numbers(heard, SHARE)).scores(grid(rows))
+    assert np.mean(scores.argmax(axis=1) == 0) > 0.98
+    assert np.abs(np.exp(normalise_logs(scores)) - SHARE).mean() < 0.1
+
+
+def grid(rows):
+    return np.rint((np.clip(rows, -1, 1) + 1) * GRID).astype(np.int64)
+
+
+def test_a_survey_need_not_ask_about_a_number():
+    survey = replace(read_survey(NUMBERS.format(mechanism="auto", epsilon=2)), weights=(None, 0, 1, 1))
+    plan = survey.compile()
+    world = type(number_world())(plan)
+    estimates = estimate_snapshot(world.snapshot(2000, seed=4))
+    income = estimates.features[0]
+    assert (income.mean_question.mechanism, income.square_question.mechanism) == (None, None)
+    assert np.isinf(income.variances.stderr).all()
+    assert_alike(income.smoothed)
+    assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
+
+
+def test_the_papers_numbers_are_plain_ratios():
+    heard = exact()
+    smoothed = paper_number(heard, 10_000 * SHARE)
+    gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets what is not above zero to 1
+    present = 10_000 * SHARE - gone
+    mean = 10_000 * heard.mean_question.raw[0] / present
+    np.testing.assert_allclose(smoothed.mean, mean)
+    np.testing.assert_allclose(smoothed.variance, 10_000 * heard.square_question.raw[0] / present - mean**2)
+    np.testing.assert_allclose(smoothed.missing, gone / (gone + present))
+    noisy = made_up(SQUARE - 0.9, GONE, SHARE, seed=2)
+    np.testing.assert_array_equal(
+        paper_number(number(heard.mean_question, noisy), 10_000 * SHARE).variance, MIN_VARIANCE
+    )
+
+
+def test_what_a_question_says_has_its_type():
+    world = number_world()
+    estimates = estimate_snapshot(world.snapshot(300, seed=1))
+    said = estimates.as_dict()["features"]
+    assert [each["kind"] for each in said] == ["numeric", "categorical", "numeric"]
+    assert said[0]["missing"] is not None
+    assert said[2]["missing"] is None
+    assert set(said[0]["smoothed"]) == {"mean", "variance", "missing"}

@@ -1,0 +1,209 @@
+"""The support tests: their laws are exact, honest reports pass, made-up ones do not, whatever people answer.
+
+False alarms: the p-values are upper bounds, so each honest case fails with at most the stated probability;
+together less than one in 10,000 for other seeds. The seeds are fixed, so a pass stays a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from encoders.mechanisms import Form, Mechanism, design, design_numeric
+from encoders.mechanisms.numeric_base import GRID
+from encoders.mechanisms.support_counters import Bits
+from encoders.randomness import FastStream
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
+    Product,
+    Support,
+    pair_excess,
+    pair_noise,
+    pair_p_value,
+    pair_surprise,
+    size_law,
+    size_p_value,
+)
+
+SHORT = Bits(6, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
+
+
+def bits_of(mechanism: Mechanism) -> Bits:
+    assert mechanism.bits is not None
+    return mechanism.bits
+
+
+def p_values(support: Support) -> tuple[float, float]:
+    return size_p_value(support), pair_p_value(support, pair_surprise(support))
+
+
+def honest(mechanism: Mechanism, values: np.ndarray, seed: int) -> Support:
+    bits = bits_of(mechanism)
+    return Support.of(bits, bits.count(mechanism.perturb_many(values, FastStream(seed))))
+
+
+def with_fakes(support: Support, rows: np.ndarray) -> Support:
+    counted = support.bits.count(np.packbits(rows, axis=1, bitorder="little"))
+    more = Support.of(support.bits, counted)
+    parts = ("sizes", "sums", "pairs")
+    return Support(support.bits, *(getattr(support, part) + getattr(more, part) for part in parts))
+
+
+@pytest.mark.parametrize("length", [2, 3, 8, 64, 1000])
+def test_the_law_of_the_number_of_ones_is_exact(length: int) -> None:
+    own, off = Fraction(1, 2), Fraction(269, 1000)
+    bits, others = Bits(length, off, (own, own)), length - 1
+    ones = [math.comb(others, k) * off**k * (1 - off) ** (others - k) for k in range(length)]
+    law = [(1 - own) * a + own * b for a, b in zip([*ones, 0], [0, *ones], strict=True)]
+    first, last = bits.sizes[0], bits.sizes[-1]
+    exact = [sum(law[: first + 1]), *law[first + 1 : last], sum(law[last:])]
+    assert np.allclose(size_law(bits, 0.5), [float(each) for each in exact], rtol=1e-9)
+    assert sum(law[:first]) + sum(law[last + 1 :]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("domain", "epsilon"), [(4, "0.5"), (5, "0.5"), (6, "0.1"), (6, "1"), (8, "1"), (8, "3")]
+)
+def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain: int, epsilon: str) -> None:
+    """Over all sets, exactly: its mean, both variances and how far from zero it can be."""
+    oracle = design("SS", domain, Decimal(epsilon))
+    sets = [each for each in range(1 << domain) if each.bit_count() == int(oracle.tables["size"])]  # type: ignore[call-overload]
+    laws = [oracle.likelihood(each.to_bytes(1, "little")) for each in sets]
+    if oracle.bits is None:
+        assert sets[0].bit_count() in (1, domain - 1)
+        return
+    product, bits = Product.of(oracle.bits), [[each >> i & 1 for i in range(domain)] for each in sets]
+    left = [x[0] * x[1] - product.slope * (x[0] + x[1]) - product.level for x in bits]
+    for owner, variance in ((0, product.owned), (1, product.owned), (2, product.unowned)):
+        chances = [float(law[owner]) for law in laws]
+        assert sum(c * t for c, t in zip(chances, left, strict=True)) == pytest.approx(0, abs=1e-12)
+        assert sum(c * t * t for c, t in zip(chances, left, strict=True)) == pytest.approx(variance, rel=1e-9)
+    assert max(map(abs, left)) == pytest.approx(product.most, rel=1e-9)
+    assert size_law(oracle.bits, 0.5).tolist() == [1.0]
+
+
+def test_the_excess_is_the_sum_of_the_centred_products() -> None:
+    for length in (6, 130):
+        bits = Bits(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
+        rows = np.random.default_rng(length).random((40, length)) < 0.4
+        support = Support.of(bits, bits.count(np.packbits(rows, axis=1, bitorder="little")))
+        centred, group = rows - 0.25, np.arange(length) % bits.groups
+        found, together = np.zeros((bits.groups,) * 2), np.zeros((bits.groups,) * 2)
+        for i, j in combinations(range(length), 2):
+            g, h = sorted((group[i], group[j]))
+            found[g, h] += centred[:, i] @ centred[:, j]
+            together[g, h] += (rows[:, i] & rows[:, j]).sum()
+        assert np.allclose(np.triu(pair_excess(support)), found)
+        assert np.allclose(np.triu(support.together), together)
+
+
+def test_a_p_value_bounds_the_exact_tail() -> None:
+    """One report of six ones: no more likely than the p-value says, for both tests."""
+    rows = np.ones((1, 6), dtype=bool)
+    support = Support.of(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
+    chance = 0.5 * 0.25**5
+    assert chance <= size_p_value(support) <= 1
+    many = with_fakes(support, np.ones((9, 6), dtype=bool))
+    assert chance**10 <= size_p_value(many) <= 1000 * chance**10
+
+
+MECHANISMS = [
+    *(
+        design(name, d, Decimal(epsilon))
+        for name in ("OUE", "SUE", "THE")
+        for d in (2, 8)
+        for epsilon in ("1", "3")
+    ),
+    design("OUE", 64, Decimal(1)),
+    design("OUE", 300, Decimal(1)),
+    *(design("SS", d, Decimal(epsilon)) for d, epsilon in ((5, "0.5"), (8, "1"), (16, "0.1"), (64, "2"))),
+]
+
+
+@pytest.mark.parametrize(
+    "mechanism", MECHANISMS, ids=lambda each: f"{each.name}-{each.domain}-{each.on_mean:.2f}"
+)
+@pytest.mark.parametrize("skew", ["even", "all the same", "two"])
+def test_honest_reports_raise_no_alarm_whatever_people_answer(mechanism: Mechanism, skew: str) -> None:
+    """p >= 1e-6 for each of 162 honest surveys and 2 tests: at most 3.3e-4 of a false alarm."""
+    d = bits_of(mechanism).length
+    for n, seed in ((1, 1), (40, 2), (20_000, 3)):
+        answers = {"even": np.arange(n) % d, "all the same": np.zeros(n, np.int64), "two": np.arange(n) % 2}
+        assert min(p_values(honest(mechanism, answers[skew], seed))) >= 1e-6
+
+
+@pytest.mark.parametrize("name", ["sign-vector", "sign"])
+@pytest.mark.parametrize("code", [0, GRID, 2 * GRID])
+def test_honest_reports_of_numbers_raise_no_alarm(name: str, code: int) -> None:
+    """The owner's coin may have any bias: p >= 1e-6 for each of 6 surveys and 2 tests."""
+    mechanism = design_numeric(name, Form(6), Decimal(1))
+    if mechanism.bits:
+        values = np.full(20_000, code * 6) + np.arange(20_000) % 2
+        assert min(p_values(honest(mechanism, values, 5))) >= 1e-6
+
+
+@pytest.mark.parametrize("name", ["OUE", "SS"])
+def test_the_noise_of_pairs_is_bounded_and_not_by_much(name: str) -> None:
+    """Over 300 surveys no mean is 5.5 standard errors off zero, no variance above its bound by 5.5."""
+    oracle, n, runs = design(name, 6, Decimal(2 if name == "OUE" else 1)), 10_000, 300
+    values = np.repeat([0, 0, 0, 1, 2], n // 5)
+    made = [honest(oracle, values, seed) for seed in range(runs)]
+    excess = np.array([pair_excess(each)[np.triu_indices(6, 1)] for each in made])
+    bound = np.array([pair_noise(each)[0][np.triu_indices(6, 1)] for each in made]).mean(axis=0)
+    off = abs(excess.mean(axis=0)) / np.sqrt(excess.var(axis=0) / runs)
+    assert off.max() < 5.5
+    ratio = excess.var(axis=0) / bound
+    assert ratio.max() < 1 + 5.5 * math.sqrt(2 / runs)
+    assert ratio.min() > (0.4 if name == "OUE" else 0.2)
+
+
+ATTACKERS = np.random.default_rng(11)
+
+
+def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
+    order = ATTACKERS.random((fakes, length))
+    order[:, :targets] -= 1
+    return order.argsort(axis=1).argsort(axis=1) < ones
+
+
+def test_made_up_sets_are_caught_and_named() -> None:
+    """They all have the right number of values, or the check refuses them: pairs alone tell."""
+    oracle = design("SS", 16, Decimal(1))
+    support = with_fakes(honest(oracle, np.arange(10_000) % 16, 1), padded(16, 1000, 3, 4))
+    sizes, pairs = p_values(support)
+    assert sizes == 1
+    assert pairs < 1e-8
+    oddest = np.unravel_index(np.triu(pair_surprise(support).surprise).argmax(), (16, 16))
+    assert max(oddest) < 3
+
+
+@pytest.mark.parametrize(("domain", "targets", "share"), [(8, 2, 0.1), (64, 5, 0.06), (300, 10, 0.3)])
+def test_padded_maximal_gain_attacks_are_caught_and_named(domain: int, targets: int, share: float) -> None:
+    """Power: far beyond the shares in docs/poisoning.md, where nine in ten are caught."""
+    oracle = design("OUE", domain, Decimal(1))
+    clean = honest(oracle, np.arange(10_000) % domain, 1)
+    ones = round(oracle.on_mean + (domain - 1) * oracle.off_mean)
+    support = with_fakes(clean, padded(domain, round(10_000 * share), targets, ones))
+    sizes, pairs = p_values(support)
+    assert sizes < 1e-8
+    assert pairs < 1e-8
+    oddest = np.unravel_index(np.triu(pair_surprise(support).surprise).argmax(), (min(domain, 64),) * 2)
+    assert max(oddest) < targets
+
+
+def test_unpadded_attacks_are_caught_by_their_few_ones() -> None:
+    oracle = design("OUE", 64, Decimal(1))
+    clean = honest(oracle, np.arange(10_000) % 64, 1)
+    assert size_p_value(with_fakes(clean, padded(64, 50, 1, 1))) < 1e-8
+
+
+@pytest.mark.parametrize("name", ["OUE", "SS"])
+def test_people_who_lie_are_not_caught(name: str) -> None:
+    """Input poisoning is what honest devices send: no test can tell."""
+    oracle = design(name, 8, Decimal(1))
+    values = np.concatenate([np.arange(10_000) % 8, np.zeros(10_000, np.int64)])
+    assert min(p_values(honest(oracle, values, 4))) >= 1e-6

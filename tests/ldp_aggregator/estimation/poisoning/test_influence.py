@@ -1,0 +1,119 @@
+"""The influence bound: no payload moves an estimate further, and some payload moves it just as far."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from encoders.errors import ReportError
+from encoders.mechanisms import Mechanism
+from encoders.survey import Question
+from ldp_aggregator.estimation import Estimates, NumberEstimate, estimate_snapshot
+from ldp_aggregator.estimation.poisoning.influence import Influence
+from ldp_aggregator.snapshot import Snapshot, Total
+from tests.ldp_aggregator.estimation.conftest import make_world, number_world
+
+FIGURES = ("frequencies", "conditionals", "prior", "means", "variances", "missing")
+
+
+def payloads(mechanism: Mechanism) -> list[list[int]]:
+    """Return what each payload that passes the check adds; of numbers' vectors, those at their ends."""
+    if mechanism.payload_bytes > 2:
+        most = -int(mechanism.reach(np.eye(1, mechanism.cells)[0])[0])
+        return [list(each) for each in itertools.product((-most, most), repeat=mechanism.cells)]
+    found = []
+    for each in itertools.product(range(256), repeat=mechanism.payload_bytes):
+        try:
+            mechanism.check(bytes(each))
+        except ReportError:
+            continue
+        found.append(mechanism.contribution(bytes(each)))
+    return found
+
+
+def without(snapshot: Snapshot, question: Question, fakes: list[int]) -> Snapshot:
+    """Return the snapshot as it was before a fake report came in."""
+    total = snapshot.totals[question.key]
+    rest = Total(total.n - 1, total.cells - np.array(fakes, dtype=np.int64))
+    return Snapshot(snapshot.plan, {**snapshot.totals, question.key: rest})
+
+
+def influences(estimates: Estimates, question: Question) -> dict[str, Influence]:
+    meter = next(each for each in estimates.poisoning.questions if each.question == question.name)
+    return {each.figure: each for each in meter.influences}
+
+
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE", "SS"])
+def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(mechanism: str) -> None:
+    snapshot = make_world(mechanism).snapshot(20_000, 1)
+    question = next(each for each in snapshot.plan.questions if each.name == "two")
+    now = estimate_snapshot(snapshot)
+    bound, two = influences(now, question), now.features[1]
+    before = [
+        estimate_snapshot(without(snapshot, question, each)).features[1]
+        for each in payloads(question.mechanism)
+    ]
+    # ratios are to first order, so not for the label whose share is hardly above zero
+    for name, labels, slack in (("frequencies", 3, 1e-9), ("conditionals", 2, 0.03)):
+        values = np.stack([getattr(each, name).value for each in before])
+        moved = abs(getattr(two, name).value - values).max(axis=0)
+        assert np.allclose(moved[:, :labels], bound[name].move(1)[:, :labels], rtol=slack)
+
+
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
+def test_no_payload_moves_the_prior_further_and_one_as_far(mechanism: str) -> None:
+    """But for its share of the pooling weights, which follow the noise."""
+    snapshot = make_world(mechanism).snapshot(20_000, 1)
+    now = estimate_snapshot(snapshot)
+    for question in snapshot.plan.questions[:1]:
+        before = [
+            estimate_snapshot(without(snapshot, question, each)).raw_prior.value
+            for each in payloads(question.mechanism)
+        ]
+        moved = abs(now.raw_prior.value - np.stack(before)).max(axis=0)
+        assert np.allclose(moved, influences(now, question)["prior"].move(1), rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["laplace", "onebit", "sampled-laplace", "sign", "sign-vector", "piecewise"]
+)
+def test_no_payload_moves_numbers_further_and_one_nearly_as_far(mechanism: str) -> None:
+    """To first order, and but for the weights of what is pooled, which follow the noise."""
+    snapshot = number_world(mechanism).snapshot(400_000, 1)
+    now = estimate_snapshot(snapshot)
+    for question in snapshot.plan.questions:
+        if question.moment is None or "degrees" not in question.name:
+            continue
+        bound = influences(now, question)
+        of = " of degrees" if question.mechanism.several else ""
+        every = payloads(question.mechanism)
+        chosen = every if len(every) < 1000 else every[:: len(every) // 40] + every[-1:]
+        before = [estimate_snapshot(without(snapshot, question, each)).features[2] for each in chosen]
+        for name in ("means", "variances"):
+            values = np.stack([getattr(each, name).value for each in before])
+            assert isinstance(now.features[2], NumberEstimate)
+            moved = abs(getattr(now.features[2], name).value - values)[:, :2].max(axis=0)
+            furthest = bound[name + of].move(1)[:2]
+            assert (moved <= furthest * 1.1 + 1e-3 * furthest.max()).all()
+            if len(chosen) == len(every):
+                assert (moved >= furthest * 0.8 - 1e-4).all()
+
+
+def test_a_hundredth_moves_what_a_hundredth_of_the_reports_can_and_all_of_them_anything() -> None:
+    bound = Influence("frequencies", 1000, np.array([2.0]), np.array([0.01]))
+    assert bound.move(10)[0] == pytest.approx(2 * 10 / 990)
+    assert bound.in_stderrs[0] == pytest.approx(2 / 99 / 0.01)
+    assert np.isinf(bound.move(1000)[0])
+
+
+@pytest.mark.parametrize("users", [0, 1, 50])
+@pytest.mark.parametrize("estimator", ["default", "paper"])
+def test_few_reports_and_every_estimator_give_json(users: int, estimator: str) -> None:
+    for snapshot in (make_world("OUE").snapshot(users, 1), number_world().snapshot(users, 1)):
+        if estimator == "default" or snapshot.plan.questions[0].kind == "label":
+            told = estimate_snapshot(snapshot, estimator).as_dict()["poisoning"]
+            assert len(told["questions"]) == len(snapshot.plan.questions)
+            assert json.loads(json.dumps(told, allow_nan=False)) == told

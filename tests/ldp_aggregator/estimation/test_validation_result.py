@@ -1,0 +1,191 @@
+"""What devices say of a model, and which of its features it then keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.validation_round import Validation
+from ldp_aggregator.estimation import EstimationError, Figure, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.estimation.validation_result import ERROR, Verdicts, silent
+from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.snapshot import Snapshot
+
+SURVEY = """
+[survey]
+id = "tea"
+epsilon = {epsilon}
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tells]
+values = ["a", "b"]
+[features.echo]
+values = ["a", "b"]
+[features.again]
+values = ["a", "b"]
+[features.number]
+range = [0, 1]
+missing = "category"
+"""
+SURE, UNSURE, NOTHING = ((0, -900), (-900, 0)), ((0, -500), (-500, 0)), tuple([(0, 0)] * 65)
+ALL, TOP = 0.62, 0.8
+"""How often the label is the echo, which two features repeat, and how often what tells most."""
+
+
+def make_survey(epsilon: float = 1) -> Survey:
+    return read_survey(SURVEY.format(epsilon=epsilon))
+
+
+def make_validation(tops: tuple[int, ...] = (1, 2)) -> Validation:
+    """A model whose two echoes, together, outvote the one feature that tells more."""
+    survey = make_survey()
+    return Validation(survey.label, survey.features, (0, 1, 2), tops, (0, 0), (SURE, UNSURE, UNSURE, NOTHING))
+
+
+def make_people(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, count)
+    top, echo = (np.where(rng.random(count) < often, labels, 1 - labels) for often in (TOP, ALL))
+    return np.stack([top, echo, echo, np.zeros_like(top)], axis=1), labels
+
+
+def judged(people: int, epsilon: float = 4, tops: tuple[int, ...] = (1, 2), seed: int = 1) -> Snapshot:
+    plan = make_survey(epsilon).judging(make_validation(tops)).compile()
+    return collect(plan, *make_people(people, seed), FastStream(seed))
+
+
+def trained(people: int, epsilon: float = 4) -> Snapshot:
+    return collect(make_survey(epsilon).compile(), *make_people(people, 2), FastStream(2))
+
+
+def test_how_often_the_model_is_right_and_what_fewer_features_gain_lie_within_their_intervals() -> None:
+    # 5 standard errors: false alarm 6e-7 each
+    found = Verdicts.of(judged(40_000))
+    assert abs(found.right.value - ALL) < 5 * found.right.stderr < 0.03
+    # with two features the first one, more certain, decides
+    assert np.all(np.abs(found.gains.value - (TOP - ALL)) < 5 * found.gains.stderr)
+    assert np.all(found.gains.stderr < 0.01)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4])
+def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: float) -> None:
+    found = [Verdicts.of(judged(3_000, epsilon, seed=seed)) for seed in range(200)]
+    spread = np.std([each.gains.value for each in found], axis=0, ddof=1)
+    told = np.mean([each.gains.stderr for each in found], axis=0)
+    # a standard deviation of 200 is known within 5%; 5 of that
+    assert np.all(np.abs(spread / told - 1) < 0.25)
+
+
+def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is_sure() -> None:
+    sure = Verdicts.of(judged(40_000))
+    assert (sure.chosen, sure.kept) in [(0, {0}), (1, {0, 1})]
+    unsure = Verdicts.of(judged(40, epsilon=0.5, seed=2))
+    assert (unsure.chosen, unsure.kept) == (None, {0, 1, 2})
+    nothing = Verdicts.of(judged(0))
+    assert nothing.chosen is None
+
+
+@pytest.mark.parametrize(
+    ("gains", "errors", "chosen"),
+    [
+        ([0.05, 0.06, 0.06], [0.01] * 3, 0),  # within a standard error of the largest
+        ([0.04, 0.06, 0.061], [0.01] * 3, 1),
+        ([0.04, 0.05, 0.06], [0.005] * 3, 2),
+        ([0.015, 0.0, -0.5], [0.01] * 3, None),  # 1.83 standard errors would do
+        ([0.0, 0.019, -0.5], [0.01] * 3, 1),
+        ([0.1, 0.04, 0.1], [0.15, 0.015, 0.15], 0),  # as good, though it is not sure by itself
+        ([-0.5, 0.02, 0.05], [0.001, 0.002, 0.6], 1),  # what is not sure sets no mark
+        ([np.nan, 0.5, np.nan], [np.inf, 0.1, np.inf], 1),
+        ([np.nan] * 3, [np.inf] * 3, None),
+    ],
+)
+def test_the_fewest_features_are_kept_that_are_as_good_as_the_best_top_if_one_is_sure(gains, errors, chosen):
+    found = Verdicts.of(judged(100))
+    told = Figure.around(np.array(gains), np.array(errors), (-1, 1))
+    assert dataclasses.replace(found, gains=told).chosen == chosen
+
+
+def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys() -> None:
+    survey = make_survey(4)
+    same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))
+    plan = survey.judging(same).compile()
+    chosen = [
+        Verdicts.of(collect(plan, *make_people(500, seed), FastStream(seed))).chosen for seed in range(300)
+    ]
+    kept = sum(each is not None for each in chosen)
+    # 300 of probability .1: more than 66 has a probability below 1e-6
+    assert ERROR == 0.1
+    assert kept <= 66
+
+
+def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> None:
+    snapshot, validation = trained(20_000), judged(40_000, tops=(1,))
+    plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
+    assert plain.validation is None
+    assert "validation" not in plain.as_dict()
+    assert kept.verdicts is None
+    assert (plain.kept, kept.kept) == ({0, 1, 2, 3}, {0})
+    told = [explained(each.smoothed, kept.prior) for each in kept.features]
+    assert told[0] == explained(plain.features[0].smoothed, plain.prior) > 0.1
+    assert max(told[1:]) < 1e-12
+    said = kept.as_dict()["validation"]
+    assert (said["survey"], said["reports"]) == ("tea", 40_000)
+    assert (said["verdicts"]["kept"], said["verdicts"]["tops"]) == (1, [1])
+    assert said["verdicts"]["features"] == ["tells", "echo", "again"]
+    # raw figures are as they were
+    assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
+
+
+def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothing_more() -> None:
+    few = dataclasses.replace(
+        make_validation((1,)), order=(0, 1)
+    )  # an earlier validation left out the others
+    plan = make_survey(4).judging(few).compile()
+    found = estimate_snapshot(trained(20_000), validation=collect(plan, *make_people(5_000), FastStream(1)))
+    assert found.as_dict()["validation"]["verdicts"]["kept"] is None
+    assert found.kept == {0, 1}
+    told = [explained(each.smoothed, found.prior) > 1e-12 for each in found.features]
+    assert told == [True, True, False, False]
+
+
+def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
+    prior = np.array([0.25, 0.75])
+    table = silent(np.array([[0.8, 0.4], [0.2, 0.6]]), prior)
+    np.testing.assert_allclose(table, [[0.5, 0.5], [0.5, 0.5]])
+    number = silent(Gaussian(np.array([0.4, 0.0]), np.array([0.1, 0.2]), np.array([0.4, 0.0])), prior)
+    assert isinstance(number, Gaussian)
+    np.testing.assert_allclose(number.mean, [0.1, 0.1])
+    np.testing.assert_allclose(number.variance, [0.175 + 0.25 * 0.75 * 0.4**2] * 2)
+    assert number.missing is not None
+    np.testing.assert_allclose(number.missing, [0.1, 0.1])
+
+
+def test_a_validation_by_itself_tells_of_gains_too() -> None:
+    found = estimate_snapshot(judged(1_000))
+    assert found.verdicts is not None
+    assert found.as_dict()["verdicts"]["gains"]["value"] == found.verdicts.gains.value.tolist()
+
+
+def test_what_is_suspicious_about_the_judges_is_said() -> None:
+    found = estimate_snapshot(trained(1_000), validation=judged(0))
+    assert "tea: there are no reports yet: every figure is a guess" in found.warnings
+
+
+def other_family(plan: Plan) -> Plan:
+    return dataclasses.replace(plan, family="coffee")
+
+
+def test_a_validation_of_another_survey_or_none_is_refused() -> None:
+    snapshot, validation = trained(100), judged(100)
+    elsewhere = Snapshot(other_family(validation.plan), validation.totals)
+    with pytest.raises(EstimationError, match="tea spends epsilon 2, and tea 4"):
+        estimate_snapshot(snapshot, validation=judged(100, epsilon=2))
+    for wrong in (elsewhere, snapshot):
+        with pytest.raises(EstimationError, match="validates no model of tea"):
+            estimate_snapshot(snapshot, validation=wrong)

@@ -1,0 +1,101 @@
+"""What a model file says of privacy: what was spent, what an audit found, what holds only conditionally."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from encoders.survey import Plan
+from ldp_aggregator.models.privacy_statement import AuditError, privacy_of, read_audit, shuffled_epsilon
+from ldp_aggregator.snapshot import Snapshot
+
+
+def test_the_shuffled_epsilon_is_that_of_its_authors() -> None:
+    # the worked example of the code that Feldman, McMillan and Talwar published with their paper
+    assert shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
+
+
+def test_it_is_no_tighter_than_the_theorem_and_falls_with_the_number_of_reports() -> None:
+    for local in (0.1, 0.5, 1.0, 2.0, 4.0):
+        found = [shuffled_epsilon(local, reports, 1e-6) for reports in (10**4, 10**5, 10**6, 10**7)]
+        assert found == sorted(found, reverse=True)
+        size = 8 * math.sqrt(math.exp(local) * math.log(4e6) / 10**6) + 8 * math.exp(local) / 10**6
+        theorem = math.log1p((math.exp(local) - 1) / (math.exp(local) + 1) * size)
+        assert theorem <= found[2] < 1.1 * theorem
+
+
+@pytest.mark.parametrize(("local", "reports"), [(1.0, 0), (1.0, 10), (1.0, 600), (12.0, 10**6)])
+def test_where_the_bound_does_not_hold_nothing_is_gained(local: float, reports: int) -> None:
+    assert shuffled_epsilon(local, reports, 1e-6) == local
+
+
+def test_it_never_exceeds_the_local_epsilon() -> None:
+    assert all(shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
+
+
+def test_the_section_says_so_much_for_each_question(snapshot: Snapshot) -> None:
+    said = privacy_of(snapshot)
+    plan = snapshot.plan
+    assert [entry["question"] for entry in said["questions"]] == [each.name for each in plan.questions]
+    assert [entry["mechanism"] for entry in said["questions"]] == [
+        each.mechanism.name for each in plan.questions
+    ]
+    assert said["only_if_shuffled"]["condition"].startswith("only if a shuffler")
+    assert said["only_if_shuffled"]["delta"] == 1e-6
+    json.dumps(said, allow_nan=False)
+
+
+def written(path: Path, plan: Plan, **changes: object) -> Path:
+    found = {
+        "plan_digest": plan.digest,
+        "passed": True,
+        "faults": [],
+        "trials": 20_000,
+        "alpha": 1e-6,
+        "black_box": [{"leak": {"bound": 0.7}}, {"leak": {"bound": 0.9}}],
+    }
+    path.write_text(json.dumps(found | changes))
+    return path
+
+
+def test_an_audit_of_the_plan_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
+    audit = read_audit(written(tmp_path / "audit.json", snapshot.plan), snapshot.plan)
+    assert audit == {"passed": True, "faults": 0, "trials": 20_000, "bound": 0.9}
+    assert privacy_of(snapshot, audit)["audit"] == audit
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"plan_digest": "0" * 64}, "of another plan"),
+        ({"black_box": []}, "is no audit"),
+        ({"black_box": 1}, "no audit"),
+    ],
+)
+def test_what_is_no_audit_of_the_plan_is_refused(
+    tmp_path: Path, snapshot: Snapshot, changes: dict[str, object], words: str
+) -> None:
+    with pytest.raises(AuditError, match=words):
+        read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"faults": ["x"]}, {"faults": ["\ud800"]}, {"black_box": [{"leak": {"bound": 99}}]}]
+)
+def test_whether_it_was_passed_is_not_believed(
+    tmp_path: Path, snapshot: Snapshot, changes: dict[str, object]
+) -> None:
+    audit = read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan)
+    assert audit["passed"] is False
+    json.dumps(audit, allow_nan=False).encode()
+
+
+def test_a_file_that_is_not_there_or_no_json_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
+    with pytest.raises(AuditError, match="cannot be read"):
+        read_audit(tmp_path / "absent.json", snapshot.plan)
+    (tmp_path / "other.json").write_text("[1, 2]")
+    with pytest.raises(AuditError, match="is no audit"):
+        read_audit(tmp_path / "other.json", snapshot.plan)

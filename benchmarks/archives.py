@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ldp_aggregator.archives import read_archives
+from ldp_aggregator.reports.archives import read_archives
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.archives.made import make_plan, taken_in, write_archive
+from tests.ldp_aggregator.reports.archives.made import make_plan, taken_in, write_archive
 
 REPORTS = 10_000_000
 FILES = 4

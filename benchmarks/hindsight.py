@@ -23,7 +23,7 @@ from encoders.explain.text import table
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation import FeatureEstimate, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
-from ldp_aggregator.trials import Asked, View
+from ldp_aggregator.simulation.trial import Asked, View
 
 EPSILON = Decimal(1)
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)

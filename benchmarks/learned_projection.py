@@ -20,8 +20,17 @@ from numpy.typing import NDArray
 from encoders.randomness import FastStream
 from ldp_aggregator.csv_rows import read_table as read_csv
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.trials import Asked, Split, Table, View, read_table, second_round, split_rows, views
-from ldp_aggregator.variants import Variant, asked_so
+from ldp_aggregator.simulation.trial import (
+    Asked,
+    Split,
+    Table,
+    View,
+    read_table,
+    second_round,
+    split_rows,
+    views,
+)
+from ldp_aggregator.simulation.variants import Variant, asked_so
 
 REAL = ("australian", "pima")
 SETS = (*REAL, "indep", "sparse", "corr", "imbal")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from encoders.explain.text import table
 from encoders.survey import CategoricalFeature, Label, Survey
 from ldp_aggregator.simulated_population import read_epsilon
-from ldp_aggregator.simulation import simulate
+from ldp_aggregator.simulation.simulate import simulate
 
 PEOPLE = 5_000
 

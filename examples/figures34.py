@@ -21,8 +21,8 @@ from pathlib import Path
 from encoders.survey import Survey
 from ldp_aggregator.csv_rows import read_table
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.plotting import lines_of, plot_simulation
-from ldp_aggregator.simulation import Simulation, SimulationRow, simulate
+from ldp_aggregator.simulation.plot import lines_of, plot_simulation
+from ldp_aggregator.simulation.simulate import Simulation, SimulationRow, simulate
 
 EPSILONS = ("0.1", "0.5", "1", "2", "3", "4", "5")
 BINS = {"australian": 2, "pima": 4}

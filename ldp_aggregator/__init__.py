@@ -13,7 +13,7 @@ from encoders.extras import needs_extra
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
     from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model, save_onnx, to_sklearn
-    from ldp_aggregator.simulation import Simulation, simulate
+    from ldp_aggregator.simulation.simulate import Simulation, simulate
     from ldp_aggregator.snapshot import Snapshot
 
 __all__ = [
@@ -34,13 +34,13 @@ _HOMES = {
     "Estimates": "estimation",
     "ModelError": "models",
     "NaiveBayes": "models",
-    "Simulation": "simulation",
+    "Simulation": "simulation.simulate",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
     "load_model": "models",
     "save_model": "models",
     "save_onnx": "models",
-    "simulate": "simulation",
+    "simulate": "simulation.simulate",
     "to_sklearn": "models",
 }
 

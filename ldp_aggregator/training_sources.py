@@ -16,7 +16,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_aggregator.archives import ArchiveError, Warn, read_archives
+from ldp_aggregator.reports.archives import ArchiveError, Warn, read_archives
 from ldp_aggregator.snapshot import Snapshot, pool, take_snapshot
 from ldp_aggregator.stores import Store, open_store
 

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
         TransportError,
     )
     from ldp_client.journal import Journal
-    from ldp_client.make_report import make_report
     from ldp_client.plan_source import load_plan
     from ldp_client.receipt import Receipt, State
+    from ldp_client.report_maker import make_report
     from ldp_client.transport import Answer, HttpTransport, Transport
 
 __all__ = [
@@ -85,8 +85,8 @@ _HOMES = {
     "client": ("Client",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "journal": ("Journal",),
-    "plans": ("load_plan",),
-    "randomise": ("make_report",),
+    "plan_source": ("load_plan",),
+    "report_maker": ("make_report",),
     "receipt": ("Receipt", "State"),
     "transport": ("Answer", "HttpTransport", "Transport"),
 }

@@ -7,9 +7,9 @@ One small SQLite file holds a line per survey and origin. A line's state only ev
                        queued -> sent | duplicate | rejected | expired | withdrawn
 
 Lines are found by :class:`~ldp_client.survey_identity.Identity`: equal ids and families mean the same
-survey only at one origin, or under one author's key. The raw row is never written. A report is made inside the
-transaction that records it: two threads or processes can never both randomise, and what was not recorded was
-never sent.
+survey only at one origin, or under one author's key. The raw row is never written. A report is made inside
+the transaction that records it: two threads or processes can never both randomise, and what was not
+recorded was never sent.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ SOURCES = (
     "ldp_aggregator/estimation/*.py",
     "ldp_aggregator/models/*.py",
     "ldp_aggregator/rounds/*.py",
-    "ldp_aggregator/trials.py",
+    "ldp_aggregator/simulation/trial.py",
     "ldp_aggregator/simulated_population.py",
-    "ldp_aggregator/variants.py",
+    "ldp_aggregator/simulation/variants.py",
     "benchmarks/accuracy/plain.py",
     "benchmarks/accuracy/ways.py",
 )

@@ -13,9 +13,9 @@ from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, ROUNDS,
 from benchmarks.accuracy.results import MissingError, Results
 from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
-from ldp_aggregator.plotting import plot_simulation
-from ldp_aggregator.simulation import Simulation, SimulationRow
-from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION
+from ldp_aggregator.simulation.plot import plot_simulation
+from ldp_aggregator.simulation.simulate import Simulation, SimulationRow
+from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION
 
 SUMMARIES: dict[str, Callable[[Results, Sequence[str]], str]] = {
     "gains": gains,

@@ -33,8 +33,8 @@ from ldp_aggregator.csv_rows import read_table as read_csv
 from ldp_aggregator.estimation import clip_and_normalise
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import Tables, normalise_logs
-from ldp_aggregator.trials import Table, Trial, View, read_table, run_trials, split_rows, views
-from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, Variant
+from ldp_aggregator.simulation.trial import Table, Trial, View, read_table, run_trials, split_rows, views
+from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION, Variant
 
 CLASS = "class"
 BINS = 10

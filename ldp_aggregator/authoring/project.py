@@ -14,7 +14,7 @@ from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
 from ldp_aggregator.authoring.toml_text import quote
-from ldp_aggregator.variants import inputs_of
+from ldp_aggregator.simulation.variants import inputs_of
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 

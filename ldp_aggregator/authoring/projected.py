@@ -14,7 +14,7 @@ from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed, su
 from ldp_aggregator.authoring.toml_edit import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.variants import common_weight, inputs_of
+from ldp_aggregator.simulation.variants import common_weight, inputs_of
 from reduction.publish import Fit
 
 _FIRST = "The survey {old}, its numbers projected."

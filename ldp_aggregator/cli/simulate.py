@@ -19,9 +19,9 @@ from encoders.survey import Survey, read_survey
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.csv_rows import read_rows
 from ldp_aggregator.estimation import ESTIMATORS
-from ldp_aggregator.plotting import plot_simulation, require_plot
-from ldp_aggregator.simulation import UNCOVERED, Simulation, SimulationRow, simulate
-from ldp_aggregator.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
+from ldp_aggregator.simulation.plot import plot_simulation, require_plot
+from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow, simulate
+from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
 
 
 def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:

@@ -13,10 +13,9 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_text import read_toml
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.sizing.fewest import MOST_USERS
 from ldp_aggregator.sizing.forecast import REPEATS
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
-from ldp_aggregator.sizing.screen import overview_of, people, screen
+from ldp_aggregator.sizing.sample_size import MOST_USERS
 from ldp_aggregator.sizing.size import (
     TELLING,
     Size,
@@ -25,6 +24,7 @@ from ldp_aggregator.sizing.size import (
     size_for_users,
     sizes,
 )
+from ldp_aggregator.sizing.summary import overview_of, people, screen
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

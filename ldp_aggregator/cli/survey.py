@@ -17,17 +17,17 @@ from encoders.survey import Plan
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.authoring.draft import draft
-from ldp_aggregator.authoring.learn import learn
-from ldp_aggregator.authoring.narrow import narrow
 from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.sample_row import made_up_row, rivals
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_text import read_toml
-from ldp_aggregator.authoring.validate import validate
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_rows, read_table
 from ldp_aggregator.models.model_file import read_model
+from ldp_aggregator.rounds.learn_toml import learn
+from ldp_aggregator.rounds.narrow_toml import narrow
+from ldp_aggregator.rounds.validate_toml import validate
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 

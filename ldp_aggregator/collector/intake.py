@@ -1,6 +1,6 @@
 """From the bytes of a body to counters: check every report, count each once, say what became of it.
 
-No HTTP here. Archives, which may be larger than memory, are read by :mod:`ldp_aggregator.archives`.
+No HTTP here. Archives, which may be larger than memory, are read by :mod:`ldp_aggregator.reports.archives`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from encoders.survey import Plan
 from ldp_aggregator.collector.buffered_writes import Rejections
 from ldp_aggregator.collector.invitations import enrolled
 from ldp_aggregator.collector.metering import Metering
-from ldp_aggregator.columns import Column, Reader, Refusal
+from ldp_aggregator.reports.batch_reader import Column, Reader, Refusal
 from ldp_aggregator.stores import Batch, Known, Store
 from ldp_aggregator.stores.base import rows_of
 

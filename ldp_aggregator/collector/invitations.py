@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.invitation import HASH_BYTES, kept_hash, new_token, token_text
-from ldp_aggregator.columns import Bytes, Column
+from ldp_aggregator.reports.batch_reader import Bytes, Column
 from ldp_aggregator.stores import Batch, Store
 from ldp_aggregator.stores.base import rows_of
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 
 from ldp_aggregator.collector.later import Later
-from ldp_aggregator.columns import Bytes, Column
+from ldp_aggregator.reports.batch_reader import Bytes, Column
 from ldp_aggregator.stores import Batch, Store, StoreError
 
 KEEP_SECONDS = 5.0

@@ -16,8 +16,8 @@ from encoders.survey import Plan
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.models.scoring import IntArray, Tables
 from ldp_aggregator.simulated_population import draw_questions, tally
-from ldp_aggregator.sizing.fewest import SizeError, rounded_up
-from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.sizing.sample_size import SizeError, rounded_up
 from ldp_aggregator.snapshot import Snapshot
 
 REPEATS = 20

@@ -30,9 +30,9 @@ from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.estimation.outlook import typical_margin
 from ldp_aggregator.estimation.raw_estimates import hear
 from ldp_aggregator.models.scoring import FloatArray
-from ldp_aggregator.sizing.expected import Expectation
-from ldp_aggregator.sizing.fewest import MOST_USERS, SizeError, least_users
-from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.simulation.expected_totals import Expectation
+from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.sizing.sample_size import MOST_USERS, SizeError, least_users
 
 _WIDEST = 0.25
 """With it a share of one half may be anything from a quarter to three."""

@@ -16,8 +16,8 @@ from ldp_aggregator.estimation import Conditional, estimate_probabilities
 from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.models.scoring import FloatArray
-from ldp_aggregator.sizing.expected import Expectation
-from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.simulation.expected_totals import Expectation
+from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.margins import expected_margins
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT
 from ldp_aggregator.snapshot import Snapshot

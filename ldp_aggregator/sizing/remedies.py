@@ -16,10 +16,10 @@ from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.authoring.overview import CLIENT_EPSILON
 from ldp_aggregator.estimation import Conditional
-from ldp_aggregator.sizing.expected import Expectation
-from ldp_aggregator.sizing.fewest import SizeError, least_users
-from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.simulation.expected_totals import Expectation
+from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.margins import Margin, expected_margins
+from ldp_aggregator.sizing.sample_size import SizeError, least_users
 
 _STEP = Decimal("0.01")
 

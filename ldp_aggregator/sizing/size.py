@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.survey import Plan, Survey
-from ldp_aggregator.sizing.expected import Expectation
-from ldp_aggregator.sizing.fewest import SizeError
+from ldp_aggregator.simulation.expected_totals import Expectation
+from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.forecast import REPEATS, Forecast, Forecaster, Progress
-from ldp_aggregator.sizing.imagined import People
 from ldp_aggregator.sizing.margins import Margin, expected_margins, users_for_margin
 from ldp_aggregator.sizing.pilot import Pilot
 from ldp_aggregator.sizing.remedies import Remedies, remedies
+from ldp_aggregator.sizing.sample_size import SizeError
 
 TELLING = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
 """How many times as frequent a value is among the people of its label, and by how many standard deviations

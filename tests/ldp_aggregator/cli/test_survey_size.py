@@ -11,7 +11,7 @@ from encoders.survey import read_survey
 from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.cli.survey import main
 from ldp_aggregator.simulated_population import collect
-from ldp_aggregator.sizing.imagined import People
+from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\

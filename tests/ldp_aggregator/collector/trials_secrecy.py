@@ -28,7 +28,7 @@ import redis
 
 from encoders.report import MEDIA_TYPE, unpack
 from encoders.survey import Plan
-from ldp_aggregator.columns import marks
+from ldp_aggregator.reports.batch_reader import marks
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.traces import Told, traces

@@ -18,13 +18,13 @@ from click.testing import CliRunner
 
 from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.authoring.narrow import narrow
 from ldp_aggregator.cli.survey import main
 from ldp_aggregator.cli.train import summary
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
 from ldp_aggregator.models.privacy_statement import privacy_of, read_audit
+from ldp_aggregator.rounds.narrow_toml import narrow
 from ldp_aggregator.sizing.pilot import read_pilot
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.models.conftest import NUMBERS

@@ -13,11 +13,10 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
 from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.simulated_population import collect
-from ldp_aggregator.sizing.fewest import SizeError, least_users, rounded_up
+from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.forecast import Forecaster, simulated
-from ldp_aggregator.sizing.imagined import People
 from ldp_aggregator.sizing.pilot import Pilot, PilotError
-from ldp_aggregator.sizing.screen import overview_of, screen
+from ldp_aggregator.sizing.sample_size import SizeError, least_users, rounded_up
 from ldp_aggregator.sizing.size import (
     label_alone,
     size_for_accuracy,
@@ -25,6 +24,7 @@ from ldp_aggregator.sizing.size import (
     size_for_users,
     sizes,
 )
+from ldp_aggregator.sizing.summary import overview_of, screen
 
 TEXT = """
 [survey]

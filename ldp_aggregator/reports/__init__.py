@@ -1,0 +1,1 @@
+"""Raw reports as bytes: their record format, batches as arrays, archives."""

@@ -1,0 +1,147 @@
+"""A further round of a survey in which devices judge a model of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from encoders.mechanisms import FrequencyOracle
+from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.plan_checks import TOKEN
+from encoders.survey.validation_round import Validation
+from ldp_aggregator.authoring.derived import (
+    TOKENS,
+    comment,
+    parsed,
+    prove,
+    renamed,
+    round_entry,
+    suffixed,
+    trained_on,
+)
+from ldp_aggregator.authoring.toml_text import array, key, quote
+from ldp_aggregator.estimation.discrete.frequencies import Noise
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.rounds.validate import ValidationError, validation_of
+
+_ORIGIN = (
+    "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
+    "It is a further round of the family {family}: a device that answered another round does not answer this "
+    "one. Serve it at the address of the other rounds, unless apps pin the author's key."
+)
+_ASKED = (
+    "A device is not asked about the features below, whose weights do not count here. It guesses {label} by "
+    "the scores at the end, and is asked whether that is right: with all {all} features of the model, and "
+    "with the top {tops} alone. That answer is randomised like any other."
+)
+_PRECISION = (
+    "10,000 answers tell how often the model is right within about +-{right:.1%}, and how much more often "
+    "with the top few within about +-{gain:.1%}, 19 times in 20; four times as many, within half of that."
+)
+_THEN = "Then train on it and on all other rounds: the model keeps the features that it does best with."
+_ANSWERS = 10_000
+_LIKELY = np.array([0.1, 0.1, 0.1, 0.7])
+"""Wrong and right, with few features and with all: a fifth of the people are judged otherwise by few."""
+
+
+def validate(text: str, model: Model, source: str) -> str:
+    """Return the round of a survey in which devices judge a model.
+
+    Parameters
+    ----------
+    text : str
+        The authored survey of any round that the model was trained on.
+    model : Model
+    source : str
+        What the model is called in comments.
+
+    Returns
+    -------
+    str
+        TOML that :func:`encoders.survey.read_survey` accepts: the same text with another id, its family, and
+        the model's scores.
+
+    Raises
+    ------
+    ValidationError
+        If there is nothing to judge, or the model is of another survey.
+    LayoutError
+        If the tables of the text cannot be told apart.
+    SurveyError
+        If the text is no survey, or the scores are too many for a plan.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n") + "\n"
+    survey = read_survey(text)
+    refuse_validation(survey)
+    if not trained_on(model, survey):
+        why = "was not trained on this survey: give the survey that its reports answer, unchanged"
+        raise ValidationError(f"{quote(source)} {why}")
+    judged = validation_of(model.plan, model.prior, model.conditionals)
+    entry = round_entry(survey, suffixed(survey.id, "-validation"))
+    tables = _tables(judged)
+    changed = f"{renamed(text, survey.id, entry)}\n{tables}"
+    expected = parsed(text)
+    prove(changed, {**expected, "survey": {**expected["survey"], **entry}, **parsed(tables)})
+    plan = read_survey(changed).compile()
+    return f"{_comments(survey, model, plan, source)}\n{changed}"
+
+
+def _tables(judged: Validation) -> str:
+    names = [feature.name for feature in judged.features]
+    lines = [
+        comment("A label's score is the sum of these; they are thousandths of logarithms.").rstrip(),
+        "[validation]",
+        array("order", [quote(names[place]) for place in judged.order]),
+        array("tops", map(str, judged.tops)),
+        comment(f"for each of {', '.join(judged.label.values)}").rstrip(),
+        array("prior", map(str, judged.prior)),
+        "",
+        "[validation.scores]",
+        *(
+            array(key(name), (str(list(row)) for row in table))
+            for name, table in zip(names, judged.scores, strict=True)
+        ),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
+    judged = plan.validation
+    assert judged is not None
+    words: dict[str, Any] = {
+        "old": quote(survey.id),
+        "family": quote(plan.family),
+        "source": quote(source),
+        "reports": f"{model.reports:,}",
+        "label": quote(survey.label.name),
+        "all": len(judged.order),
+        "tops": " or ".join(map(str, judged.tops)),
+        "right": Z95 * _error_of_right(plan),
+        "gain": Z95 * max(_errors_of_gains(plan)),
+    }
+    said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), _ASKED, _PRECISION, _THEN]
+    return comment(*(each.format(**words) for each in said))
+
+
+def _error_of_right(plan: Plan) -> float:
+    """Return the standard error of how often the model is right, after so many answers to all questions."""
+    told = sum(n / oracle.even_variance(2) for n, oracle in _asked(plan))
+    return 1 / math.sqrt(told)
+
+
+def _errors_of_gains(plan: Plan) -> Iterator[float]:
+    """Return those of what each question's tops gain."""
+    for n, oracle in _asked(plan):
+        noise = Noise.of(oracle, _LIKELY, n)
+        yield math.sqrt(noise.own[1] + noise.own[2])
+
+
+def _asked(plan: Plan) -> Iterator[tuple[int, FrequencyOracle]]:
+    for question in plan.questions:
+        assert isinstance(question.mechanism, FrequencyOracle)
+        yield round(_ANSWERS * plan.chance(question)), question.mechanism

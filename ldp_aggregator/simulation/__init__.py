@@ -1,0 +1,1 @@
+"""Simulate a survey: synthetic people, one trial, a grid of trials, plots."""

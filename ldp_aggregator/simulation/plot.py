@@ -1,0 +1,110 @@
+"""Pictures of simulations. Needs matplotlib, the extra [plot]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import cycle
+from pathlib import Path
+
+from encoders.errors import LdpError
+from encoders.extras import needs_extra
+from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow
+
+_Z95 = 1.96
+_DASHES = (":", "-.", (0, (1, 4)), (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
+
+
+class PlotError(LdpError):
+    """A picture that cannot be drawn."""
+
+
+def require_plot(path: Path) -> None:
+    """Check that a picture can be drawn to a file, before a long simulation.
+
+    Raises
+    ------
+    PlotError
+        If matplotlib is not installed, or does not write files with this ending.
+    """
+    with needs_extra("plot", "--plot", PlotError):
+        from matplotlib.backend_bases import FigureCanvasBase
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if _format(path) not in formats:
+        endings = ", ".join(f".{each}" for each in sorted(formats))
+        raise PlotError(f"{path}: the picture cannot be written: its name must end in one of {endings}")
+
+
+def _format(path: Path) -> str:
+    return path.suffix.removeprefix(".").lower()
+
+
+def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
+    """Draw accuracy against epsilon, one line per way to ask with its 95% interval.
+
+    Parameters
+    ----------
+    result : Simulation
+    path : Path
+        Its suffix chooses the format, PNG by default. A new file can be read by its owner alone.
+    title : str
+
+    Raises
+    ------
+    PlotError
+        If matplotlib is not installed, or cannot write such a file.
+    """
+    require_plot(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for name, rows in lines_of(result).items():
+        axes.errorbar(
+            [row.epsilon for row in rows],
+            [row.accuracy for row in rows],
+            [_Z95 * row.stderr for row in rows],
+            marker="o",
+            capsize=2,
+            label=name,
+        )
+    for dashes, (name, value) in zip(cycle(_DASHES), limits_of(result).items(), strict=False):
+        axes.axhline(value, color="black", linestyle=dashes, label=name)
+    axes.axhline(result.majority, color="grey", linestyle="--", label="majority class")
+    caveat = f"\n{UNCOVERED}" if result.uncovered else ""
+    axes.set(xlabel=f"epsilon{caveat}", ylabel="accuracy", title=title)
+    figure.legend(loc="outside right upper")
+    picture = BytesIO()
+    try:
+        figure.savefig(picture, format=_format(path))
+        write_whole(path, picture.getvalue())
+    except (OSError, ValueError) as error:
+        raise PlotError(f"{path}: the picture cannot be written: {error}") from error
+
+
+def lines_of(result: Simulation) -> dict[str, list[SimulationRow]]:
+    """Return the rows of each line of the picture, by epsilon; its name tells what differs."""
+    varied = _varied(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
+    lines: dict[str, list[SimulationRow]] = {}
+    for row in sorted(result.rows, key=lambda row: row.epsilon):
+        lines.setdefault(", ".join(_ways(row, varied)), []).append(row)
+    return lines
+
+
+def limits_of(result: Simulation) -> dict[str, float]:
+    """Return the accuracies without privacy, by name: they depend on how numbers are asked for, if at all."""
+    varied = _varied(result, ("numeric", "projection"))
+    return {", ".join(["non-private", *_ways(row, varied)]): row.non_private for row in result.rows}
+
+
+def _varied(result: Simulation, ways: Sequence[str]) -> list[str]:
+    return [way for way in ways if len({getattr(row, way) for row in result.rows}) > 1]
+
+
+def _ways(row: SimulationRow, ways: Sequence[str]) -> list[str]:
+    return [_in_rounds(row.rounds) if way == "rounds" else getattr(row, way) for way in ways]
+
+
+def _in_rounds(rounds: int) -> str:
+    return "one round" if rounds == 1 else f"{rounds} rounds"

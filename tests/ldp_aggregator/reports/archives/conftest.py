@@ -1,0 +1,36 @@
+import warnings
+
+import pytest
+
+from ldp_aggregator.reports.archives import read_archives
+from tests.ldp_aggregator.reports.archives.made import make_plan
+
+
+@pytest.fixture(scope="session")
+def plan():
+    return make_plan()
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write each body as a file, and count them; by default no notice is expected."""
+
+    def read(plan, *bodies, warn=warnings.warn, scheduler=None):
+        paths = [tmp_path / f"archive-{number}" for number in range(len(bodies))]
+        for path, body in zip(paths, bodies, strict=True):
+            path.write_bytes(body)
+        return read_archives(plan, [str(path) for path in paths], warn, scheduler)
+
+    return read
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """Make chunks and what is held in memory so small that a few reports fill them."""
+
+    def narrow(chunk, piece=1 << 30):
+        monkeypatch.setattr("ldp_aggregator.reports.archives.reader.CHUNK_BYTES", chunk)
+        monkeypatch.setattr("ldp_aggregator.reports.archives.spill.PIECE_BYTES", piece)
+        monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.PIECE_BYTES", piece)
+
+    return narrow

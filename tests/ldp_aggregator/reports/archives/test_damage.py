@@ -1,0 +1,121 @@
+"""What a crash does to an archive costs the reports it tore, and is told."""
+
+import gzip
+
+import pytest
+
+from ldp_aggregator.reports.archives import ArchiveError, read_archives
+from tests.ldp_aggregator.reports.archives.made import make_reports, taken_in
+
+
+@pytest.fixture
+def reports(plan):
+    return make_reports(plan, 40)
+
+
+def rejected(plan, reports, **rejections):
+    expected = taken_in(plan, b"".join(reports))
+    reasons = {reason.replace("_", "-"): count for reason, count in rejections.items()}
+    return expected.totals.keys(), {key: total.n for key, total in expected.totals.items()}, reasons
+
+
+def seen(snapshot):
+    return (
+        snapshot.totals.keys(),
+        {key: total.n for key, total in snapshot.totals.items()},
+        dict(snapshot.rejections),
+    )
+
+
+@pytest.mark.parametrize("kept", [1, 5, 37, 40, 56])
+@pytest.mark.parametrize("chunk", [53, 1 << 20])
+def test_an_archive_that_ends_inside_a_report_is_counted_up_to_there(
+    plan, read, narrow, reports, kept, chunk
+):
+    narrow(chunk)
+    before, heard = b"".join(reports[:-1]), []
+    snapshot = read(plan, before + reports[-1][:kept], warn=heard.append)
+    assert seen(snapshot) == rejected(plan, reports[:-1], incomplete_body=1)
+    assert len(heard) == 1
+    assert f"archive-0: ends inside a report, which starts at byte {len(before)}; it counts" in heard[0]
+
+
+@pytest.mark.parametrize("kept", [1, 20, 36])
+@pytest.mark.parametrize("chunk", [53, 1 << 20])
+def test_appending_behind_a_torn_report_loses_little(plan, read, narrow, reports, kept, chunk):
+    narrow(chunk)
+    torn = b"".join([*reports[:20], reports[20][:kept], *reports[21:]])
+    snapshot = read(plan, torn, warn=str)
+    # the array of five that was torn takes no more than five reports that follow for its elements
+    assert sum(total.n for total in snapshot.totals.values()) >= 34
+    assert snapshot.rejections.keys() == {"malformed"}
+    assert snapshot.rejections["malformed"] <= 2
+
+
+def test_what_lies_between_reports_is_passed_over(plan, read, reports):
+    heard = []
+    data = b"\n".join([b"".join(reports[:20]), b"".join(reports[20:30]), b"".join(reports[30:])])
+    assert seen(read(plan, data, warn=heard.append)) == rejected(plan, reports, malformed=2)
+    assert "from 2 places" in heard[0]
+
+
+def test_a_claim_to_be_longer_than_any_report_does_not_hide_what_follows(plan, read, narrow, reports):
+    claim = b"\x95\x01\xc6\x00\x10\x00\x00"  # a text of a megabyte
+    for chunk in (53, 1 << 20):
+        narrow(chunk)
+        data = b"".join([*reports[:9], claim, *reports[9:]])
+        assert seen(read(plan, data, warn=str)) == rejected(plan, reports, malformed=1)
+
+
+def test_compressed_data_that_end_too_early_are_counted_up_to_there(plan, read, reports):
+    heard = []
+    packed = gzip.compress(b"".join(reports))
+    snapshot = read(plan, packed[: len(packed) * 3 // 4], warn=heard.append)
+    assert 20 < sum(total.n for total in snapshot.totals.values()) < 40
+    assert heard[-1].endswith("its gzip data end too early; the reports before that are counted")
+    whole = read(plan, packed[:-4], warn=heard.append)
+    assert seen(whole) == rejected(plan, reports)
+
+
+def test_damaged_compression_is_refused_with_a_way_out(plan, read, reports):
+    packed = bytearray(gzip.compress(b"".join(reports)))
+    packed[-8] ^= 1  # the checksum
+    with pytest.raises(ArchiveError, match=r"archive-0: its gzip data are damaged; save .*gzip -dc"):
+        read(plan, bytes(packed))
+
+
+NO_ARCHIVES = [
+    b"",
+    b"\x95\x01",
+    b"\xc1",
+    b"PK\x03\x04" * 99,
+    bytes(3 << 20),
+    gzip.compress(b"{}", mtime=0),
+    b"\x1f\x8b",
+]
+
+
+@pytest.mark.parametrize("data", NO_ARCHIVES)
+def test_what_holds_no_report_is_refused(plan, read, data):
+    with pytest.raises(ArchiveError, match="archive-0: neither a snapshot nor a file of reports"):
+        read(plan, data)
+
+
+def test_files_that_cannot_be_read_or_written_are_named(plan, read, narrow, reports, monkeypatch, tmp_path):
+    with pytest.raises(ArchiveError, match="absent: cannot be read: No such file"):
+        read_archives(plan, [str(tmp_path / "absent")], str)
+    narrow(100, piece=100)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(ArchiveError, match=r"temporary files in .*nowhere cannot be written: .*set TMPDIR"):
+        read(plan, b"".join(reports))
+
+
+def test_no_temporary_file_is_left(plan, read, narrow, reports, monkeypatch, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    narrow(1000, piece=100)
+    read(plan, b"".join(reports))
+    with pytest.raises(ArchiveError):
+        read(plan, b"".join(reports), b"no archive")
+    assert not list(scratch.iterdir())

@@ -1,0 +1,141 @@
+"""Archives are counted as the collector's intake counts the same bytes, however they are cut and spilled."""
+
+import gzip
+
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from encoders.errors import ReportError
+from encoders.randomness import FastStream
+from encoders.report import Report, pack, unpack
+from encoders.survey import read_survey
+from tests.ldp_aggregator.reports.archives.made import SURVEY, make_plan, make_reports, taken_in
+
+CHUNKS = [53, 64, 1 << 20]
+"""Chunks: smaller than a report, about as large, and larger than all."""
+
+
+def changed(report, **fields):
+    parts = unpack(report)
+    fields = {"plan_digest": parts.plan_digest, "question": parts.question, "id": parts.id} | fields
+    return pack(Report(**({"payload": parts.payload} | fields)))
+
+
+def odd_pieces(plan, rng):
+    """Return one piece per way to be rejected, all of which can be cut."""
+    report, other = make_reports(plan, 2, seed=int(rng.integers(1 << 30)))
+    return [
+        changed(report, plan_digest=rng.bytes(32)),
+        changed(report, question=200),
+        changed(report, payload=b""),
+        changed(report, payload=b"\xff" * len(unpack(report).payload)),
+        changed(report, payload=other),
+        changed(report, payload=bytes(5000)),
+        changed(report, payload=rng.bytes(300)),
+        msgpack.packb([1, [2, [3]], {"a": 1}, None, b"x"]),
+        b"\x95" + b"\x01" * 4 + b"\x05",
+        report[:36] + b"\xcc" + report[36:],  # the index in two bytes: not canonical
+        msgpack.packb([2, *msgpack.unpackb(report)[1:]]),
+    ]
+
+
+def body(plan, seed, count=60):
+    """Mix good reports, repeated ones, reused ids and everything odd."""
+    rng = np.random.default_rng(seed)
+    good = make_reports(plan, count, seed)
+    reused = [pack_other(plan, report, rng) for report in good[:10]]
+    pieces = [*good, *good[5:15], *good[:3], *reused, *reused[:4], *odd_pieces(plan, rng)]
+    return [pieces[place] for place in rng.permutation(len(pieces))]
+
+
+def pack_other(plan, report, rng):
+    """Return another answer to the same question under the same id; maybe the same by chance."""
+    question = plan.questions[unpack(report).question]
+    codes = rng.integers(0, question.domain, 1)
+    payload = question.mechanism.perturb_many(codes, FastStream(int(rng.integers(1 << 30))))
+    return changed(report, payload=payload.tobytes())
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("piece", [1 << 30, 100])
+def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, piece):
+    pieces = body(plan, seed)
+    first, second = b"".join(pieces[:50]), b"".join([*pieces[50:], *pieces[10:20]])
+    expected = taken_in(plan, first, second).to_json()
+    narrow(CHUNKS[seed % len(CHUNKS)], piece)
+    assert read(plan, first, second).to_json() == expected
+    assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
+
+
+def test_which_of_two_reports_under_one_id_counts_is_the_first(plan, read, narrow):
+    rng = np.random.default_rng(3)
+    good = make_reports(plan, 300)
+    other = [pack_other(plan, report, rng) for report in good]
+    bodies = [b"".join(each) for each in (good, other, [*other, *good])]
+    expected = taken_in(plan, *bodies).to_json()
+    assert read(plan, *bodies).to_json() == expected
+    narrow(1 << 20, piece=500)
+    assert read(plan, *bodies).to_json() == expected
+
+
+def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
+    data = b"".join(changed(report, id=bytes(16)) for report in make_reports(plan, 300))
+    expected = taken_in(plan, data)
+    narrow(1000, piece=200)
+    snapshot = read(plan, data)
+    assert snapshot.to_json() == expected.to_json()
+    assert {snapshot.totals[question.key].n for question in plan.questions} == {1}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_corrupted_bytes_are_judged_alike_wherever_chunks_end(plan, read, narrow, seed):
+    rng = np.random.default_rng(seed)
+    good = make_reports(plan, 30, seed)
+    data = bytearray(b"".join(good[1:]))
+    for _ in range(int(rng.integers(1, 6))):
+        at, kind = int(rng.integers(len(data))), rng.integers(3)
+        if kind == 0:
+            data[at] = int(rng.integers(256))
+        elif kind == 1:
+            del data[at : at + int(rng.integers(1, 90))]
+        else:
+            data[at:at] = rng.bytes(int(rng.integers(1, 90)))
+    data = good[0] + bytes(data)
+    heard = []
+    whole = read(plan, data, warn=heard.append)
+    for chunk in (53, 100, 777):
+        narrow(chunk)
+        assert read(plan, data, warn=lambda _: None).to_json() == whole.to_json()
+    try:
+        assert whole.to_json() == taken_in(plan, data).to_json()
+        assert not heard
+    except ReportError:  # what a collector refuses whole is counted but for the damage
+        assert heard
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(order=st.lists(st.integers(0, 19), min_size=1, max_size=60), cut=st.integers(0, 60))
+def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
+    reports = make_reports(plan, 20)
+    pieces = [reports[number] for number in order]
+    bodies = [b"".join(part) for part in (pieces[:cut], pieces[cut:]) if part]
+    snapshot = read(plan, *bodies)
+    assert snapshot.to_json() == taken_in(plan, *bodies).to_json()
+    assert sum(total.n for total in snapshot.totals.values()) == len(set(order))
+
+
+def test_indices_of_every_width_are_told_apart(read):
+    more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
+    plan = make_plan(more=more)
+    data = b"".join(make_reports(plan, 1500))
+    assert read(plan, data).to_json() == taken_in(plan, data).to_json()
+
+
+def test_a_survey_about_numbers_is_counted_too(read):
+    more = '[features.number]\nrange = [0, 1]\n[mechanism]\nfrequency = "SHE"\nnumeric = "laplace"\n'
+    plan = read_survey(SURVEY.format(survey="numbers", many='"u", "v"') + more).compile()
+    data = b"".join([*make_reports(plan, 400), *odd_pieces(plan, np.random.default_rng(1))])
+    assert read(plan, data).to_json() == taken_in(plan, data).to_json()

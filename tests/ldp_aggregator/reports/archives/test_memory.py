@@ -1,0 +1,24 @@
+"""Memory does not grow with the archive."""
+
+import tracemalloc
+
+from ldp_aggregator.reports.archives import read_archives
+from tests.ldp_aggregator.reports.archives.made import make_plan, write_archive
+
+
+def peak(plan, paths):
+    tracemalloc.start()
+    try:
+        snapshot = read_archives(plan, paths, str)
+        return sum(total.n for total in snapshot.totals.values()), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path, narrow):
+    plan, path = make_plan(), tmp_path / "archive"
+    write_archive(plan, path, 400_000)
+    narrow(chunk=1 << 18, piece=1 << 20)
+    counted, bytes_held = peak(plan, [str(path), str(path)])
+    assert counted == 400_000
+    assert bytes_held < path.stat().st_size / 2

@@ -1,0 +1,172 @@
+"""Bodies cut into columns: the same verdicts as report by report, whatever the bytes."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from encoders.errors import Reason, ReportError
+from encoders.randomness import FastStream
+from encoders.report import split
+from encoders.survey import Plan, read_survey
+from encoders.survey.randomise import read_report
+from ldp_aggregator.reports.batch_reader import Reader, marks
+from ldp_client import make_report
+
+SURVEY = """
+[survey]
+id = "mixed"
+epsilon = {epsilon}
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.age]
+values = ["young", "old"]
+[features.hours]
+range = [0, 12]
+bins = {bins}
+[features.cups]
+range = [0, 9]
+missing = "category"
+[features.debt]
+range = [0, 9]
+{mechanism}
+"""
+MECHANISMS = [
+    "frequency = 'DE'\nnumeric = 'onebit'",
+    "frequency = 'OUE'\nnumeric = 'sign-vector'",
+    "frequency = 'SHE'\nnumeric = 'piecewise'",
+    "frequency = 'SUE'\nnumeric = 'laplace'",
+    "frequency = 'THE'\nnumeric = 'sign'",
+    "numeric = 'sampled-laplace'",
+    "frequency = 'SS'\nnumeric = 'sign'",
+]
+
+
+def plan_of(mechanism: str, epsilon: float = 1.0) -> Plan:
+    bins = 30 if "SS" in mechanism else 150  # SS asks for 64 values at most
+    text = SURVEY.format(mechanism="[mechanism]\n" + mechanism, epsilon=epsilon, bins=bins)
+    return read_survey(text).compile()
+
+
+def reports(plan: Plan, count: int) -> list[bytes]:
+    rng, rows = FastStream(7), random.Random(1)
+    return [
+        make_report(
+            plan,
+            {
+                "age": rows.choice(["young", "old"]),
+                "hours": rows.uniform(0, 12),
+                "cups": rows.choice([None, 3]),
+                "debt": rows.uniform(0, 9),
+            },
+            rows.choice(["yes", "no"]),
+            rng,
+        )
+        for _ in range(count)
+    ]
+
+
+def verdicts(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reason]:
+    """Read a body by columns; return each report's question, id and payload, or why it is refused."""
+    columns, refused = Reader(plan).read(body)
+    found: dict[int, tuple[int, bytes, bytes] | Reason] = {
+        place: error.reason for place, error in refused.items()
+    }
+    for column in columns:
+        for place, each, payload in zip(column.places, column.ids, column.payloads, strict=True):
+            found[int(place)] = (column.question.index, each.tobytes(), payload.tobytes())
+    return [found[place] for place in range(len(found))]
+
+
+def one_by_one(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reason]:
+    found: list[tuple[int, bytes, bytes] | Reason] = []
+    for piece in split(body):
+        try:
+            report = read_report(plan, piece)
+            found.append((report.question, report.id, report.payload))
+        except ReportError as error:
+            found.append(error.reason)
+    return found
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_columns_hold_what_the_reports_hold(mechanism: str) -> None:
+    plan = plan_of(mechanism)
+    body = b"".join(reports(plan, 200))
+    assert Reader(plan)._starts(body) is not None  # none of it is read again
+    assert verdicts(plan, body) == one_by_one(plan, body)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_spoilt_bodies_are_judged_as_report_by_report(mechanism: str) -> None:
+    plan, rng = plan_of(mechanism), random.Random(2)
+    sound = reports(plan, 40)
+    for _ in range(300):
+        pieces = rng.choices(sound, k=rng.randrange(1, 6))
+        body = bytearray(b"".join(pieces))
+        for _ in range(rng.randrange(3)):
+            at, what = rng.randrange(len(body)), rng.randrange(3)
+            if what == 0:
+                body[at] = rng.randrange(256)
+            elif what == 1:
+                del body[at : at + rng.randrange(1, 4)]
+            else:
+                body[at:at] = rng.randbytes(2)
+        try:
+            expected: object = one_by_one(plan, bytes(body))
+        except ReportError as error:
+            expected = error.reason
+        try:
+            found: object = verdicts(plan, bytes(body))
+        except ReportError as error:
+            found = error.reason
+        assert found == expected
+
+
+def test_reports_of_another_plan_are_told_one_by_one() -> None:
+    plan, other = plan_of(MECHANISMS[0]), plan_of(MECHANISMS[0], 2.0)
+    body = b"".join([reports(plan, 1)[0], reports(other, 1)[0], reports(plan, 2)[1]])
+    assert [each if isinstance(each, Reason) else "sound" for each in verdicts(plan, body)] == [
+        "sound",
+        Reason.WRONG_PLAN,
+        "sound",
+    ]
+
+
+def test_a_large_body_takes_little_memory() -> None:
+    plan = plan_of(MECHANISMS[1])
+    body = b"".join(reports(plan, 200)) * 100
+    tracemalloc.start()
+    Reader(plan).read(body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * len(body)
+
+
+def test_an_empty_body_is_malformed() -> None:
+    with pytest.raises(ReportError) as caught:
+        Reader(plan_of(MECHANISMS[0])).read(b"")
+    assert caught.value.reason is Reason.MALFORMED
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 64, 300])
+def test_marks_differ_wherever_a_payload_does(size: int) -> None:
+    rng = np.random.default_rng(3)
+    payload = rng.integers(0, 256, (1, size), np.uint8)
+    others = np.repeat(payload, 8 * size, axis=0)
+    bits = np.unpackbits(others, axis=1)
+    bits[np.arange(8 * size), np.arange(8 * size)] ^= 1  # each single bit
+    random_ones = rng.integers(0, 256, (2000, size), np.uint8)
+    everything = np.unique(np.concatenate([payload, np.packbits(bits, axis=1), random_ones]), axis=0)
+    assert len(np.unique(marks(everything), axis=0)) == len(everything)
+
+
+def test_marks_are_the_same_for_ever() -> None:
+    # they are stored: a changed hash would call repeated reports reused ids
+    payload = np.arange(11, dtype=np.uint8)[None]
+    assert marks(payload).tobytes().hex() == "95e2ec4962f9744d"
+    assert marks(np.zeros((1, 1), np.uint8)).tobytes().hex() == "00e915450a2e6a90"

@@ -1,0 +1,231 @@
+"""A narrowed survey keeps all that its author wrote but some weights, and says what each feature explains."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.authoring.toml_edit import LayoutError
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models.model_file import Model, parse_model
+from ldp_aggregator.models.model_file import dump_model as dump
+from ldp_aggregator.rounds.narrow import next_round
+from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
+from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.snapshot import Snapshot
+
+SURVEY = """\
+# What this is about.
+
+[survey]
+id = "tea"            # kept "tea"
+epsilon = 1
+
+[label]
+name = "tired"
+values = ["yes", "no"]
+# asked by itself too
+weight = 4
+
+[features.tells]
+values = ["a", "b", "c", "d", "e", "f"]
+
+# About what says nothing.
+[features.silent]
+weight = 3   # three times
+values = ["a", "b", "c", "d", "e", "f", "g"]
+
+[features."it's # \\u0073ilent too"]
+values = [
+    "a", "b", "c",
+    "d", "e",
+]
+
+[features.idle]
+values = ["x", "y"]
+weight = 0
+
+[mechanism]
+frequency = "DE"
+"""
+
+
+def make_snapshot(text: str, people: int, seed: int = 1, tells: str = "tells") -> Snapshot:
+    """Let the label decide one feature, and nothing the others."""
+    plan = read_survey(text).compile()
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, people)
+    codes = [
+        3 * labels + rng.integers(0, 2, people)
+        if feature.name == tells
+        else rng.integers(0, feature.size, people)
+        for feature in plan.features
+    ]
+    return collect(plan, np.asfortranarray(np.column_stack(codes)), labels, FastStream(seed))
+
+
+def make_model(*snapshots: Snapshot) -> Model:
+    total = sum(snapshots[1:], snapshots[0])
+    return parse_model(dump(total, estimate_snapshot(total)))
+
+
+def weights(text: str) -> dict[str, int | None]:
+    survey = read_survey(text)
+    return dict(zip(["label", *(each.name for each in survey.features)], survey.weights, strict=True))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return make_model(make_snapshot(SURVEY, 6000))
+
+
+def test_features_that_tell_nothing_get_weight_0_and_all_else_stays(model):
+    narrower = narrow(SURVEY, model, "pilot.json")
+    assert weights(narrower) == {"label": 4, "tells": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
+    assert "weight = 0   # three times\n" in narrower
+    old, new = read_survey(SURVEY), read_survey(narrower)
+    assert dataclasses.replace(new, id="tea", family="", weights=old.weights) == old
+    assert (new.id, new.family) == ("tea-round2", "tea")
+    for line in SURVEY.splitlines():
+        assert line in narrower or line.startswith(("id =", "weight ="))
+
+
+def test_its_comments_say_what_each_feature_explains_and_what_is_left_out(model):
+    said = narrow(SURVEY, model, "pilot.json").split("# What this is about.")[0]
+    assert all(line.startswith("#") for line in said.strip().splitlines())
+    words = " ".join(said.replace("#", " ").split())
+    assert 'a further round of the family "tea"' in words
+    assert "2 of the 3 features asked about are left out" in words
+    assert 'the 6,000 randomised reports tell that the model "pilot.json" was trained on' in words
+    first, second, third = (
+        line.split() for line in said.splitlines() if line.startswith("#   ") and "%" in line
+    )
+    assert (first[1], second[-2:], third[-2:]) == ("tells", ["left", "out"], ["left", "out"])
+    assert int(first[3].rstrip("%")) > 90
+    assert 0.2 < float(first[2]) < 1
+
+
+def test_invitations_must_go_to_others(model):
+    text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
+    invited = narrow(text, make_model(make_snapshot(text, 6000)), "pilot.json")
+    assert "Invite others than were invited before" in " ".join(invited.replace("#", " ").split())
+    assert "Invite" not in narrow(SURVEY, model, "pilot.json")
+
+
+NUMBERS = """
+[survey]
+id = "numbers"
+epsilon = 1
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tells]
+values = ["a", "b", "c", "d", "e", "f"]
+""" + "".join(f'[features.n{each}]\nrange = [0, 10]\nmissing = "category"\n' for each in range(4))
+
+
+@pytest.mark.parametrize("people", [0, 30, 300, 1500, 6000])
+def test_the_command_decides_as_a_simulation_does(people):
+    survey = read_survey(NUMBERS)
+    for seed in range(6):
+        snapshot = make_snapshot(NUMBERS, people, seed)
+        simulated = next_round(survey, snapshot)
+        try:
+            written = read_survey(narrow(NUMBERS, make_model(snapshot), "pilot.json")).weights
+        except NarrowError:
+            written = survey.weights
+        assert written == simulated.weights
+
+
+def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model):
+    second = narrow(SURVEY, model, "pilot.json")
+    both = make_model(make_snapshot(SURVEY, 6000), make_snapshot(second, 2000, seed=2))
+    assert both.reports == 8000
+    with pytest.raises(NarrowError, match="nothing to leave out"):
+        narrow(second, both, "both.json")
+
+
+def test_rounds_are_numbered(model):
+    for old, new in [
+        ("tea-round2", "tea-round3"),
+        ("tea-round19", "tea-round20"),
+        ("a" * 64, "a" * 57 + "-round2"),
+    ]:
+        text = SURVEY.replace('id = "tea" ', f'id = "{old}"\nfamily = "tea" ')
+        narrower = read_survey(narrow(text, make_model(make_snapshot(text, 6000)), "pilot.json"))
+        assert (narrower.id, narrower.family) == (new, "tea")
+
+
+def test_too_few_reports_are_told_so():
+    few = make_model(make_snapshot(SURVEY, 40))
+    with pytest.raises(NarrowError, match=r"too early: .* off by .* Let more people answer this round first"):
+        narrow(SURVEY, few, "pilot.json")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("epsilon = 1", "epsilon = 2"), ('"no"]', '"never"]'), ('"f", "g"]', '"f", "h"]'), ('"tea" ', '"pot" ')],
+)
+def test_the_model_of_another_survey_is_refused(model, old, new):
+    assert old in SURVEY
+    with pytest.raises(NarrowError, match=r'"pilot\.json" was not trained on this survey'):
+        narrow(SURVEY.replace(old, new), model, "pilot.json")
+
+
+def test_a_model_that_tells_no_relevance_is_refused(model):
+    features = [{**each} for each in model.estimates["features"]]
+    for each in features:
+        del each["relevance"]
+    older = dataclasses.replace(model, estimates={**model.estimates, "features": features})
+    with pytest.raises(NarrowError, match=r"older release.*train again"):
+        narrow(SURVEY, older, "pilot.json")
+
+
+@pytest.mark.parametrize(
+    "freely",
+    [
+        SURVEY.replace("[features.silent]\n", "[features]\nsilent.").replace(
+            "weight = 3   # three times\nvalues", "weight = 3\nsilent.values"
+        ),
+        SURVEY.replace('id = "tea" ', 'id = """\ntea""" '),
+    ],
+)
+def test_a_layout_that_cannot_be_kept_is_refused(freely):
+    model = make_model(make_snapshot(freely, 6000))
+    with pytest.raises(LayoutError, match=r"table of its own|laid out too freely"):
+        narrow(freely, model, "pilot.json")
+
+
+def test_a_survey_with_mistakes_names_them(model):
+    with pytest.raises(SurveyError, match="epsilon"):
+        narrow(SURVEY.replace("epsilon = 1", "epsilon = -1"), model, "pilot.json")
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_read(model):
+    odd = "\ufeff" + SURVEY.replace("\n", "\r\n")
+    assert narrow(odd, model, "pilot.json") == narrow(SURVEY, model, "pilot.json")
+
+
+def test_the_command_prints_it_or_says_why_not(model, tmp_path: Path):
+    from click.testing import CliRunner
+
+    from ldp_aggregator.cli.survey import main
+
+    (tmp_path / "tea.toml").write_text(SURVEY)
+    for people in (6000, 40):
+        total = make_snapshot(SURVEY, people)
+        (tmp_path / f"{people}.json").write_bytes(dump(total, estimate_snapshot(total)))
+    run = CliRunner().invoke
+    asked = ["narrow", str(tmp_path / "tea.toml"), "--pilot"]
+    result = run(main, [*asked, str(tmp_path / "6000.json")])
+    assert result.exit_code == 0
+    assert result.stdout == narrow(SURVEY, model, "6000.json")
+    result = run(main, [*asked, str(tmp_path / "40.json")])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: too early")

@@ -1,0 +1,227 @@
+"""The round that validates a model keeps all that the survey's author wrote, and adds the model's scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.errors import LdpError, SurveyError
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.cli.survey import main
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.validation_result import Verdicts
+from ldp_aggregator.models.model_file import Model, dump_model, parse_model
+from ldp_aggregator.models.naive_bayes import NaiveBayes
+from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
+from ldp_aggregator.rounds.validate import ValidationError
+from ldp_aggregator.rounds.validate_toml import validate
+from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulation.simulate import simulate
+from ldp_aggregator.snapshot import Snapshot, SnapshotError
+
+SURVEY = """\
+# What this is about.
+[survey]
+id = "tea"            # kept
+epsilon = 2
+
+[label]
+name = "tired"
+values = ["yes", "no"]
+
+[features.tells]
+values = ["a", "b"]
+
+[features."it's # an \\"echo\\""]
+values = ["a", "b"]
+weight = 1   # once
+
+[features.echo]
+values = ["a", "b"]
+
+[features.hours]
+range = [0, 12]
+bins = 2
+"""
+COUNT = 20_000
+
+
+def make_people(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, COUNT)
+    good, bad = (np.where(rng.random(COUNT) < often, labels, 1 - labels) for often in (0.8, 0.65))
+    return np.stack([good, bad, bad, bad], axis=1), labels
+
+
+def make_snapshot(text: str, seed: int) -> Snapshot:
+    return collect(read_survey(text).compile(), *make_people(seed), FastStream(seed))
+
+
+def make_model(*snapshots: Snapshot, validation: Snapshot | None = None) -> Model:
+    total = sum(snapshots[1:], snapshots[0])
+    return parse_model(dump_model(total, estimate_snapshot(total, validation=validation)))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return make_model(make_snapshot(SURVEY, 1))
+
+
+def test_all_stays_as_it_was_but_the_id_the_family_and_the_tables_at_the_end(model) -> None:
+    text = validate(SURVEY, model, "model.json")
+    assert SURVEY.split("\n", 3)[3] in text.replace(
+        'family = "tea"  # who answered one round answers no other\n', ""
+    )
+    plan = read_survey(text).compile()
+    assert (plan.id, plan.family) == ("tea-validation", "tea")
+    judged = plan.validation
+    assert judged is not None
+    assert (judged.label, judged.features) == (model.plan.label, model.plan.features)
+    assert judged.features[judged.order[0]].name == "tells"
+    assert [question.name for question in plan.questions] == ["top 1", "top 2"]
+    for word in ['"tea"', '"model.json"', "20,000", "all 4 features", "top 1 or 2"]:
+        assert word in text
+
+
+def test_its_comments_foretell_the_errors(model) -> None:
+    text = " ".join(validate(SURVEY, model, "model.json").replace("# ", "").split())
+    found = Verdicts.of(make_snapshot(validate(SURVEY, model, "m"), 2))
+    right, gain = (
+        1.96 * float(np.max(each)) * (COUNT / 10_000) ** 0.5
+        for each in (found.right.stderr, found.gains.stderr)
+    )
+    told = [float(word.strip("+-%,")) / 100 for word in text.split() if word.startswith("+-")]
+    np.testing.assert_allclose(told, [right, gain], rtol=0.25)
+
+
+def test_trained_on_it_the_model_keeps_what_it_does_best_with_and_predicts_by_that(model) -> None:
+    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    assert kept.estimates["validation"]["verdicts"]["kept"] in (1, 2)  # an echo alone does not outvote it
+    classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
+    rows = [
+        {"tells": tells, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
+        for tells in "ab"
+        for echo in "ab"
+    ]
+    assert classifier.predict(rows).tolist() == ["yes", "yes", "no", "no"]
+
+
+def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
+    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    text = narrow(SURVEY, kept, "model.json")
+    weights = read_survey(text).weights[1:]
+    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["verdicts"]["kept"])
+    assert 'by the verdicts of 20,000 devices, the model "model.json" does not keep them' in " ".join(
+        text.replace("# ", "").split()
+    )
+    again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
+    with pytest.raises(NarrowError, match="asks only for what the validated model keeps"):
+        narrow(text, again, "model.json")
+
+
+def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model) -> None:
+    text = validate(SURVEY, model, "model.json")
+    with pytest.raises(
+        SurveyError, match="tea-validation asks whether a model is right, and of nothing else"
+    ):
+        validate(text, model, "model.json")
+    with pytest.raises(ValidationError, match="was not trained on this survey"):
+        validate(SURVEY.replace('"tired"', '"awake"'), model, "model.json")
+    with pytest.raises(SurveyError):
+        validate("[survey", model, "model.json")
+
+
+def test_a_later_round_keeps_its_family_and_a_long_id_its_length(model) -> None:
+    later = SURVEY.replace('id = "tea"', 'family = "tea"\nid = "tea-round2"')
+    assert read_survey(validate(later, model, "m")).id == "tea-round2-validation"
+    long = SURVEY.replace('id = "tea"', f'id = "{"t" * 64}"')
+    found = read_survey(validate(long, make_model(make_snapshot(long, 1)), "m"))
+    assert (len(found.id), found.family) == (64, "t" * 64)
+    assert found.id.endswith("-validation")
+
+
+def test_who_was_invited_before_is_not_invited_again(model) -> None:
+    invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
+    text = validate(invited, make_model(make_snapshot(invited, 1)), "m")
+    assert "Invite others" in text
+    assert read_survey(text).enrolment == "token"
+
+
+def test_the_command_prints_it_or_says_why_not(tmp_path: Path, model) -> None:
+    survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
+    survey.write_text(SURVEY.replace("\n", "\r\n"))
+    snapshot = make_snapshot(SURVEY, 1)
+    file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
+    assert done.exit_code == 0
+    assert done.stdout == validate(SURVEY, model, "model.json")
+    survey.write_text(SURVEY.replace('"tired"', '"awake"'))
+    done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
+    assert done.exit_code == 1
+    assert "was not trained on this survey" in done.stderr
+    assert issubclass(ValidationError, LdpError)
+
+
+def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(tmp_path: Path, model) -> None:
+    file, rows, judged = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
+    file.write_text(validate(SURVEY, model, "model.json"))
+    rows.write_text("class\nyes\n")
+    snapshot = make_snapshot(SURVEY, 1)
+    judged.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    pilot = ["--pilot", str(judged)]
+    for command, options in [
+        ("size", ["--users", "1000"]),
+        ("narrow", pilot),
+        ("learn", pilot),
+        ("project", ["--from", str(rows)]),
+        ("validate", ["--model", str(judged)]),
+    ]:
+        done = CliRunner().invoke(main, [command, str(file), *options])
+        assert done.exit_code == 1
+        assert "tea-validation asks whether a model is right, and of nothing else" in done.stderr
+    survey = read_survey(file.read_text())
+    verdicts = make_snapshot(file.read_text(), 2)
+    for use in (
+        lambda: NaiveBayes(survey=survey).fit([{"tells": "a"}], ["yes"]),
+        lambda: simulate(survey, {"class": ["yes", "no"]}),
+        lambda: dump_model(verdicts, estimate_snapshot(verdicts)),
+    ):
+        with pytest.raises(SurveyError, match="give the survey that the model was made from"):
+            use()
+
+
+def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
+    text = validate(SURVEY, model, "model.json")
+    with pytest.raises(
+        SnapshotError, match="tea-validation judges a model, and its reports are not added to tea"
+    ):
+        make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
+
+
+def test_the_model_says_what_its_judges_spent(model) -> None:
+    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    snapshot = make_snapshot(SURVEY, 1)
+    said = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))["privacy"]
+    assert (said["epsilon"], said["reports"], said["validation"]["reports"]) == ("2", COUNT, COUNT)
+    assert said["validation"]["plan_digest"] == validation.plan.digest
+    assert [each["question"] for each in said["validation"]["questions"]] == ["top 1", "top 2"]
+
+
+def test_a_round_that_asks_nothing_of_what_is_kept_is_not_narrowed(model) -> None:
+    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    others = SURVEY.replace("[features.tells]", "[features.tells]\nweight = 0").replace(
+        "[features.echo]", "[features.echo]\nweight = 0"
+    )
+    if kept.estimates["validation"]["verdicts"]["kept"] == 2:
+        names = kept.estimates["validation"]["verdicts"]["features"][:2]
+        assert set(names) <= {"tells", "echo"}
+    with pytest.raises(NarrowError, match="asks for nothing that the validated model keeps"):
+        narrow(others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json")

@@ -1,0 +1,172 @@
+"""The snapshot that one would expect, and margins of it, against surveys that are simulated."""
+
+import numpy as np
+import pytest
+
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.outlook import typical_margin
+from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulation.expected_totals import Expectation
+from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.sizing.margins import expected_margins
+from ldp_aggregator.sizing.sample_size import least_users
+
+SURVEY = """
+[survey]
+id = "expected"
+epsilon = {epsilon}
+[label]
+name = "class"
+values = ["a", "b", "c"]
+[features.four]
+values = ["p", "q", "r", "s"]
+[features.binned]
+range = [0, 10]
+bins = 5
+missing = "category"
+[features.number]
+range = [0, 100]
+[features.gaps]
+range = [-1, 3]
+missing = "category"
+[mechanism]
+frequency = "{oracle}"
+numeric = "{numeric}"
+"""
+USERS, REPEATS = 100_000, 8
+WAYS = [(1.5, *pair) for pair in zip(MECHANISMS, NUMERIC_MECHANISMS, strict=True)]
+WAYS += [(1.5, "auto", "auto"), (6, "auto", "auto")]  # the last asks about both categories at once
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=lambda way: "-".join(map(str, way)))
+def world(request):
+    plan = plan_of(*request.param)
+    return plan, People.telling(plan, 2.0, 1.0)
+
+
+def plan_of(epsilon, oracle, numeric):
+    return read_survey(SURVEY.format(epsilon=epsilon, oracle=oracle, numeric=numeric)).compile()
+
+
+def test_the_last_way_asks_about_several_features_at_once():
+    assert any(len(each.features) > 1 for each in plan_of(*WAYS[-1]).questions)
+
+
+def figures(estimates):
+    found = {estimates.label: estimates.raw_prior}
+    for each in estimates.features:
+        if each.kind != "numeric":
+            found[each.name] = each.conditionals
+        else:
+            found |= {f"{each.name} mean": each.means, f"{each.name} variance": each.variances}
+            if each.missing:
+                found[f"{each.name} missing"] = each.missing
+    return found
+
+
+def test_what_is_estimated_from_it_is_the_population(world):
+    plan, people = world
+    found = estimate_snapshot(Expectation(plan, people).snapshot(10**9))
+    for each, said in zip(found.features, people.conditionals, strict=True):
+        if each.kind == "numeric":
+            low, high = (
+                float(plan.features[2 + (each.name == "gaps")].__dict__[end]) for end in ("low", "high")
+            )
+            middle, width = (low + high) / 2, (high - low) / 2
+            assert each.means.value == pytest.approx(middle + width * said.mean, abs=1e-3 * width)
+            assert each.variances.value == pytest.approx(width**2 * said.variance, rel=1e-2)
+            assert said.missing is None or each.missing.value == pytest.approx(said.missing, abs=1e-4)
+        else:
+            assert each.conditionals.value == pytest.approx(said, abs=1e-4)
+    assert found.raw_prior.value == pytest.approx(people.prior, abs=1e-4)
+
+
+def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world):
+    plan, people = world
+    expected = Expectation(plan, people)
+    told = {each.name: each for each in expected_margins(expected, people, USERS)}
+    predicted = {"class": told["class"].margin}
+    for name in ("four", "binned"):
+        predicted[name] = told[name].margin
+    for name in ("number", "gaps"):
+        predicted |= {f"{name} mean": told[name].margin, f"{name} variance": told[name].variance}
+    predicted["gaps missing"] = told["gaps"].missing
+    simulated = []
+    for seed in range(REPEATS):
+        rows = people.draw(USERS, np.random.default_rng(seed))
+        simulated.append(figures(estimate_snapshot(collect(plan, *rows, FastStream(seed)))))
+    for name, margin in predicted.items():
+        typical = np.mean([typical_margin(each[name]) for each in simulated], axis=0)
+        assert margin == pytest.approx(typical.max(), rel=0.1), name
+        if name in ("class", "four", "number mean", "gaps mean"):  # others' intervals are cut at zero
+            half = np.mean([(each[name].high - each[name].low) / 2 for each in simulated], axis=0)
+            assert margin == pytest.approx(half.reshape(-1, 3).mean(axis=0).max(), rel=0.1), name
+
+
+@pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
+def test_near_the_threshold_margins_are_within_a_tenth_of_what_is_reported_and_of_what_is_true(
+    labels, repeats
+):
+    named = ", ".join(f'"{each}"' for each in range(labels))
+    head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'
+    tables = "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
+    plan = read_survey(head + tables).compile()
+    people = People.even(plan)
+    expected = Expectation(plan, people)
+
+    def margin_of(users):
+        return expected_margins(expected, people, users)[1].margin
+
+    threshold = least_users(lambda users: margin_of(users) / 0.25)
+    for users in (round(0.85 * threshold), threshold, 2 * threshold):
+        reported, errors = [], []
+        for seed in range(repeats):
+            rows = people.draw(users, np.random.default_rng([labels, seed]))
+            found = estimate_snapshot(collect(plan, *rows, FastStream(seed)))
+            reported += [np.sqrt(np.mean(typical_margin(each.conditionals) ** 2)) for each in found.features]
+            errors += [abs(each.conditionals.value - 0.25) for each in found.features]
+        assert margin_of(users) == pytest.approx(np.median(reported), rel=0.1)
+        assert margin_of(users) == pytest.approx(np.quantile(errors, 0.95), rel=0.1)
+
+
+def test_a_margin_is_that_of_the_label_told_least_exactly():
+    plan = read_survey(
+        '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'
+        + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
+    ).compile()
+    people = People(np.array([0.95, 0.05]), People.even(plan).conditionals)
+    told = expected_margins(Expectation(plan, people), people, 20_000)[1]
+    errors = []
+    for seed in range(40):
+        rows = people.draw(20_000, np.random.default_rng([9, seed]))
+        found = estimate_snapshot(collect(plan, *rows, FastStream(seed)))
+        errors.append([abs(each.conditionals.value - 0.25) for each in found.features])
+    common, rare = np.nanquantile(np.moveaxis(errors, -1, 0).reshape(2, -1), 0.95, axis=1)
+    assert told.labels[0] == pytest.approx(common, rel=0.15)
+    assert told.margin == told.labels[1] > 0.8 * rare > 10 * common
+    assert told.is_noise
+
+
+def test_a_large_population_draws_what_it_says():
+    plan = plan_of(1.5, "auto", "auto")
+    people = People.telling(plan, 2.0, 1.0)
+    codes, labels = people.draw(200_000, np.random.default_rng(0))
+    for label in range(3):
+        own = codes[labels == label]
+        shares = np.bincount(own[:, 0], minlength=4) / len(own)
+        assert shares == pytest.approx(people.conditionals[0][:, label], abs=0.01)
+        there = own[:, 3] <= 2 << 20
+        assert np.mean(~there) == pytest.approx(0.1, abs=0.01)
+        assert np.mean(own[there, 3] / 2**20 - 1) == pytest.approx(
+            people.conditionals[3].mean[label], abs=0.01
+        )
+
+
+def test_whoever_tells_nothing_is_spread_evenly():
+    plan = plan_of(1.5, "auto", "auto")
+    people = People.even(plan)
+    assert people.conditionals[0] == pytest.approx(np.full((4, 3), 0.25))
+    assert people.conditionals[2].mean == pytest.approx(np.zeros(3))

@@ -1,0 +1,40 @@
+"""A picture names what it draws, and says what epsilon does not cover."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ldp_aggregator.simulation.plot import limits_of, lines_of, plot_simulation
+from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow
+
+pytest.importorskip("matplotlib")
+
+
+def row(projection: str, numeric: str, non_private: float) -> SimulationRow:
+    return SimulationRow(1.0, "auto", numeric, projection, "default", 0.7, 0.01, non_private, 5)
+
+
+ONE = Simulation((row("none", "auto", 0.8),), 0.6)
+MORE = Simulation((row("none", "auto", 0.8), row("dca:1", "auto", 0.9), row("learned:1", "auto", 0.9)), 0.6)
+PUBLIC = Simulation(MORE.rows, 0.6, public_share=0.2)
+
+
+def test_each_accuracy_without_privacy_is_named_by_what_it_is_of() -> None:
+    assert limits_of(ONE) == {"non-private": 0.8}
+    assert limits_of(MORE) == {
+        "non-private, none": 0.8,
+        "non-private, dca:1": 0.9,
+        "non-private, learned:1": 0.9,
+    }
+    assert list(lines_of(MORE)) == ["none", "dca:1", "learned:1"]
+
+
+@pytest.mark.parametrize(("result", "warns"), [(ONE, False), (MORE, True), (PUBLIC, False)])
+def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(
+    result: Simulation, warns: bool, tmp_path: Path
+) -> None:
+    plot_simulation(result, tmp_path / "out.svg")  # its words stand in comments beside their outlines
+    assert (UNCOVERED in (tmp_path / "out.svg").read_text()) == warns
+    assert (tmp_path / "out.svg").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,390 @@
+"""A simulation measures the real protocol, the same way twice, beside honest yardsticks."""
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.errors import LdpError, RowError, SurveyError
+from encoders.randomness import FastStream
+from encoders.survey import CategoricalFeature, Label, Survey, read_survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator import simulate
+from ldp_aggregator.authoring.project import project
+from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulation import trial as trials
+from ldp_aggregator.simulation.simulate import SimulationError
+from ldp_aggregator.simulation.variants import Variant, asked_so, inputs_of
+from reduction.errors import FitError
+from reduction.fit import fit
+
+SURVEY = """
+[survey]
+id = "simulation-tests"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 4
+[features.noise]
+values = ["1", "2", "3"]
+weight = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return read_survey(SURVEY)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(1)
+    tired = rng.random(4000) < 0.6
+    tea = np.where(rng.random(4000) < np.where(tired, 0.85, 0.2), "black", "green")
+    hours = np.where(tired, 4, 9) + 2 * rng.normal(size=4000)
+    noise = rng.integers(1, 4, 4000)
+    return pd.DataFrame(
+        {
+            "tea": tea,
+            "hours": hours,
+            "noise": noise,
+            "tired": np.where(tired, "yes", "no"),
+            "extra": "ignored",
+        }
+    )
+
+
+def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
+    result = simulate(survey, people, epsilons=[0.05, 1, 8], mechanisms=["DE"], repeats=8, seed=1)
+    low, middle, high = (row.accuracy for row in result.rows)
+    assert low < middle < high
+    assert high > result.non_private - 0.01
+    assert result.non_private > result.majority + 0.2
+    assert abs(result.majority - 0.6) < 0.03
+
+
+def test_the_result_has_the_documented_shape(survey, people):
+    result = simulate(survey, people, epsilons=["0.5", 2], mechanisms=["auto", "OUE"], repeats=3)
+    said = json.loads(json.dumps(result.as_dict()))
+    assert list(said) == ["rows", "non_private", "majority", "public_share"]
+    assert [(row["epsilon"], row["mechanism"]) for row in said["rows"]] == [
+        (0.5, "auto"),
+        (0.5, "OUE"),
+        (2.0, "auto"),
+        (2.0, "OUE"),
+    ]
+    ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "validated", "estimator", "repeats"}
+    assert set(said["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
+    assert {(row["numeric"], row["projection"]) for row in said["rows"]} == {("survey", "none")}
+    assert {(row["estimator"], row["repeats"]) for row in said["rows"]} == {("default", 3)}
+
+
+def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
+    one, same, other = (simulate(survey, people, repeats=3, seed=seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+
+
+def test_a_row_does_not_depend_on_the_rows_asked_for_later(survey, people):
+    alone = simulate(survey, people, epsilons=[1], mechanisms=["DE"], repeats=3)
+    among = simulate(survey, people, epsilons=[1, 2], mechanisms=["DE"], repeats=3)
+    assert alone.rows[0] == among.rows[0]
+
+
+def test_one_repeat_has_a_binomial_error(survey, people):
+    row = simulate(survey, people, repeats=1).rows[0]
+    assert row.stderr == pytest.approx((row.accuracy * (1 - row.accuracy) / 800) ** 0.5)
+
+
+def test_dicts_frames_and_columns_are_alike(survey, people):
+    head = people.head(200)
+    results = [
+        simulate(survey, rows, repeats=2) for rows in (head, head.to_dict("records"), head.to_dict("list"))
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+def test_the_label_may_be_called_class(survey, people):
+    renamed = people.rename(columns={"tired": "class"})
+    assert simulate(survey, renamed, repeats=2) == simulate(survey, people, repeats=2)
+    with pytest.raises(SimulationError, match="no column 'tired' to take the label from, nor a \"class\""):
+        simulate(survey, people.drop(columns="tired"))
+
+
+def test_a_missing_column_and_a_bad_row_are_named(survey, people):
+    with pytest.raises(SimulationError, match="no column 'tea'"):
+        simulate(survey, people.drop(columns="tea"))
+    people = people.head(20).copy()
+    people.loc[3, "tea"] = "oolong"
+    with pytest.raises(RowError, match=r"^tea: row 4"):
+        simulate(survey, people)
+
+
+def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
+    paper = asked_so(survey, Variant(Decimal(2), "THE"), None, paper=True)
+    assert paper.weights == (1, 1, 1, 1)
+    assert paper.frequency == "THE(0.25)"
+    ours = asked_so(survey, Variant(Decimal(2), "THE"), None, paper=False)
+    assert (ours.frequency, ours.weights) == ("THE", (None, 1, 1, 2))
+    assert paper.compile().questions[0].kind == "label"
+
+
+def test_the_papers_estimator_works_with_every_mechanism(survey, people):
+    mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
+    result = simulate(survey, people, epsilons=[6], mechanisms=mechanisms, estimator="paper", repeats=2)
+    assert min(row.accuracy for row in result.rows) > result.majority + 0.1
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "NaN", "x", 1000])
+def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
+    with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
+        simulate(survey, people, epsilons=[epsilon])
+
+
+def test_too_little_to_split_is_refused(survey, people):
+    for rows, repeats in ((people.head(1), 1), (people, 0)):
+        with pytest.raises(SimulationError, match="at least two rows and one repeat"):
+            simulate(survey, rows, repeats=repeats)
+    for rounds in (0, 11):
+        with pytest.raises(SimulationError, match="rounds are from 1 to 10"):
+            simulate(survey, people, rounds=[1, rounds])
+    assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
+
+
+def test_progress_is_told_after_every_repeat(survey, people):
+    steps = []
+    simulate(survey, people.head(50), epsilons=[1, 2], repeats=3, progress=steps.append)
+    assert steps == [1] * 6
+
+
+# -- rounds -------------------------------------------------------------------------------------
+
+
+NOISES = 30
+MANY = """
+[survey]
+id = "many"
+epsilon = 1
+[label]
+name = "class"
+values = ["a", "b"]
+[features.tells]
+values = ["x", "y"]
+""" + "".join(f"[features.noise{number}]\nvalues = ['x', 'y']\n" for number in range(NOISES))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """One feature that tells the classes apart, and many that tell nothing."""
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 2, 5000)
+    columns = {f"noise{number}": np.array(["x", "y"])[rng.integers(0, 2, 5000)] for number in range(NOISES)}
+    tells = np.where(rng.random(5000) < 0.9, kind, 1 - kind)
+    return pd.DataFrame(
+        {"tells": np.array(["x", "y"])[tells], "class": np.array(["a", "b"])[kind], **columns}
+    )
+
+
+def test_rounds_that_leave_out_what_tells_nothing_do_better(crowd):
+    survey = read_survey(MANY)
+    one, three = simulate(survey, crowd, rounds=[1, 3], repeats=40).rows
+    assert (one.rounds, three.rounds) == (1, 3)
+    assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
+
+
+def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
+    survey = read_survey(MANY)
+    table = trials.read_table(survey, crowd)
+    (view,) = trials.views(table, trials.split_rows(len(crowd), 1, 0, 0.0), "survey", "none")
+    trial = view.trial(trials.Asked.of(survey), "default", FastStream(1), rounds=4)
+    counted = {each.name: trial.snapshot.totals[each.key].n for each in trial.snapshot.plan.questions}
+    assert sum(counted.values()) == 4000
+    assert counted["tells"] > 2 * 4000 / (NOISES + 1)
+    assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
+
+
+def test_where_noise_drowns_everything_rounds_change_nothing(crowd):
+    survey = read_survey(MANY)
+    one, three = simulate(survey, crowd.head(500), epsilons=[0.1], rounds=[1, 3], repeats=2).rows
+    assert 0.3 < one.accuracy < 0.7
+    assert 0.3 < three.accuracy < 0.7
+
+
+# -- numbers, other ways ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def line():
+    """Two numbers whose difference tells the classes apart, and either alone hardly does."""
+    rng = np.random.default_rng(5)
+    kind, shared = rng.integers(0, 2, 900), rng.normal(0, 1, 900)
+    left = shared + 0.2 * rng.standard_normal(900)
+    right = shared + 0.6 * (kind - 0.5) + 0.2 * rng.standard_normal(900)
+    return pd.DataFrame({"left": left, "right": right, "class": np.array(["a", "b"])[kind]})
+
+
+NUMBERS = """
+[survey]
+id = "numbers"
+epsilon = 1
+[label]
+name = "class"
+values = ["a", "b"]
+[features.left]
+range = [-4, 4]
+[features.right]
+range = [-4, 4]
+"""
+
+
+def test_a_projection_finds_what_no_single_number_tells(line):
+    survey, ways = read_survey(NUMBERS), {"numeric": ["auto"], "projections": ["none", "pca:1", "dca:1"]}
+    raw, pca, dca = simulate(survey, line, epsilons=[8], repeats=4, **ways).rows
+    assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
+    assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
+
+
+def test_every_way_to_ask_for_numbers_is_simulated(line):
+    numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
+    survey = read_survey(NUMBERS)
+    rows = simulate(survey, line, epsilons=[4], numeric=numeric, estimator="paper", repeats=2).rows
+    assert [row.numeric for row in rows] == numeric
+    assert all(0 <= row.accuracy <= 1 and row.repeats == 2 for row in rows)
+
+
+def test_public_rows_fit_the_projection_and_do_not_report(line):
+    survey = read_survey(NUMBERS)
+    private, public = (
+        simulate(survey, line, epsilons=[8], projections=["dca:1"], public_share=share, repeats=3).rows[0]
+        for share in (0, 0.2)
+    )
+    assert private != public
+    assert public.accuracy > 0.75
+    with pytest.raises(SimulationError, match="public share"):
+        simulate(survey, line, projections=["dca:1"], public_share=1)
+    with pytest.raises(SimulationError, match="leaves nobody to report"):
+        simulate(survey, line, projections=["dca:1"], public_share=0.9999)
+    with pytest.raises(FitError, match="at least 2 rows"):  # and not fitted on the rows that report
+        simulate(survey, line, projections=["dca:1"], public_share=0.0005)
+
+
+def test_a_projection_is_simulated_as_it_would_be_written(line):
+    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
+    text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
+    survey = read_survey(text)
+    inputs = tuple(inputs_of(survey))
+    assert [each.name for each in inputs] == ["left", "right"]
+    numbers = np.stack([each.codes(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
+    found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
+    asked = asked_so(survey, Variant(Decimal(1), projection="dca:1"), found, paper=False)
+    cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}
+    written = read_survey(project(text, cells, "rows.csv"))
+    weights = dict(zip((each.name for each in asked.features), asked.weights[1:], strict=True))
+    assert weights == dict(zip((each.name for each in written.features), written.weights[1:], strict=True))
+    assert weights == {"idle": 0, "kind": 1, "dca1": 3}
+    assert asked.projection == written.projection
+
+
+def test_components_are_numbers_unless_bins_are_asked_for(line):
+    binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
+    written, six, numbers = (
+        simulate(binned, line, epsilons=[8], projections=["dca:1"], numeric=[how], repeats=2).rows[0].accuracy
+        for how in ("survey", "bins:6", "auto")
+    )
+    assert written == numbers != six
+
+
+def test_a_second_round_asks_what_the_first_has_taught(line):
+    survey, ways = read_survey(NUMBERS), {"epsilons": [8, 0.1], "projections": ["learned:1"], "repeats": 6}
+    found = simulate(survey, line, **ways)
+    well, badly = found.rows
+    assert found == simulate(survey, line, **ways)
+    assert well.non_private == badly.non_private
+    assert badly.accuracy < well.accuracy - 0.05
+    assert abs(well.accuracy - well.non_private) < 0.08
+    assert not found.uncovered
+    assert simulate(survey, line, epsilons=[8], projections=["learned:1", "pca:1"], repeats=1).uncovered
+
+
+def test_without_privacy_a_direction_is_learned_from_all_who_report_gaps_and_absent_classes_too(line):
+    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
+        '"b"]', '"b", "c"]'
+    )
+    gappy = {"left": [*line["left"]], "right": [*line["right"]], "class": [*line["class"]]}
+    gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # everybody lacks one of the two
+    options = {"projections": ["learned:1"], "epsilons": [8], "repeats": 1}
+    for share in (0, 0.001):
+        assert simulate(read_survey(text), gappy, public_share=share, **options).rows[0].accuracy > 0
+
+
+def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
+    counted = []
+
+    def counting(plan, codes, labels, rng, users):
+        counted.append((plan, set(users)))
+        return collect(plan, codes, labels, rng, users=users)
+
+    monkeypatch.setattr(trials, "collect", counting)
+    simulate(read_survey(NUMBERS), line, projections=["learned:1"], repeats=1)
+    (pilot, first), (later, second) = counted
+    assert [(each.name, each.size) for each in pilot.features] == [("left", 2), ("right", 2)]
+    assert [each.name for each in later.features] == ["learned1"]
+    assert not first & second
+    assert (len(first), len(second)) == (504, 216)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"numeric": ["bins:1"]}, "bins:N"),
+        ({"numeric": ["guess"]}, 'choose one of "auto", laplace'),
+        ({"projections": ["lda:1"]}, "choose none, or a method"),
+        (
+            {"projections": ["none", "dca:3"]},
+            "dca:3: choose 1 to 2 components; the survey asks for 2 numbers",
+        ),
+        ({"projections": ["learned:2"]}, "learned:2: choose 1 component; the means of 2 classes"),
+        ({"epsilons": [1, "nan"]}, "epsilon"),
+    ],
+)
+def test_a_way_to_ask_that_does_not_exist_is_named(line, options, words):
+    with pytest.raises(LdpError, match=words):
+        simulate(read_survey(NUMBERS), line, **options)
+
+
+# -- validation ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def echoes():
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, 20_000)
+    tells, echo = (np.where(rng.random(20_000) < often, labels, 1 - labels) for often in (0.9, 0.7))
+    columns = {"class": labels, "tells": tells, **{f"echo{each}": echo for each in range(5)}}
+    return {name: np.array(["a", "b"])[column].tolist() for name, column in columns.items()}
+
+
+def test_a_validated_model_does_better_without_features_that_only_repeat_others(echoes):
+    features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
+    survey = Survey("echoes", Decimal(2), Label("class", ("a", "b")), tuple(features), (None, *[1] * 6))
+    plain, validated, both = (
+        simulate(survey, echoes, epsilons=[2], repeats=4, **more).rows[0]
+        for more in ({}, {"validate": True}, {"validate": True, "rounds": [2]})
+    )
+    assert (plain.validated, validated.validated, both.rounds) == (False, True, 2)
+    # the echoes are right in .7 of cases, and outvote what is right in .9; 4,000 rows test
+    assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
+
+
+def test_where_a_model_tells_nothing_there_is_nothing_to_judge(echoes):
+    features = (CategoricalFeature("tells", ("a", "b"), "error"),)
+    survey = Survey("echoes", Decimal(2), Label("class", ("a", "b")), features, (None, 1))
+    row = simulate(survey, echoes, epsilons=[2], repeats=1, validate=True).rows[0]
+    assert row.accuracy > 0.85

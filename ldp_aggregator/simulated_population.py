@@ -9,16 +9,14 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.errors import SurveyError
 from encoders.probability_tables import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.questions import thresholds
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.snapshot import Snapshot, Total
-
-IntArray = NDArray[np.int64]
 
 
 def read_epsilon(value: float | str | Decimal) -> Decimal:

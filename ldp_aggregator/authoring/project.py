@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.survey import Label
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.simulation.variants import inputs_of
@@ -114,8 +114,8 @@ def _noise(sample: _Sample, components: int) -> Iterator[str]:
 class _Sample:
     """Rows without gaps: normalised numbers (m, n), perhaps labels (m,), and how many rows there were."""
 
-    rows: NDArray[np.float64]
-    labels: NDArray[np.int64] | None
+    rows: FloatArray
+    labels: IntArray | None
     total: int
 
     @property
@@ -145,7 +145,7 @@ def _code_of(feature: NumericFeature) -> Callable[[str], int]:
     return lambda cell: tolerant.code(tolerant.from_text(cell))
 
 
-def _codes(columns: Mapping[str, Sequence[str]], name: str, code: Callable[[str], int]) -> NDArray[np.int64]:
+def _codes(columns: Mapping[str, Sequence[str]], name: str, code: Callable[[str], int]) -> IntArray:
     if name not in columns:
         raise ProjectError(f"the table has no column {quote(name)}; it has {', '.join(map(quote, columns))}")
     codes = []

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.invitation import HASH_BYTES, kept_hash, new_token, token_text
+from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.reports.batch_reader import Bytes, Column
 from ldp_aggregator.stores import Batch, Store
 from ldp_aggregator.stores.base import rows_of
@@ -49,7 +49,7 @@ def created(store: Store, survey: str) -> int:
     return sum(total.n for total in store.totals(tokens_of(survey)).values())
 
 
-def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[Column, NDArray[np.bool_]]]:
+def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[Column, BoolArray]]:
     """Put hashes in the place of tokens, and tell which reports have a token of their question.
 
     From here on the hash is the report's id: no store ever holds a token, not even one that was used.

@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import Figure, unknown
 from ldp_aggregator.estimation.numeric.moments import Moments
 

@@ -10,11 +10,9 @@ is not to say that there is no difference.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.estimation.intervals import Figure
-
-BoolArray = NDArray[np.bool_]
 
 
 def uneven_classes(prior: Figure) -> BoolArray:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.survey.numeric_features import NumericFeature
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.contrasts import uneven_classes
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.estimators import ESTIMATORS, EstimationError, Probabilities, Recipe
 from ldp_aggregator.estimation.feature_result import FeatureEstimate
 from ldp_aggregator.estimation.intervals import Figure, jsonable

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import LdpError
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import posterior_prior, posterior_tables
 from ldp_aggregator.estimation.class_prior import label_prior, replace_negatives
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import Figure
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian, paper_number, smooth_numbers
 from ldp_aggregator.estimation.numeric.number import Number

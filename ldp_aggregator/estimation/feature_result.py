@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature
-from ldp_aggregator.estimation.contrasts import BoolArray, classes_apart
+from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation.contrasts import classes_apart
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import (
     Figure,
     conditional_figure,

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from encoders.survey import NumericFeature, Question
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.contrasts import classes_apart
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import Figure, jsonable
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import Number

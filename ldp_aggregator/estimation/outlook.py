@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.intervals import Z95, Figure, jsonable
 
 GROWTH = (2, 10)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import Contrast
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import Figure, ratios, unknown
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 

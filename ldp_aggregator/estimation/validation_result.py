@@ -15,8 +15,8 @@ import numpy as np
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
 from encoders.survey.validation_round import Validation
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.estimators import Conditional
 from ldp_aggregator.estimation.intervals import Figure
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian

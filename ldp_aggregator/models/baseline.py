@@ -6,9 +6,10 @@ import numpy as np
 
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
-from ldp_aggregator.models.scoring import IntArray, Tables
+from ldp_aggregator.models.scoring import Tables
 
 
 def count_model(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> Tables:

@@ -20,7 +20,8 @@ from sklearn import get_config
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.models.scoring import FloatArray, GaussianColumn, IntArray, TableColumn, Tables
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.models.scoring import GaussianColumn, TableColumn, Tables
 from ldp_aggregator.models.table_input import Columns
 
 OPEN = -1

@@ -19,13 +19,13 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_whole
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.privacy_statement import privacy_of
-from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.snapshot import Snapshot
 
 FORMAT = "ldp-bayes model"

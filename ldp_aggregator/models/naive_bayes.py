@@ -22,11 +22,12 @@ from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.encode_table import encode_labels, encode_table
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.fast_predict import OPEN, Quick
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables, normalise_logs
+from ldp_aggregator.models.scoring import Tables, normalise_logs
 from ldp_aggregator.models.table_input import (
     Columns,
     as_table,

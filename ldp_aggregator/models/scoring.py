@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Conditional, Gaussian
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

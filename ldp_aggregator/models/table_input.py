@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from encoders.errors import RowError, for_each
 from encoders.survey.parse_value import number_of
+from ldp_aggregator.arrays import FloatArray, IntArray
 
 Columns = dict[str, Any]
 """One sequence or array of m values per name."""
@@ -66,7 +67,7 @@ def columns_by_position(table: np.ndarray[Any, Any], names: Sequence[str]) -> Co
     return {name: table[:, index] for index, name in enumerate(names)}
 
 
-def pick(rows: Columns | NDArray[Any], places: NDArray[np.int64]) -> Columns | NDArray[Any]:
+def pick(rows: Columns | NDArray[Any], places: IntArray) -> Columns | NDArray[Any]:
     """Return some of the rows of a table, or of columns that are arrays."""
     if isinstance(rows, np.ndarray):
         return rows[places]
@@ -78,7 +79,7 @@ def as_table(rows: Any) -> Any:
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows
 
 
-def doubles(column: Iterable[Any], name: str) -> NDArray[np.float64]:
+def doubles(column: Iterable[Any], name: str) -> FloatArray:
     """Return numbers as one array of doubles, NaN where one is missing.
 
     Raises

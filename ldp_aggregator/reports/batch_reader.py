@@ -18,6 +18,7 @@ from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES, Report, split
 from encoders.survey import Plan, Question
 from encoders.survey.randomise import read_report
+from ldp_aggregator.arrays import BoolArray, IntArray
 from ldp_aggregator.reports.record_format import CODE_BYTES, HEAD_BYTES, Layout
 
 Bytes = NDArray[np.uint8]
@@ -39,12 +40,12 @@ class Column:
     """
 
     question: Question
-    places: NDArray[np.int64]
+    places: IntArray
     ids: Bytes
     marks: Bytes
     payloads: Bytes
 
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
+    def take(self, rows: BoolArray | IntArray) -> Column:
         """Return some of the reports."""
         return Column(self.question, self.places[rows], self.ids[rows], self.marks[rows], self.payloads[rows])
 

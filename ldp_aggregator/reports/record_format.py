@@ -17,10 +17,11 @@ from encoders.mechanisms import Mechanism
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
 from encoders.survey.invitation import id_start
+from ldp_aggregator.arrays import BoolArray, IntArray
 
 Records = NDArray[np.uint8]
 """Accepted reports of one question, shape (n, 16 + payload_bytes): all that tells one from another."""
-Places = NDArray[np.int64]
+Places = IntArray
 
 _START = 0x95
 HEAD_BYTES = 4 + DIGEST_BYTES
@@ -70,7 +71,7 @@ class Form:
         """The bytes by which this question is told from the plan's others."""
         return int.from_bytes(self.before[HEAD_BYTES : HEAD_BYTES + CODE_BYTES], "big")
 
-    def fits(self, data: bytes, starts: Places) -> NDArray[np.bool_]:
+    def fits(self, data: bytes, starts: Places) -> BoolArray:
         """Tell at which places such a report stands; none of them closer to the end than its length."""
         between = len(self.before) + ID_BYTES
         fits = _stands(data, starts, self.before) & _stands(data, starts + between, self.between)
@@ -101,7 +102,7 @@ class Layout:
         self._lengths = np.array([form.length for form in self.forms])
         self._shortest = int(self._lengths.min())
 
-    def find(self, data: bytes) -> tuple[Places, NDArray[np.int64]]:
+    def find(self, data: bytes) -> tuple[Places, IntArray]:
         """Return where canonical reports stand in full, ascending, and the question of each.
 
         Some may stand inside others: a payload may hold anything.
@@ -117,12 +118,12 @@ class Layout:
             fits[chosen] = self.forms[index].fits(data, starts[chosen])
         return starts[fits], questions[fits]
 
-    def ends(self, starts: Places, questions: NDArray[np.int64]) -> Places:
+    def ends(self, starts: Places, questions: IntArray) -> Places:
         """Return where the reports that start at some places end."""
         ends: Places = starts + self._lengths[questions]
         return ends
 
-    def _questions(self, data: bytes, starts: Places) -> NDArray[np.int64]:
+    def _questions(self, data: bytes, starts: Places) -> IntArray:
         """Return the index of the question that a report at each place would answer, or -1."""
         found = np.frombuffer(data, np.uint8)
         codes = np.zeros(len(starts), dtype=np.int64)
@@ -132,7 +133,7 @@ class Layout:
         return np.where(self._codes[nearest] == codes, self._order[nearest], -1)
 
 
-def present(questions: NDArray[np.int64]) -> list[int]:
+def present(questions: IntArray) -> list[int]:
     """Return which questions occur, ascending."""
     return np.flatnonzero(np.bincount(questions)).tolist()
 
@@ -144,8 +145,8 @@ def _windows(data: bytes, starts: Places, length: int) -> NDArray[np.void]:
     return overlapping[starts]
 
 
-def _stands(data: bytes, places: Places, expected: bytes) -> NDArray[np.bool_]:
+def _stands(data: bytes, places: Places, expected: bytes) -> BoolArray:
     """Tell at which places these bytes stand."""
     found: Any = _windows(data, places, len(expected))
-    equal: NDArray[np.bool_] = found == np.void(expected)
+    equal: BoolArray = found == np.void(expected)
     return equal

@@ -12,8 +12,8 @@ from decimal import Decimal
 import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Conditional, Gaussian
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.simulation.variants import inputs_of
 from reduction.class_means import learn
 from reduction.publish import Fit

@@ -15,8 +15,8 @@ from encoders.errors import LdpError
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Conditional, Gaussian
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.models.scoring import GaussianColumn
 

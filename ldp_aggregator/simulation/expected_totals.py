@@ -13,8 +13,8 @@ import numpy as np
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
 from encoders.survey.questions import SQUARE
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.models.scoring import FloatArray, IntArray
 from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.snapshot import Snapshot, Total
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Conditional, Gaussian
-from ldp_aggregator.models.scoring import FloatArray, IntArray
 
 MISSING_SHARE = 0.1
 """How many of the imagined lack a number that may be missing; of other features that is one value more."""

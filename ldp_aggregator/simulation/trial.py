@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.baseline import count_model
-from ldp_aggregator.models.scoring import FloatArray, IntArray, Tables
+from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.models.table_input import Columns, columns_by_name, doubles, is_dicts
 from ldp_aggregator.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrow import next_round, round_ends
@@ -244,7 +244,7 @@ def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
 
 
 def _class_means(
-    rows: FloatArray, present: NDArray[np.bool_], labels: IntArray, k: int
+    rows: FloatArray, present: BoolArray, labels: IntArray, k: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the class means (k, n) of what is present, and the shares of the classes (k,)."""
     members = (labels[:, None] == np.arange(k)).astype(np.float64).T

@@ -13,8 +13,9 @@ import numpy as np
 
 from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import estimate_probabilities
-from ldp_aggregator.models.scoring import IntArray, Tables
+from ldp_aggregator.models.scoring import Tables
 from ldp_aggregator.simulated_population import draw_questions, tally
 from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.sample_size import SizeError, rounded_up

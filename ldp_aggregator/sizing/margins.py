@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
     Estimates,
     FeatureEstimate,
@@ -29,7 +30,6 @@ from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.estimation.outlook import typical_margin
 from ldp_aggregator.estimation.raw_estimates import hear
-from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.simulation.expected_totals import Expectation
 from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.sample_size import MOST_USERS, SizeError, least_users

@@ -11,11 +11,11 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Feature, Plan
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation import Conditional, estimate_probabilities
 from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
-from ldp_aggregator.models.scoring import FloatArray
 from ldp_aggregator.simulation.expected_totals import Expectation
 from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.margins import expected_margins

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.stores.base import Batch, Int64Array, Known, Policy, Store, StoreError, Total
+from ldp_aggregator.stores.base import Batch, Known, Policy, Store, StoreError, Total
 from ldp_aggregator.stores.memory import MemoryStore
 
 __all__ = [
     "Batch",
-    "Int64Array",
     "Known",
     "MemoryStore",
     "Policy",

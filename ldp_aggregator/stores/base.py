@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import LdpError
-
-Int64Array = NDArray[np.int64]
+from ldp_aggregator.arrays import IntArray
 
 
 class StoreError(LdpError):
@@ -41,7 +40,7 @@ class Total:
     """
 
     n: int
-    cells: Int64Array
+    cells: IntArray
 
     def __add__(self, other: Total) -> Total:
         return Total(self.n + other.n, add(self.cells, other.cells))
@@ -67,7 +66,7 @@ class Batch:
     counter: str
     ids: NDArray[np.uint8]
     marks: NDArray[np.uint8]
-    tally: Int64Array
+    tally: IntArray
 
     def entries(self) -> list[tuple[bytes, bytes]]:
         """Return each report's id and mark."""
@@ -213,7 +212,7 @@ def rows_of(matrix: NDArray[np.uint8]) -> list[bytes]:
     return [data[start : start + width] for start in range(0, len(data), width)]
 
 
-def add(cells: Int64Array, tally: Int64Array) -> Int64Array:
+def add(cells: IntArray, tally: IntArray) -> IntArray:
     """Add two vectors of counters.
 
     Raises

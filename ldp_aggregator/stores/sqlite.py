@@ -20,12 +20,12 @@ from contextlib import closing, contextmanager, suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.stores.background import BackgroundTask
 from ldp_aggregator.stores.base import (
     DURABLE,
     PIECE,
     Batch,
-    Int64Array,
     Known,
     Policy,
     Remembered,
@@ -288,5 +288,5 @@ def _counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     return made.lastrowid, empty
 
 
-def _unpack(cells: bytes) -> Int64Array:
+def _unpack(cells: bytes) -> IntArray:
     return np.frombuffer(cells, "<i8").astype(np.int64)

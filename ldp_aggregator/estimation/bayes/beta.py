@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.arrays import FloatArray
 
 LEAST = 1e-6
 """A share below a millionth counts as a millionth: noise alone rules nobody out."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.beta import LEAST, beta_posterior
 from ldp_aggregator.estimation.bayes.shrinkage import mixed_scales
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import Figure
 
 CONCENTRATIONS = 2.0 ** np.arange(10)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.arrays import FloatArray
 
 SCALES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How far classes of one feature may differ: standard deviations, in the feature's own unit."""

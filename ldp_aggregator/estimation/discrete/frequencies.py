@@ -14,7 +14,8 @@ import numpy as np
 
 from encoders.mechanisms.base import FrequencyOracle
 from encoders.survey import Question
-from ldp_aggregator.estimation.discrete.simplex import FloatArray, project_simplex
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.simplex import project_simplex
 from ldp_aggregator.snapshot import Total
 
 UNIFORM_SHARE = 0.1

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ldp_aggregator.arrays import FloatArray
 
 
 def clip_and_normalise(raw: FloatArray) -> FloatArray:

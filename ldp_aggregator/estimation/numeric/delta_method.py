@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.arrays import FloatArray
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.shrinkage import shrink
 from ldp_aggregator.estimation.class_prior import replace_negatives
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.numeric.number import Number
 
 MIN_VARIANCE = 1e-6

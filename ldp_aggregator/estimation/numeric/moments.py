@@ -14,7 +14,8 @@ import numpy as np
 
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
-from ldp_aggregator.estimation.discrete.simplex import FloatArray, project_simplex
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.simplex import project_simplex
 from ldp_aggregator.snapshot import Total
 
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5

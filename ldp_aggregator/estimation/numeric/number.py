@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import Prior
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds, Figure, fieller, unknown
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population

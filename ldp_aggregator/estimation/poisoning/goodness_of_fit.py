@@ -14,12 +14,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.mechanisms.support_counters import Bits
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
+from ldp_aggregator.arrays import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
 _DOUBT = 1e-12
 """Chance allowed to the bound on how many hold each value, which the pairs' noise depends on a little."""
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from encoders.mechanisms.base import FrequencyOracle
 from encoders.survey.questions import MEAN
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
-from ldp_aggregator.estimation.discrete.simplex import FloatArray
 from ldp_aggregator.estimation.intervals import Figure, jsonable
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of

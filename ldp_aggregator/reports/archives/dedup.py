@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from encoders.errors import Reason
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.reports.record_format import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
@@ -90,7 +91,7 @@ def first_of_each(records: Records) -> tuple[Records, int]:
     return np.delete(records, again, axis=0), int(reused)
 
 
-def _repeats(ids: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _repeats(ids: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     """Return the places of all but the first of every id, shape (n, 2), and the place of each one's first."""
     order = np.lexsort((ids[:, 0], ids[:, 1]))  # stable: the first of an id stays the first
     ids = ids[order]

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import msgpack
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES
 from encoders.survey.randomise import read_report
+from ldp_aggregator.arrays import BoolArray, IntArray
 from ldp_aggregator.reports.record_format import Layout, Records, present
 
 _ARRAY_OF_FIVE = 0x95
@@ -94,7 +94,7 @@ class Cutter:
         for index in present(questions):
             yield index, self._accept(index, data, starts[questions == index])
 
-    def _accept(self, index: int, data: bytes, starts: NDArray[np.int64]) -> Records:
+    def _accept(self, index: int, data: bytes, starts: IntArray) -> Records:
         form = self._layout.forms[index]
         records = form.records(data, starts)
         possible = form.mechanism.possible(records[:, ID_BYTES:])
@@ -103,9 +103,7 @@ class Cutter:
         self._reject(Reason.BAD_PAYLOAD, len(records) - len(accepted))
         return accepted
 
-    def _walk(
-        self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], last: bool
-    ) -> tuple[NDArray[np.bool_], int]:
+    def _walk(self, data: bytes, starts: IntArray, ends: IntArray, last: bool) -> tuple[BoolArray, int]:
         """Go from border to border: which of the reports found are met, and where the walk ends.
 
         Runs of reports, each of which starts where the one before ends, are one step.

@@ -18,7 +18,7 @@ from pathlib import Path
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.serving.server import Work, serve
-from ldp_aggregator.stores import Batch, Known, MemoryStore, Policy, Store, open_store
+from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StorePolicy, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
 """Numbers of values of the survey's features; each is asked together with a label of two."""
@@ -36,7 +36,7 @@ def survey() -> Plan:
 class NoStore(MemoryStore):
     """Keeps a survey's plan and forgets every report."""
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         return [{} for _ in batches]
 
 
@@ -80,8 +80,8 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def _open(url: str) -> Store:
     store = NoStore() if url == "none" else open_store(url)
-    store.promise(
-        Policy()
+    store.check_durability(
+        StorePolicy()
     )  # as a collector does: from then on the settings are read at every acknowledgement
     store.publish(survey().id, survey().json)
     return store

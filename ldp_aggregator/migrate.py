@@ -18,8 +18,8 @@ from encoders.errors import LdpError
 from ldp_aggregator.collector.invitations import tokens_of
 from ldp_aggregator.collector.windows import FRESH_SECONDS
 from ldp_aggregator.stores import Batch, Store, Total
-from ldp_aggregator.stores.base import Remembered, no_survey, rows_of
-from ldp_aggregator.stores.schedule import Window, window_of
+from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, unknown_survey_error
+from ldp_aggregator.stores.schedule import Schedule, read_schedule
 
 HEARD_SECONDS = FRESH_SECONDS + 1.0
 """When all collectors know that a survey is held, and what they took before is written."""
@@ -58,23 +58,23 @@ def move(source: Store, target: Store, survey: str, progress: Callable[[int], ob
     StoreError
         If a store cannot be used or lacks the survey. To move again is safe.
     """
-    plans, window, held = source.plans(), window_of(source, survey), Window(arriving=token_hex(8))
+    plans, window, held = source.plans(), read_schedule(source, survey), Schedule(arriving=token_hex(8))
     if survey not in plans:
-        raise no_survey(survey, plans)
+        raise unknown_survey_error(survey, plans)
     if window.arriving:
         raise MovingError(f"{survey} has not arrived in the source itself: complete that import first")
     before = _totals(source, survey)
     _hold(source, target, survey, held)
     _add_cells(target, survey, before, held)
     for (name, counter), total in before.items():
-        for piece in source.reports(name, counter) if total.n else ():
+        for piece in source.report_ids(name, counter) if total.n else ():
             _remember(target, name, counter, piece, len(total.cells))
             progress(len(piece[0]) if name == survey else 0)
     _require_equal(source, target, survey, before, held)
     for reason, count in (Counter(source.rejections(survey)) - Counter(target.rejections(survey))).items():
-        target.reject(survey, reason, count)
+        target.add_rejections(survey, reason, count)
     _require_held(target, survey, held)
-    target.set_window(survey, window.to_json())
+    target.set_schedule(survey, window.to_json())
     return sum(total.n for (name, _), total in before.items() if name == survey)
 
 
@@ -84,19 +84,19 @@ def _totals(store: Store, survey: str) -> Totals:
     return {(name, counter): total for name in names for counter, total in store.totals(name).items()}
 
 
-def _hold(source: Store, target: Store, survey: str, held: Window) -> None:
+def _hold(source: Store, target: Store, survey: str, held: Schedule) -> None:
     """Make the target one that knows the survey, takes nothing of it, and has nothing but the source's."""
-    served, before = survey in target.plans(), window_of(target, survey)
+    served, before = survey in target.plans(), read_schedule(target, survey)
     if served and not before.arriving:
         _require_none(source, target, survey)
     target.publish(survey, source.plans()[survey])
-    target.set_window(survey, held.to_json())
+    target.set_schedule(survey, held.to_json())
     if not served:
         return
     time.sleep(HEARD_SECONDS)
     if _lacks(source, target, survey):
         if not before.arriving:
-            target.set_window(survey, before.to_json())  # nothing of the source is in it
+            target.set_schedule(survey, before.to_json())  # nothing of the source is in it
         raise _others(survey)
 
 
@@ -107,7 +107,7 @@ def _require_none(source: Store, target: Store, survey: str) -> None:
         raise MovingError(
             f"{survey} has arrived already: run its collectors on the target, and none on the source"
         )
-    if _totals(target, survey) or survey in target.windows():
+    if _totals(target, survey) or survey in target.schedules():
         raise MovingError(
             f"the target collects {survey} itself, or has times for it: import into a store without it"
         )
@@ -116,10 +116,11 @@ def _require_none(source: Store, target: Store, survey: str) -> None:
 def _lacks(store: Store, other: Store, survey: str) -> bool:
     """Tell whether a store lacks reports or tokens that another one has, or has others under their ids."""
     return any(
-        store.known(name, {counter: ids})[counter] != dict(zip(rows_of(ids), rows_of(marks), strict=True))
+        store.find_recorded(name, {counter: ids})[counter]
+        != dict(zip(byte_rows(ids), byte_rows(marks), strict=True))
         for (name, counter), total in _totals(other, survey).items()
         if total.n
-        for ids, marks in other.reports(name, counter)
+        for ids, marks in other.report_ids(name, counter)
     )
 
 
@@ -130,7 +131,7 @@ def _others(survey: str) -> MovingError:
     )
 
 
-def _add_cells(target: Store, survey: str, wanted: Totals, held: Window) -> None:
+def _add_cells(target: Store, survey: str, wanted: Totals, held: Schedule) -> None:
     """Bring the target's cells to the source's; its numbers of reports grow when their ids arrive."""
     there = _totals(target, survey)
     missing = {
@@ -143,14 +144,14 @@ def _add_cells(target: Store, survey: str, wanted: Totals, held: Window) -> None
     if not missing:
         return
     target.record([Batch(*key, *none, cells) for key, cells in missing.items()])
-    if window_of(target, survey) != held:
-        target.set_window(survey, held.to_json())  # both may have added them, and the other opened it
+    if read_schedule(target, survey) != held:
+        target.set_schedule(survey, held.to_json())  # both may have added them, and the other opened it
         raise _another(survey)
 
 
-def _require_held(target: Store, survey: str, held: Window) -> None:
+def _require_held(target: Store, survey: str, held: Schedule) -> None:
     """Refuse to go on where another move has begun."""
-    if window_of(target, survey) != held:
+    if read_schedule(target, survey) != held:
         raise _another(survey)
 
 
@@ -158,17 +159,17 @@ def _another(survey: str) -> MovingError:
     return MovingError(f"another import of {survey} was begun: let one end, then run the same command again")
 
 
-def _remember(target: Store, survey: str, counter: str, piece: Remembered, width: int) -> None:
+def _remember(target: Store, survey: str, counter: str, piece: IdsAndMarks, width: int) -> None:
     """Let the target know reports whose tallies it has; those that it knows are left out."""
     ids, marks = piece
     nothing = np.zeros(width, np.int64)
     (known,) = target.record([Batch(survey, counter, ids, marks, nothing)])
-    new = np.array([name not in known for name in rows_of(ids)])
+    new = np.array([name not in known for name in byte_rows(ids)])
     if known and new.any():
         _remember(target, survey, counter, (ids[new], marks[new]), width)
 
 
-def _require_equal(source: Store, target: Store, survey: str, before: Totals, held: Window) -> None:
+def _require_equal(source: Store, target: Store, survey: str, before: Totals, held: Schedule) -> None:
     """Compare what has arrived with what was to, and say what helps."""
     if _spelled(before) != _spelled(_totals(source, survey)):
         raise MovingError("the source changed meanwhile: stop its collectors, and run the same command again")

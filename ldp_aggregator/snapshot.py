@@ -14,8 +14,8 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Plan
-from ldp_aggregator.stores.base import Store, Total, no_survey
-from ldp_aggregator.stores.schedule import require_arrived
+from ldp_aggregator.stores.base import Store, Total, unknown_survey_error
+from ldp_aggregator.stores.schedule import require_complete_import
 
 __all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "pool", "take_snapshot", "wider"]
 
@@ -155,11 +155,11 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     ------
     StoreError
         If the store has no such survey.
-    NotArrivedError
+    IncompleteImportError
         If an import has not brought all of it yet.
     """
     plan = plan_of(store, survey)
-    require_arrived(store, survey)
+    require_complete_import(store, survey)
     return Snapshot(plan, store.totals(survey), store.rejections(survey))
 
 
@@ -173,7 +173,7 @@ def plan_of(store: Store, survey: str) -> Plan:
     """
     plans = store.plans()
     if survey not in plans:
-        raise no_survey(survey, plans)
+        raise unknown_survey_error(survey, plans)
     return Plan.from_json(plans[survey])
 
 

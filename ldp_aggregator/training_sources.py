@@ -81,7 +81,7 @@ def read_sources(
     SnapshotError
         If a snapshot is damaged, or the sources' plans are no rounds of one survey, see
         :func:`~ldp_aggregator.snapshot.wider`.
-    NotArrivedError
+    IncompleteImportError
         If an import is still bringing the survey into its store.
     """
     for names in (list(map(_whole_name, sources)), list(surveys)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ldp_aggregator.stores import Batch, Known, Store
+from ldp_aggregator.stores import Batch, MarksById, Store
 
 
 def batch(survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarray) -> Batch:
@@ -16,6 +16,8 @@ def batch(survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarr
     return Batch(survey, counter, *columns, tally)
 
 
-def record(store: Store, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarray) -> Known:
+def record(
+    store: Store, survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarray
+) -> MarksById:
     (known,) = store.record([batch(survey, counter, ids, tally)])
     return known

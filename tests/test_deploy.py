@@ -33,7 +33,7 @@ from cryptography.x509.oid import NameOID
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
-from ldp_aggregator.stores import Policy, open_store
+from ldp_aggregator.stores import StorePolicy, open_store
 from ldp_client import make_report, transport
 from ldp_client.retry import judge
 from tests.servers import (
@@ -144,7 +144,7 @@ def test_the_redis_of_compose_keeps_what_the_collector_promises(
             stranger.sendall(b"PING\r\n")
             assert stranger.recv(100).startswith(b"-NOAUTH")
         store = open_store(f"redis://:{PASSWORD}@127.0.0.1:{port}/0")
-        assert "on disk" in store.promise(Policy("always"))
+        assert "on disk" in store.check_durability(StorePolicy("always"))
         store.close()
         assert PASSWORD not in Path(f"/proc/{server.pid}/cmdline").read_text()
     finally:

@@ -11,7 +11,13 @@ from encoders.explain.text import table
 from ldp_aggregator.cli.store_option import opened, store_option
 from ldp_aggregator.collector.invitations import created
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.schedule import Phase, Window, require_arrived, window_of, windows_of
+from ldp_aggregator.stores.schedule import (
+    Phase,
+    Schedule,
+    read_all_schedules,
+    read_schedule,
+    require_complete_import,
+)
 
 _DAY = 86_400
 _at = click.option(
@@ -24,10 +30,10 @@ _at = click.option(
 def status(url: str) -> None:
     """List the surveys of a store: phase, times (UTC), reports, rejections, tokens."""
     with opened(url) as store:
-        windows = windows_of(store)
+        windows = read_all_schedules(store)
         rows = [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]]
         for survey in sorted(store.plans()):
-            window = windows.get(survey, Window())
+            window = windows.get(survey, Schedule())
             reports = sum(total.n for total in store.totals(survey).values())
             rejected = sum(store.rejections(survey).values())
             times = [_told(window.opens), _told(window.closes), f"{window.grace / _DAY:g} days"]
@@ -44,8 +50,8 @@ def status(url: str) -> None:
 def open_(survey: str, url: str, at: datetime | None) -> None:
     """Open SURVEY, now or later; until then its plan is not given. It stays open until it is closed."""
     with opened(url) as store:
-        former = window_of(store, survey)
-        _set(store, survey, Window(opens=_seconds(at)))
+        former = read_schedule(store, survey)
+        _set(store, survey, Schedule(opens=_seconds(at)))
         if former.closes is not None:
             click.echo(f"its close, {_told(former.closes)}, no longer holds: close it anew")
 
@@ -67,19 +73,19 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
     Devices that were offline report within the grace; what comes later is refused, and deleted there.
     """
     with opened(url) as store:
-        window, closes = window_of(store, survey), _seconds(at)
+        window, closes = read_schedule(store, survey), _seconds(at)
         if at and window.opens is not None and closes <= window.opens:
             raise click.ClickException(f"{survey} opens {_told(window.opens)}, which is later")
         opens = None if window.phase(time.time()) is Phase.WAITING and not at else window.opens
-        _set(store, survey, Window(opens, closes, grace * _DAY))
+        _set(store, survey, Schedule(opens, closes, grace * _DAY))
 
 
 COMMANDS = (status, open_, close)
 
 
-def _set(store: Store, survey: str, window: Window) -> None:
-    require_arrived(store, survey)
-    store.set_window(survey, window.to_json())
+def _set(store: Store, survey: str, window: Schedule) -> None:
+    require_complete_import(store, survey)
+    store.set_schedule(survey, window.to_json())
     phase = window.phase(time.time())
     said = {
         Phase.WAITING: f"opens {_told(window.opens)}",

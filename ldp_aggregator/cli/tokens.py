@@ -8,7 +8,7 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.store_option import opened, store_option
 from ldp_aggregator.collector.invitations import create_tokens
 from ldp_aggregator.snapshot import plan_of
-from ldp_aggregator.stores.schedule import require_arrived
+from ldp_aggregator.stores.schedule import require_complete_import
 
 
 @click.group()
@@ -29,7 +29,7 @@ def create(survey: str, url: str, count: int) -> None:
     """
     with opened(url) as store:
         plan = plan_of(store, survey)
-        require_arrived(store, survey)
+        require_complete_import(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(
                 f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'

@@ -14,7 +14,7 @@ from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.store_option import durability_option, opened, store_option
 from ldp_aggregator.migrate import move
 from ldp_aggregator.snapshot import Snapshot, plan_of, pool, take_snapshot
-from ldp_aggregator.stores import MemoryStore, Policy, Store, StoreError, open_store
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
 from ldp_aggregator.training_sources import open_existing
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -79,7 +79,7 @@ COMMANDS = (export, merge, import_)
 def _move(old: Store, new: Store, survey: str, durability: str) -> int:
     if isinstance(new, MemoryStore):
         raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
-    new.promise(Policy(durability, allow_open=True))
+    new.check_durability(StorePolicy(durability, allow_open=True))
     length = sum(total.n for total in old.totals(survey).values())
     with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
         return move(old, new, survey, bar.update)

@@ -45,7 +45,7 @@ def create_app(
     signatures : mapping of survey id to bytes, optional
         The authors' signatures. They are passed on unchecked: which keys apps pin is not known here.
     promise : str
-        What the store's acknowledgement is worth, for /readyz; see :meth:`Store.promise`.
+        What the store's acknowledgement is worth, for /readyz; see :meth:`Store.check_durability`.
     rates : Rates, optional
         How many reports each address may send; without it, any number.
     gateway_token : str, optional

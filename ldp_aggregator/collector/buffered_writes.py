@@ -42,7 +42,7 @@ class Rejections:
             counts, self._counts = self._counts, Counter()
         for reason, count in counts.items():
             try:
-                self._store.reject(self._survey, reason, count)
+                self._store.add_rejections(self._survey, reason, count)
             except StoreError:
                 self._add(Counter({reason: count}))
 

@@ -17,8 +17,8 @@ from ldp_aggregator.collector.buffered_writes import Rejections
 from ldp_aggregator.collector.invitations import enrolled
 from ldp_aggregator.collector.metering import Metering
 from ldp_aggregator.reports.batch_reader import Column, Reader, Refusal
-from ldp_aggregator.stores import Batch, Known, Store
-from ldp_aggregator.stores.base import rows_of
+from ldp_aggregator.stores import Batch, MarksById, Store
+from ldp_aggregator.stores.base import byte_rows
 
 RECORDED = "recorded"
 DUPLICATE = "duplicate"
@@ -57,7 +57,7 @@ class Intake:
     """
 
     def __init__(
-        self, plan: Plan, store: Store, record: Callable[[Sequence[Batch]], list[Known]] | None = None
+        self, plan: Plan, store: Store, record: Callable[[Sequence[Batch]], list[MarksById]] | None = None
     ) -> None:
         self._plan, self._store = plan, store
         self._record, self._reader = record or store.record, Reader(plan)
@@ -125,14 +125,14 @@ class Intake:
 
     def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> None:
         """Count the reports and note the verdicts; of one id within a body, the first report is tried."""
-        held: dict[int, Known] = {}  # by question: the marks of ids that need a second look
+        held: dict[int, MarksById] = {}  # by question: the marks of ids that need a second look
         left, repeats = [], []
         for column in columns:
             first = _first_of_each_id(column)
             if first is not None:
                 repeats.append(column.take(~first))
                 column = column.take(first)
-                marks = zip(rows_of(column.ids), rows_of(column.marks), strict=True)
+                marks = zip(byte_rows(column.ids), byte_rows(column.marks), strict=True)
                 held[column.question.index] = dict(marks)
             left.append(column)
         while left:  # once, but for ids that are known
@@ -141,7 +141,7 @@ class Intake:
             _judge_again(column, held[column.question.index], verdicts)
 
     def _count_new(
-        self, columns: Sequence[Column], held: dict[int, Known], verdicts: dict[int, Verdict]
+        self, columns: Sequence[Column], held: dict[int, MarksById], verdicts: dict[int, Verdict]
     ) -> list[Column]:
         """Record each column unless ids of it are known: those are judged, the others are left to try."""
         left: list[Column] = []
@@ -150,7 +150,7 @@ class Intake:
                 verdicts.update(dict.fromkeys(column.places.tolist(), Verdict(RECORDED)))
                 self._metering.add(column)
                 continue
-            new = np.array([report_id not in known for report_id in rows_of(column.ids)])
+            new = np.array([report_id not in known for report_id in byte_rows(column.ids)])
             _judge_again(column.take(~new), known, verdicts)
             held.setdefault(column.question.index, {}).update(known)
             if new.any():
@@ -175,7 +175,7 @@ def _require_one(body: bytes) -> None:
 
 def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
     """Tell which reports are the first with their id; None if all are."""
-    ids = rows_of(column.ids)
+    ids = byte_rows(column.ids)
     seen: dict[bytes, int] = {}
     for row, report_id in enumerate(ids):
         seen.setdefault(report_id, row)
@@ -186,8 +186,8 @@ def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool
     return first
 
 
-def _judge_again(column: Column, held: Known, verdicts: dict[int, Verdict]) -> None:
+def _judge_again(column: Column, held: MarksById, verdicts: dict[int, Verdict]) -> None:
     """Judge reports whose ids were seen before, by whether their bytes were the same."""
-    rows = zip(column.places.tolist(), rows_of(column.ids), rows_of(column.marks), strict=True)
+    rows = zip(column.places.tolist(), byte_rows(column.ids), byte_rows(column.marks), strict=True)
     for place, report_id, mark in rows:
         verdicts[place] = Verdict(DUPLICATE) if mark == held[report_id] else _REUSED

@@ -16,7 +16,7 @@ from encoders.survey.invitation import HASH_BYTES, kept_hash, new_token, token_t
 from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.reports.batch_reader import Bytes, Column
 from ldp_aggregator.stores import Batch, Store
-from ldp_aggregator.stores.base import rows_of
+from ldp_aggregator.stores.base import byte_rows
 
 _AT_ONCE = 10_000
 
@@ -54,10 +54,10 @@ def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[
 
     From here on the hash is the report's id: no store ever holds a token, not even one that was used.
     """
-    hashed = [replace(column, ids=_hashes(plan, rows_of(column.ids))) for column in columns]
-    known = store.known(tokens_of(plan.id), {column.question.key: column.ids for column in hashed})
+    hashed = [replace(column, ids=_hashes(plan, byte_rows(column.ids))) for column in columns]
+    known = store.find_recorded(tokens_of(plan.id), {column.question.key: column.ids for column in hashed})
     return [
-        (column, np.array([each in known[column.question.key] for each in rows_of(column.ids)], dtype=bool))
+        (column, np.array([each in known[column.question.key] for each in byte_rows(column.ids)], dtype=bool))
         for column in hashed
     ]
 

@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from encoders.errors import Reason, ReportError
 from ldp_aggregator.collector.serving.logs import Outage, tell_unexpected
 from ldp_aggregator.stores import StoreError
-from ldp_aggregator.stores.schedule import NotArrivedError
+from ldp_aggregator.stores.schedule import IncompleteImportError
 
 STATUS = {
     Reason.MALFORMED: 400,
@@ -111,13 +111,13 @@ def install(app: Flask) -> None:
     app.after_request(seen)
     app.register_error_handler(Problem, answer)
     app.register_error_handler(ReportError, lambda error: answer(Problem(error.reason, error.why)))
-    app.register_error_handler(NotArrivedError, _not_arrived)
+    app.register_error_handler(IncompleteImportError, _not_arrived)
     app.register_error_handler(StoreError, store)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, unexpected)
 
 
-def _not_arrived(error: NotArrivedError) -> Response:
+def _not_arrived(error: IncompleteImportError) -> Response:
     return answer(Problem(Reason.SURVEY_NOT_OPEN, str(error)))
 
 

@@ -184,7 +184,7 @@ def livez() -> Response:
 @pages.get("/readyz")
 def readyz() -> Response:
     """Answer 200 if a report could be counted now, or a moment ago, else 503."""
-    service().ready.get("", service().store.ready)  # a write each: not one for everybody who asks
+    service().ready.get("", service().store.check_ready)  # a write each: not one for everybody who asks
     return jsonify(status="ready", promise=service().promise)
 
 

@@ -16,7 +16,7 @@ from encoders.survey.plan_files import load_plan_file, load_signature_file, sign
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.service import GATEWAY_TOKEN_VARIABLE, SettingsError, read_token
 from ldp_aggregator.collector.serving.rate_limit import Rates
-from ldp_aggregator.stores import MemoryStore, Policy, StoreError, open_store
+from ldp_aggregator.stores import MemoryStore, StoreError, StorePolicy, open_store
 from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 
@@ -49,7 +49,7 @@ class Offer:
     def make_app(self) -> Flask:
         """Make the application, in a worker."""
         store = open_store(self.settings["store"])
-        promise = store.promise(_policy(self.settings))
+        promise = store.check_durability(_policy(self.settings))
         rates = Rates(self.settings["rate"], self.settings["trusted_proxy"])
         return create_app(
             store,
@@ -86,8 +86,8 @@ def _token(settings: Mapping[str, Any], variable: str, owner: str) -> str | None
     return read_token(settings[f"{owner}_token_file"], variable, os.environ.get(variable), owner)
 
 
-def _policy(settings: Mapping[str, Any]) -> Policy:
-    return Policy(settings["durability"], settings["allow_open_redis"])
+def _policy(settings: Mapping[str, Any]) -> StorePolicy:
+    return StorePolicy(settings["durability"], settings["allow_open_redis"])
 
 
 def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:
@@ -99,7 +99,7 @@ def _signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes
     return {survey: signature for survey, signature in found if signature}
 
 
-def _publish(url: str, plans: list[Plan], policy: Policy) -> str:
+def _publish(url: str, plans: list[Plan], policy: StorePolicy) -> str:
     """Put the plans into the store, or learn that one changed, before any request is served.
 
     Returns
@@ -111,7 +111,7 @@ def _publish(url: str, plans: list[Plan], policy: Policy) -> str:
     if isinstance(store, MemoryStore):
         raise StoreError("memory:// is for tests: each worker would count on its own; use sqlite:///FILE")
     try:
-        promise = store.promise(policy)
+        promise = store.check_durability(policy)
         for plan in plans:
             store.publish(plan.id, plan.json)
         return promise

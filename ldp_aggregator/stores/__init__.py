@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.stores.base import Batch, Known, Policy, Store, StoreError, Total
+from ldp_aggregator.stores.base import Batch, MarksById, Store, StoreError, StorePolicy, Total
 from ldp_aggregator.stores.memory import MemoryStore
 
 __all__ = [
     "Batch",
-    "Known",
+    "MarksById",
     "MemoryStore",
-    "Policy",
     "Store",
     "StoreError",
+    "StorePolicy",
     "Total",
     "open_store",
 ]

@@ -70,16 +70,16 @@ class Batch:
 
     def entries(self) -> list[tuple[bytes, bytes]]:
         """Return each report's id and mark."""
-        return list(zip(rows_of(self.ids), rows_of(self.marks), strict=True))
+        return list(zip(byte_rows(self.ids), byte_rows(self.marks), strict=True))
 
 
-Remembered = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+IdsAndMarks = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 """Some reports' ids (m, 16), all different, and their marks (m, 8)."""
 
-PIECE = 10_000
+REPORTS_PER_READ = 10_000
 """How many reports are read at once, about."""
 
-Known = dict[bytes, bytes]
+MarksById = dict[bytes, bytes]
 """Ids that a store knew, with the marks of their first reports; empty if a batch was counted."""
 
 
@@ -87,7 +87,7 @@ DURABLE = "a report is on disk before it is acknowledged"
 
 
 @dataclass(frozen=True)
-class Policy:
+class StorePolicy:
     """What an operator asks of a store before anything is counted.
 
     Attributes
@@ -120,7 +120,7 @@ class Store(Protocol):
         """Return the canonical plan of every survey by id."""
         ...
 
-    def set_window(self, survey: str, window: bytes) -> None:
+    def set_schedule(self, survey: str, window: bytes) -> None:
         """Keep when a survey takes answers, in place of what was kept before.
 
         Raises
@@ -130,11 +130,11 @@ class Store(Protocol):
         """
         ...
 
-    def windows(self) -> dict[str, bytes]:
-        """Return what :meth:`set_window` keeps, by survey."""
+    def schedules(self) -> dict[str, bytes]:
+        """Return what :meth:`set_schedule` keeps, by survey."""
         ...
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch atomically, and make all of them durable together.
 
         Parameters
@@ -156,7 +156,7 @@ class Store(Protocol):
         """
         ...
 
-    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
+    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
         """Return which of these ids, by counter, were recorded, with their marks; records nothing."""
         ...
 
@@ -164,14 +164,14 @@ class Store(Protocol):
         """Return every counter of a survey."""
         ...
 
-    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
+    def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield all ids that a counter remembers, in pieces, each with its mark.
 
         A report may come in two pieces, and one that is recorded meanwhile in none.
         """
         ...
 
-    def reject(self, survey: str, reason: str, count: int = 1) -> None:
+    def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Count rejections."""
         ...
 
@@ -179,11 +179,11 @@ class Store(Protocol):
         """Return the number of rejections by reason."""
         ...
 
-    def ready(self) -> None:
+    def check_ready(self) -> None:
         """Raise StoreError unless the store can take a report now."""
         ...
 
-    def promise(self, policy: Policy) -> str:
+    def check_durability(self, policy: StorePolicy) -> str:
         """Return what an acknowledgement is worth: what could still lose a report that `record` has counted.
 
         From then on `record` and `ready` raise StoreError where the store no longer promises that much.
@@ -200,13 +200,13 @@ class Store(Protocol):
         ...
 
 
-def columns_of(entries: Mapping[bytes, bytes]) -> Remembered:
+def arrays_from_entries(entries: Mapping[bytes, bytes]) -> IdsAndMarks:
     """Return reports' ids and marks as matrices of bytes."""
     ids, marks = b"".join(entries), b"".join(entries.values())
     return np.frombuffer(ids, np.uint8).reshape(-1, 16), np.frombuffer(marks, np.uint8).reshape(-1, 8)
 
 
-def rows_of(matrix: NDArray[np.uint8]) -> list[bytes]:
+def byte_rows(matrix: NDArray[np.uint8]) -> list[bytes]:
     """Return the rows of a matrix of bytes."""
     data, width = matrix.tobytes(), matrix.shape[1]
     return [data[start : start + width] for start in range(0, len(data), width)]
@@ -248,12 +248,12 @@ def merge(batches: Sequence[Batch]) -> Batch:
     return Batch(batches[0].survey, batches[0].counter, ids[order], marks[order], tally)
 
 
-def no_survey(survey: str, known: Iterable[str]) -> StoreError:
+def unknown_survey_error(survey: str, known: Iterable[str]) -> StoreError:
     """Return the error of naming a survey that a store does not have."""
     return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(known)) or 'none'}")
 
 
-def other_plan(survey: str) -> StoreError:
+def changed_plan_error(survey: str) -> StoreError:
     """Return the error of publishing a changed survey under its old id."""
     return StoreError(
         f"survey {survey!r} already collects under another plan here: give the changed one a new id"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ldp_aggregator.stores.base import Batch, CounterError, Known, Store, StoreError, merge, rows_of
+from ldp_aggregator.stores.base import Batch, CounterError, MarksById, Store, StoreError, byte_rows, merge
 
 
 class _Job:
@@ -16,7 +16,7 @@ class _Job:
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
-        self.known: list[Known] | None = None
+        self.known: list[MarksById] | None = None
         self.error: StoreError | None = None
 
 
@@ -37,7 +37,7 @@ class GroupCommit:
         self._turn = threading.Condition()
         self._busy = False
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`."""
         job = _Job(batches)
         with self._turn:
@@ -96,20 +96,20 @@ class GroupCommit:
             job.error = error
 
 
-def _record_merged(store: Store, batches: Sequence[Batch]) -> list[Known]:
+def _record_merged(store: Store, batches: Sequence[Batch]) -> list[MarksById]:
     """Record as :meth:`Store.record` does, with the batches of each counter merged into one.
 
     A merged batch with known ids changes nothing: its batches that hold such ids are answered, and the
     others are merged again.
     """
-    found: list[Known] = [{} for _ in batches]
+    found: list[MarksById] = [{} for _ in batches]
     left = list(range(len(batches)))
     while left:
         groups, left = _groups(batches, left)
         answers = store.record([merge([batches[place] for place in group]) for group in groups])
         for group, known in zip(groups, answers, strict=True):
             for place in group if known else ():
-                ids = rows_of(batches[place].ids)
+                ids = byte_rows(batches[place].ids)
                 found[place] = {report_id: known[report_id] for report_id in ids if report_id in known}
                 if not found[place]:
                     left.append(place)
@@ -124,7 +124,7 @@ def _groups(batches: Sequence[Batch], places: Sequence[int]) -> tuple[list[list[
     for place in places:
         batch = batches[place]
         group, seen = groups.setdefault((batch.survey, batch.counter), ([], set()))
-        ids = rows_of(batch.ids)
+        ids = byte_rows(batch.ids)
         if seen.isdisjoint(ids):
             group.append(place)
             seen.update(ids)

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_aggregator.stores.base import (
-    PIECE,
+    REPORTS_PER_READ,
     Batch,
-    Known,
-    Policy,
-    Remembered,
+    IdsAndMarks,
+    MarksById,
+    StorePolicy,
     Total,
     add,
-    columns_of,
-    no_survey,
-    other_plan,
-    rows_of,
+    arrays_from_entries,
+    byte_rows,
+    changed_plan_error,
+    unknown_survey_error,
 )
 
 
@@ -39,29 +39,29 @@ class MemoryStore:
         """See :meth:`Store.publish`."""
         with self._lock:
             if self._plans.setdefault(survey, plan) != plan:
-                raise other_plan(survey)
+                raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
         """See :meth:`Store.plans`."""
         return dict(self._plans)
 
-    def set_window(self, survey: str, window: bytes) -> None:
-        """See :meth:`Store.set_window`."""
+    def set_schedule(self, survey: str, window: bytes) -> None:
+        """See :meth:`Store.set_schedule`."""
         with self._lock:
             if survey not in self._plans:
-                raise no_survey(survey, self._plans)
+                raise unknown_survey_error(survey, self._plans)
             self._windows[survey] = window
 
-    def windows(self) -> dict[str, bytes]:
-        """See :meth:`Store.windows`."""
+    def schedules(self) -> dict[str, bytes]:
+        """See :meth:`Store.schedules`."""
         return dict(self._windows)
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`."""
         with self._lock:
             return [self._record(batch) for batch in batches]
 
-    def _record(self, batch: Batch) -> Known:
+    def _record(self, batch: Batch) -> MarksById:
         seen = self._ids.setdefault((batch.survey, batch.counter), {})
         entries = batch.entries()
         known = _known(seen, [report_id for report_id, _ in entries])
@@ -72,11 +72,11 @@ class MemoryStore:
             seen.update(entries)
         return known
 
-    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
-        """See :meth:`Store.known`."""
+    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+        """See :meth:`Store.find_recorded`."""
         with self._lock:
             return {
-                counter: _known(self._ids.get((survey, counter), {}), rows_of(wanted))
+                counter: _known(self._ids.get((survey, counter), {}), byte_rows(wanted))
                 for counter, wanted in ids.items()
             }
 
@@ -85,15 +85,15 @@ class MemoryStore:
         with self._lock:
             return dict(self._totals.get(survey, {}))
 
-    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
-        """See :meth:`Store.reports`."""
+    def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
+        """See :meth:`Store.report_ids`."""
         with self._lock:
             entries = list(self._ids.get((survey, counter), {}).items())
-        for start in range(0, len(entries), PIECE):
-            yield columns_of(dict(entries[start : start + PIECE]))
+        for start in range(0, len(entries), REPORTS_PER_READ):
+            yield arrays_from_entries(dict(entries[start : start + REPORTS_PER_READ]))
 
-    def reject(self, survey: str, reason: str, count: int = 1) -> None:
-        """See :meth:`Store.reject`."""
+    def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
+        """See :meth:`Store.add_rejections`."""
         with self._lock:
             self._rejections.setdefault(survey, Counter())[reason] += count
 
@@ -102,16 +102,16 @@ class MemoryStore:
         with self._lock:
             return dict(self._rejections.get(survey, {}))
 
-    def ready(self) -> None:
+    def check_ready(self) -> None:
         """Do nothing: memory is always there."""
 
-    def promise(self, policy: Policy) -> str:
-        """See :meth:`Store.promise`."""
+    def check_durability(self, policy: StorePolicy) -> str:
+        """See :meth:`Store.check_durability`."""
         return "everything is forgotten when the process ends"
 
     def close(self) -> None:
         """Do nothing."""
 
 
-def _known(seen: Mapping[bytes, bytes], ids: Sequence[bytes]) -> Known:
+def _known(seen: Mapping[bytes, bytes], ids: Sequence[bytes]) -> MarksById:
     return {report_id: seen[report_id] for report_id in ids if report_id in seen}

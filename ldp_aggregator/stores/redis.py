@@ -16,18 +16,18 @@ import redis
 from numpy.typing import NDArray
 
 from ldp_aggregator.stores.base import (
-    PIECE,
+    REPORTS_PER_READ,
     Batch,
-    Known,
-    Policy,
-    Remembered,
+    IdsAndMarks,
+    MarksById,
     StoreError,
+    StorePolicy,
     Total,
-    columns_of,
+    arrays_from_entries,
+    byte_rows,
+    changed_plan_error,
     merge,
-    no_survey,
-    other_plan,
-    rows_of,
+    unknown_survey_error,
 )
 from ldp_aggregator.stores.redis_aof import AofRewriter, without_interval
 from ldp_aggregator.stores.redis_settings import FAILURES, DurabilityCheck, errors, name_of, worth
@@ -82,27 +82,27 @@ class RedisStore:
                 not self._redis.hsetnx("ldp:plans", survey, plan)
                 and self._redis.hget("ldp:plans", survey) != plan
             ):
-                raise other_plan(survey)
+                raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
         """See :meth:`Store.plans`."""
         with errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
 
-    def set_window(self, survey: str, window: bytes) -> None:
-        """See :meth:`Store.set_window`."""
+    def set_schedule(self, survey: str, window: bytes) -> None:
+        """See :meth:`Store.set_schedule`."""
         known = self.plans()
         if survey not in known:
-            raise no_survey(survey, known)
+            raise unknown_survey_error(survey, known)
         with errors():
             self._redis.hset("ldp:windows", survey, window)
 
-    def windows(self) -> dict[str, bytes]:
-        """See :meth:`Store.windows`."""
+    def schedules(self) -> dict[str, bytes]:
+        """See :meth:`Store.schedules`."""
         with errors():
             return {survey.decode(): window for survey, window in self._redis.hgetall("ldp:windows").items()}
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`: one script per batch, all in one round trip per server.
 
         The same round trip then reads the settings, so that no report is acknowledged under weak ones.
@@ -124,9 +124,9 @@ class RedisStore:
             self._request_rewrite()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers[: len(batches)]]
 
-    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
-        """See :meth:`Store.known`."""
-        wanted = {counter: rows_of(each) for counter, each in ids.items()}
+    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+        """See :meth:`Store.find_recorded`."""
+        wanted = {counter: byte_rows(each) for counter, each in ids.items()}
         with errors():
             pipeline = self._redis.pipeline(transaction=False)
             for counter, each in wanted.items():
@@ -149,19 +149,19 @@ class RedisStore:
             if sums
         }
 
-    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
-        """See :meth:`Store.reports`: while Redis resizes the hash, it may tell an entry twice."""
+    def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
+        """See :meth:`Store.report_ids`: while Redis resizes the hash, it may tell an entry twice."""
         key, cursor = _keys(survey, counter)[0], 0
         while True:
             with errors():
-                cursor, entries = self._redis.hscan(key, cursor, count=PIECE)
+                cursor, entries = self._redis.hscan(key, cursor, count=REPORTS_PER_READ)
             if entries:
-                yield columns_of(entries)
+                yield arrays_from_entries(entries)
             if not cursor:
                 return
 
-    def reject(self, survey: str, reason: str, count: int = 1) -> None:
-        """See :meth:`Store.reject`."""
+    def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
+        """See :meth:`Store.add_rejections`."""
         with errors():
             self._redis.hincrby(f"ldp:rejections:{survey}", reason, count)
 
@@ -171,21 +171,21 @@ class RedisStore:
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
-    def ready(self) -> None:
-        """See :meth:`Store.ready`."""
+    def check_ready(self) -> None:
+        """See :meth:`Store.check_ready`."""
         with errors():
             self._redis.set("ldp:ready", 1)  # a Redis that is full, or read-only, still answers a PING
         self._check.run()
 
-    def promise(self, policy: Policy) -> str:
-        """See :meth:`Store.promise`: reads the settings of every server that keeps counters."""
+    def check_durability(self, policy: StorePolicy) -> str:
+        """See :meth:`Store.check_durability`: reads the settings of every server that keeps counters."""
         self._require_guarded(policy)
         self._check.policy = policy
         promise = worth(policy, self._check.run())
         self._request_rewrite()  # a collector that was killed may have left reports in order
         return promise
 
-    def _require_guarded(self, policy: Policy) -> None:
+    def _require_guarded(self, policy: StorePolicy) -> None:
         parts = urlsplit(self._url)
         if parts.scheme != "unix" and not parts.password and not policy.allow_open:
             raise StoreError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from ldp_aggregator.stores.base import DURABLE, CounterError, Policy, StoreError
+from ldp_aggregator.stores.base import DURABLE, CounterError, StoreError, StorePolicy
 
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
@@ -45,13 +45,13 @@ class DurabilityCheck:
 
     Attributes
     ----------
-    policy : Policy
+    policy : StorePolicy
         "unchecked" until it is set.
     """
 
     def __init__(self, client: Any, is_cluster: bool) -> None:
         self._redis, self._is_cluster = client, is_cluster
-        self.policy = Policy("unchecked")
+        self.policy = StorePolicy("unchecked")
         self._waiting: dict[str, object] = {}  # by node, a new object for each time that it was seen off
 
     def ask(self, pipeline: Any, nodes: Sequence[Node], more: Sequence[str] = ()) -> list[Node]:
@@ -125,7 +125,7 @@ def name_of(node: Node) -> str:
     return getattr(node.get("target_nodes"), "name", "")
 
 
-def worth(policy: Policy, servers: Sequence[Mapping[str, str]]) -> str:
+def worth(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:
     """Return what an acknowledgement is worth under a policy that the servers' settings satisfy."""
     if policy.durability == "unchecked":
         return "Redis's settings were not checked: the operator vouches for them"
@@ -135,7 +135,7 @@ def worth(policy: Policy, servers: Sequence[Mapping[str, str]]) -> str:
     return (DURABLE if policy.durability == "always" else _LOSS) + (_ORDER if lists else "")
 
 
-def _require_kept(settings: Mapping[str, str], policy: Policy) -> None:
+def _require_kept(settings: Mapping[str, str], policy: StorePolicy) -> None:
     """Refuse settings by which Redis may forget what it acknowledged."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":

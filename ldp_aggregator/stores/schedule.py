@@ -13,7 +13,7 @@ from encoders.errors import LdpError
 from ldp_aggregator.stores import Store, StoreError
 
 
-class NotArrivedError(LdpError):
+class IncompleteImportError(LdpError):
     """A survey that is still being imported: its counters do not fit each other yet."""
 
 
@@ -29,7 +29,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True)
-class Window:
+class Schedule:
     """A survey's times, in seconds since 1970; none means no limit.
 
     Attributes
@@ -59,7 +59,7 @@ class Window:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def from_json(cls, data: bytes) -> Window:
+    def from_json(cls, data: bytes) -> Schedule:
         """Read what a store kept.
 
         Raises
@@ -74,24 +74,26 @@ class Window:
         return window
 
 
-def windows_of(store: Store) -> dict[str, Window]:
+def read_all_schedules(store: Store) -> dict[str, Schedule]:
     """Return the window of every survey that has one."""
-    return {survey: Window.from_json(data) for survey, data in store.windows().items()}
+    return {survey: Schedule.from_json(data) for survey, data in store.schedules().items()}
 
 
-def window_of(store: Store, survey: str) -> Window:
+def read_schedule(store: Store, survey: str) -> Schedule:
     """Return one survey's window."""
-    kept = store.windows().get(survey)
-    return Window.from_json(kept) if kept else Window()
+    kept = store.schedules().get(survey)
+    return Schedule.from_json(kept) if kept else Schedule()
 
 
-def require_arrived(store: Store, survey: str) -> None:
+def require_complete_import(store: Store, survey: str) -> None:
     """Refuse to use a survey of which a part is missing.
 
     Raises
     ------
-    NotArrivedError
+    IncompleteImportError
         If an import is bringing it, or was cut off.
     """
-    if window_of(store, survey).arriving:
-        raise NotArrivedError(f"{survey} has not arrived in this store: run its import again, to the end")
+    if read_schedule(store, survey).arriving:
+        raise IncompleteImportError(
+            f"{survey} has not arrived in this store: run its import again, to the end"
+        )

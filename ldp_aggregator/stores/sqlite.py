@@ -24,16 +24,16 @@ from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.stores.background import BackgroundTask
 from ldp_aggregator.stores.base import (
     DURABLE,
-    PIECE,
+    REPORTS_PER_READ,
     Batch,
-    Known,
-    Policy,
-    Remembered,
+    IdsAndMarks,
+    MarksById,
     StoreError,
+    StorePolicy,
     Total,
     add,
-    no_survey,
-    other_plan,
+    changed_plan_error,
+    unknown_survey_error,
 )
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_file import (
@@ -89,39 +89,39 @@ class SQLiteStore:
             connection.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (survey, plan))
             kept = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
             if kept[0] != plan:
-                raise other_plan(survey)
+                raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
         """See :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
-    def set_window(self, survey: str, window: bytes) -> None:
-        """See :meth:`Store.set_window`."""
+    def set_schedule(self, survey: str, window: bytes) -> None:
+        """See :meth:`Store.set_schedule`."""
         with self._transaction() as connection:
             known = [name for (name,) in connection.execute("SELECT survey FROM plans")]
             if survey not in known:
-                raise no_survey(survey, known)
+                raise unknown_survey_error(survey, known)
             connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, window))
 
-    def windows(self) -> dict[str, bytes]:
-        """See :meth:`Store.windows`."""
+    def schedules(self) -> dict[str, bytes]:
+        """See :meth:`Store.schedules`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`: one transaction, so one sync of the disk, for all of them."""
         with self._transaction() as connection:
             known = [_record(connection, batch) for batch in batches]
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
 
-    def known(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, Known]:
-        """See :meth:`Store.known`."""
+    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+        """See :meth:`Store.find_recorded`."""
         with self._snapshot() as connection:
             found = {name: _find_counter(connection, survey, name) for name in ids}
             return {
-                name: Buckets(connection, *counter).known(ids[name]) if counter else {}
+                name: Buckets(connection, *counter).find_recorded(ids[name]) if counter else {}
                 for name, counter in found.items()
             }
 
@@ -132,21 +132,21 @@ class SQLiteStore:
             rows = connection.execute(query, (survey,)).fetchall()
         return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
 
-    def reports(self, survey: str, counter: str) -> Iterator[Remembered]:
-        """See :meth:`Store.reports`: each piece is read in a transaction of its own."""
+    def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
+        """See :meth:`Store.report_ids`: each piece is read in a transaction of its own."""
         last = -1
         while True:
             with self._snapshot() as connection:
                 place = _find_counter(connection, survey, counter)
-                found = read_buckets(connection, place[0], last, PIECE) if place else None
+                found = read_buckets(connection, place[0], last, REPORTS_PER_READ) if place else None
             if found is None:
                 return
             last, piece = found
             if len(piece[0]):
                 yield piece
 
-    def reject(self, survey: str, reason: str, count: int = 1) -> None:
-        """See :meth:`Store.reject`."""
+    def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
+        """See :meth:`Store.add_rejections`."""
         with self._transaction() as connection:
             connection.execute(
                 "INSERT INTO rejections VALUES (?, ?, ?) "
@@ -160,13 +160,13 @@ class SQLiteStore:
             query = "SELECT reason, count FROM rejections WHERE survey = ?"
             return dict(connection.execute(query, (survey,)).fetchall())
 
-    def ready(self) -> None:
-        """See :meth:`Store.ready`: writes and syncs as much as a report does."""
+    def check_ready(self) -> None:
+        """See :meth:`Store.check_ready`: writes and syncs as much as a report does."""
         with self._transaction() as connection:
             connection.execute(_PROBE)
 
-    def promise(self, policy: Policy) -> str:
-        """See :meth:`Store.promise`: every commit is synced."""
+    def check_durability(self, policy: StorePolicy) -> str:
+        """See :meth:`Store.check_durability`: every commit is synced."""
         return DURABLE
 
     def close(self) -> None:
@@ -254,7 +254,7 @@ def _truncate_log(connection: sqlite3.Connection) -> bool:
     return not busy
 
 
-def _record(connection: sqlite3.Connection, batch: Batch) -> Known:
+def _record(connection: sqlite3.Connection, batch: Batch) -> MarksById:
     counter, old = _counter(connection, batch)
     cells = add(old.cells, batch.tally)  # before anything is written
     known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_aggregator.stores.base import Known, Remembered, rows_of
+from ldp_aggregator.stores.base import IdsAndMarks, MarksById, byte_rows
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS buckets (number INTEGER PRIMARY KEY, entries BLOB NOT NULL)",
@@ -56,23 +56,23 @@ class Buckets:
         self._table = np.frombuffer(key, "<u4").reshape(_ID, 256)
         self._entries: dict[int, bytes] = {}
 
-    def known(self, ids: NDArray[np.uint8]) -> Known:
+    def find_recorded(self, ids: NDArray[np.uint8]) -> MarksById:
         """Return which of these ids are there, with their marks."""
         found, places = {}, self._places(ids).tolist()
         self._read(places)
-        for name, bucket in zip(rows_of(ids), places, strict=True):
+        for name, bucket in zip(byte_rows(ids), places, strict=True):
             entries = self._entries[bucket]
             place = _position(entries, name)
             if entries[place : place + _ID] == name:
                 found[name] = entries[place + _ID : place + _ENTRY]
         return found
 
-    def add(self, ids: NDArray[np.uint8], marks: NDArray[np.uint8]) -> Known:
+    def add(self, ids: NDArray[np.uint8], marks: NDArray[np.uint8]) -> MarksById:
         """Add reports, or nothing if some are there already; return those."""
         self._split(_buckets_of(self._reports + len(ids)))
         known, places, held = {}, self._places(ids).tolist(), self._entries
         self._read(places)
-        for name, mark, bucket in zip(rows_of(ids), rows_of(marks), places, strict=True):
+        for name, mark, bucket in zip(byte_rows(ids), byte_rows(marks), places, strict=True):
             entries = held[bucket]
             place = _position(entries, name)
             if entries[place : place + _ID] == name:
@@ -136,7 +136,7 @@ class Buckets:
 
 def read_buckets(
     connection: sqlite3.Connection, counter: int, after: int, reports: int
-) -> tuple[int, Remembered] | None:
+) -> tuple[int, IdsAndMarks] | None:
     """Return the last number and the reports of the next buckets after a number, -1 at first.
 
     These are about `reports` reports, of one bucket at least.

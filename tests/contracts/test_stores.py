@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from redis import RedisCluster
 
-from ldp_aggregator.stores import Batch, Known, MemoryStore, Store, StoreError, open_store
-from ldp_aggregator.stores.base import PIECE
+from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.counting import batch, record
 from tests.servers import redis_cluster, redis_server, wait_for
@@ -94,9 +94,9 @@ def test_known_ids_are_told_by_counter_and_nothing_is_recorded(store: Store) -> 
     record(store, SURVEY, "other", ids(3), vector(1, 0))
     wanted = batch(SURVEY, COUNTER, ids(1, 2, 3, 4), vector()).ids
     asked = {COUNTER: wanted, "other": wanted, "unknown": wanted}
-    assert store.known(SURVEY, asked) == {COUNTER: ids(1, 2), "other": ids(3), "unknown": {}}
-    assert store.known("diet", asked) == {COUNTER: {}, "other": {}, "unknown": {}}
-    assert store.known(SURVEY, {}) == {}
+    assert store.find_recorded(SURVEY, asked) == {COUNTER: ids(1, 2), "other": ids(3), "unknown": {}}
+    assert store.find_recorded("diet", asked) == {COUNTER: {}, "other": {}, "unknown": {}}
+    assert store.find_recorded(SURVEY, {}) == {}
     assert record(store, SURVEY, COUNTER, ids(3, 4), vector(1, 1)) == {}
 
 
@@ -212,12 +212,12 @@ def test_all_reports_of_a_counter_are_read_with_their_marks(store: Store) -> Non
     record(store, SURVEY, COUNTER, ids(1 << 120), vector(1))
     record(store, SURVEY, "other", ids(7), vector(1))
     record(store, "diet", COUNTER, ids(8), vector(1))
-    pieces = list(store.reports(SURVEY, COUNTER))
-    assert max(len(found) for found, _ in pieces) < 2 * PIECE
+    pieces = list(store.report_ids(SURVEY, COUNTER))
+    assert max(len(found) for found, _ in pieces) < 2 * REPORTS_PER_READ
     read = [dict(zip(map(bytes, found), map(bytes, marks), strict=True)) for found, marks in pieces]
     assert [len(each) for each in read] == [len(found) for found, _ in pieces]  # no id twice in one piece
     assert {name: mark for each in read for name, mark in each.items()} == ids(*range(25_000), 1 << 120)
-    assert list(store.reports(SURVEY, "unknown")) == []
+    assert list(store.report_ids(SURVEY, "unknown")) == []
 
 
 def test_a_plan_is_kept_for_good(store: Store) -> None:
@@ -230,15 +230,15 @@ def test_a_plan_is_kept_for_good(store: Store) -> None:
 
 
 def test_rejections_are_counted_by_reason(store: Store) -> None:
-    store.reject(SURVEY, "malformed")
-    store.reject(SURVEY, "malformed", 4)
-    store.reject(SURVEY, "wrong-plan")
+    store.add_rejections(SURVEY, "malformed")
+    store.add_rejections(SURVEY, "malformed", 4)
+    store.add_rejections(SURVEY, "wrong-plan")
     assert store.rejections(SURVEY) == {"malformed": 5, "wrong-plan": 1}
     assert store.rejections("diet") == {}
 
 
 def test_a_store_in_use_is_ready(store: Store) -> None:
-    store.ready()
+    store.check_ready()
 
 
 def test_what_was_recorded_is_there_after_reopening(store: Store, url: str) -> None:
@@ -315,17 +315,17 @@ def test_a_store_out_of_reach_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         open_store(f"sqlite:///{tmp_path}/nowhere/store.db")
     with pytest.raises(StoreError):
-        open_store(f"unix://{tmp_path}/nobody.sock").ready()
+        open_store(f"unix://{tmp_path}/nobody.sock").check_ready()
 
 
 def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
     with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
-        store.set_window(SURVEY, b"{}")
+        store.set_schedule(SURVEY, b"{}")
     store.publish(SURVEY, b"{}")
-    assert store.windows() == {}
+    assert store.schedules() == {}
     for window in (b"first", b"second"):
-        store.set_window(SURVEY, window)
-        assert store.windows() == {SURVEY: window}
+        store.set_schedule(SURVEY, window)
+        assert store.schedules() == {SURVEY: window}
 
 
 class Recorder(MemoryStore):
@@ -337,7 +337,7 @@ class Recorder(MemoryStore):
         self.arrived = threading.Semaphore(0)
         self._waiting = waiting
 
-    def record(self, batches: Sequence[Batch]) -> list[Known]:
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         if not self.calls:
             for _ in range(self._waiting):
                 self.arrived.acquire()
@@ -346,7 +346,7 @@ class Recorder(MemoryStore):
         return super().record(batches)
 
 
-def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[Known]:
+def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[MarksById]:
     """Record a batch of another question, and meanwhile all of these, each by a thread of its own."""
     group, results = GroupCommit(store), {}
     threads = [threading.Thread(target=group.record, args=([batch(SURVEY, "other", ids(99), vector(1))],))]

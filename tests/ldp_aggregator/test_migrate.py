@@ -26,7 +26,7 @@ from ldp_aggregator.collector.invitations import create_tokens, created
 from ldp_aggregator.migrate import MovingError, move
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
-from ldp_aggregator.stores.schedule import NotArrivedError, Window, window_of
+from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
 from ldp_aggregator.training_sources import read_sources
 from ldp_client import make_report
 from tests.counting import batch, record
@@ -41,8 +41,8 @@ from tests.ldp_aggregator.collector.trials import (
 from tests.servers import redis_cluster, redis_server
 
 PLAN = plan_of()
-HALF = Window(arriving="an import").to_json()
-WINDOW = Window(opens=5, closes=1 << 40, grace=60)
+HALF = Schedule(arriving="an import").to_json()
+WINDOW = Schedule(opens=5, closes=1 << 40, grace=60)
 OTHER = {bytes(16): bytes(8)}
 
 
@@ -59,11 +59,11 @@ def sent() -> Sent:
 def fill(store: Store, sent: Sent) -> Store:
     """Collect reports as a collector does, its poisoning meter's counters and some rejections too."""
     store.publish(PLAN.id, PLAN.json)
-    store.set_window(PLAN.id, WINDOW.to_json())
+    store.set_schedule(PLAN.id, WINDOW.to_json())
     intake = Intake(PLAN, store)
     intake.take(b"".join(sent.reports))
     intake.flush()
-    store.reject(PLAN.id, "malformed", 3)
+    store.add_rejections(PLAN.id, "malformed", 3)
     return store
 
 
@@ -77,14 +77,14 @@ def whole(store: Store) -> object:
     remembered = {
         name: {
             report.tobytes(): mark.tobytes()
-            for piece in store.reports(PLAN.id, name)
+            for piece in store.report_ids(PLAN.id, name)
             for report, mark in zip(*piece, strict=True)
         }
         for name in totals
     }
     sums = {name: (total.n, total.cells.tolist()) for name, total in totals.items()}
     rejections = store.rejections(PLAN.id)
-    return sums, remembered, rejections, store.plans()[PLAN.id], store.windows()[PLAN.id]
+    return sums, remembered, rejections, store.plans()[PLAN.id], store.schedules()[PLAN.id]
 
 
 def test_a_survey_goes_round_all_stores_and_arrives_as_it_left(tmp_path: Path, sent: Sent) -> None:
@@ -156,7 +156,7 @@ def test_invitations_move_too() -> None:
 
 def move_again(source: Store, target: Store) -> None:
     """Move as if the last thing had not been done: to open the target."""
-    target.set_window(PLAN.id, HALF)
+    target.set_schedule(PLAN.id, HALF)
     move(source, target, PLAN.id)
 
 
@@ -172,7 +172,7 @@ class Failing:
 
     def __getattr__(self, name: str) -> object:
         act: Callable[..., object] = getattr(self._store, name)
-        return self._changing(act) if name in ("publish", "set_window", "record", "reject") else act
+        return self._changing(act) if name in ("publish", "set_schedule", "record", "reject") else act
 
     def _changing(self, act: Callable[..., object]) -> Callable[..., object]:
         def changing(*arguments: object) -> object:
@@ -191,7 +191,7 @@ class Failing:
 def test_a_move_cut_off_at_any_change_goes_on(
     tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch, behind: bool
 ) -> None:
-    monkeypatch.setattr(sqlite, "PIECE", 100)
+    monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 100)
     source, target, cuts = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore(), 0
     while True:
         try:
@@ -199,7 +199,7 @@ def test_a_move_cut_off_at_any_change_goes_on(
             break
         except CutOff:
             cuts += 1
-            arriving = window_of(target, PLAN.id).arriving
+            arriving = read_schedule(target, PLAN.id).arriving
             assert arriving or not target.totals(PLAN.id) or behind
     assert cuts > 20
     assert whole(target) == whole(source)
@@ -210,7 +210,7 @@ def test_a_move_cut_off_at_any_change_goes_on(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "PIECE", 20)
+    monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 20)
     source, rng, ends = fill(open_sqlite(tmp_path / "source.db"), sent), random.Random(3), []
     with redis_server(tmp_path) as url:
         for _ in range(8):
@@ -257,12 +257,12 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
     for store in (busy, timed):
         store.publish(PLAN.id, PLAN.json)
     record(busy, PLAN.id, "counter", OTHER, np.array([1]))
-    timed.set_window(PLAN.id, Window().to_json())
+    timed.set_schedule(PLAN.id, Schedule().to_json())
     for store, why in ((busy, "itself"), (timed, "itself"), (source, "arrived already")):
-        before = store.windows()
+        before = store.schedules()
         with pytest.raises(MovingError, match=why):
             move(source, store, PLAN.id)
-        assert store.windows() == before
+        assert store.schedules() == before
     other.publish(PLAN.id, b"{}")
     with pytest.raises(StoreError, match="another plan"):
         move(source, other, PLAN.id)
@@ -277,7 +277,7 @@ def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> Non
     for _ in range(2):
         with pytest.raises(MovingError, match="lacks: import into a store without it"):
             move(source, reached, PLAN.id)  # type: ignore[arg-type]
-        assert window_of(target, PLAN.id).arriving
+        assert read_schedule(target, PLAN.id).arriving
     with pytest.raises(MovingError, match="has not arrived in the source"):
         move(target, MemoryStore(), PLAN.id)
 
@@ -306,7 +306,7 @@ def test_a_source_that_goes_on_counting_is_told_and_the_next_move_completes_it(s
     for _ in range(2):
         with pytest.raises(MovingError, match="stop its collectors, and run the same command again"):
             move(counting, target, PLAN.id)  # type: ignore[arg-type]
-        assert window_of(target, PLAN.id).arriving
+        assert read_schedule(target, PLAN.id).arriving
     assert move(source, target, PLAN.id) == 3004
     assert whole(target) == whole(source)
 
@@ -316,7 +316,7 @@ def test_another_report_under_a_moved_id_stops_the_move() -> None:
     for store, mark in ((source, b"a" * 8), (target, b"b" * 8)):
         store.publish(PLAN.id, PLAN.json)
         record(store, PLAN.id, "counter", {bytes(16): mark}, np.array([1]))
-    target.set_window(PLAN.id, HALF)
+    target.set_schedule(PLAN.id, HALF)
     with pytest.raises(MovingError, match="that the source lacks"):
         move(source, target, PLAN.id)
     assert target.totals(PLAN.id)["counter"].cells.tolist() == [1]
@@ -349,7 +349,7 @@ class Amid:
 
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
-@pytest.mark.parametrize("name", ["publish", "set_window", "windows", "totals", "record", "reports"])
+@pytest.mark.parametrize("name", ["publish", "set_schedule", "windows", "totals", "record", "reports"])
 def test_wherever_another_import_comes_between_nothing_counts_twice(
     sent: Sent, name: str, behind: bool
 ) -> None:
@@ -365,7 +365,7 @@ def test_wherever_another_import_comes_between_nothing_counts_twice(
 
         with suppress(MovingError):
             move(source, Amid(target, name, number, other, behind), PLAN.id)  # type: ignore[arg-type]
-        if window_of(target, PLAN.id).arriving:
+        if read_schedule(target, PLAN.id).arriving:
             move(source, target, PLAN.id)
         assert whole(target) == whole(source), (name, number)
 
@@ -380,7 +380,7 @@ def test_of_two_imports_the_one_that_was_held_up_ends_and_leaves_an_open_survey_
 
     with pytest.raises(MovingError, match="another import"):
         move(source, Amid(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
-    assert window_of(target, PLAN.id) == WINDOW
+    assert read_schedule(target, PLAN.id) == WINDOW
     assert sum(total.n for total in target.totals(PLAN.id).values()) == 3001
     with pytest.raises(MovingError, match="arrived already"):
         move(source, target, PLAN.id)
@@ -391,8 +391,8 @@ def test_cells_that_two_imports_added_keep_the_survey_shut_until_a_third_has_men
     held_up = Amid(target, "record", 1, lambda: move(source, target, PLAN.id), behind=False)
     with pytest.raises(MovingError, match="another import"):
         move(source, held_up, PLAN.id)  # type: ignore[arg-type]
-    assert window_of(target, PLAN.id).arriving
-    with pytest.raises(NotArrivedError):
+    assert read_schedule(target, PLAN.id).arriving
+    with pytest.raises(IncompleteImportError):
         take_snapshot(target, PLAN.id)
     move(source, target, PLAN.id)
     assert whole(target) == whole(source)
@@ -422,7 +422,7 @@ def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_i
     with pytest.raises(MovingError, match="that the source lacks"):
         move(source, target, PLAN.id)
     assert sum(total.n for total in target.totals(PLAN.id).values()) == 1
-    assert window_of(target, PLAN.id) == Window()  # it goes on by itself, as before
+    assert read_schedule(target, PLAN.id) == Schedule()  # it goes on by itself, as before
 
 
 def test_a_survey_that_is_published_already_is_moved_when_all_have_heard(sent: Sent) -> None:
@@ -435,9 +435,9 @@ def test_a_survey_that_is_published_already_is_moved_when_all_have_heard(sent: S
 def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent) -> None:
     url = f"sqlite:///{tmp_path}/half.db"
     half = fill(open_store(url), sent)
-    half.set_window(PLAN.id, HALF)
+    half.set_schedule(PLAN.id, HALF)
     half.close()
-    with pytest.raises(NotArrivedError, match="run its import again"):
+    with pytest.raises(IncompleteImportError, match="run its import again"):
         read_sources([url])
     for command in (
         ["open", PLAN.id],
@@ -449,7 +449,7 @@ def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent
     url = f"sqlite:///{tmp_path}/invited.db"
     invited = open_store(url)
     invited.publish(plan.id, plan.json)
-    invited.set_window(plan.id, HALF)
+    invited.set_schedule(plan.id, HALF)
     invited.close()
     assert "run its import again" in refused("tokens", "create", plan.id, "--count", "3", "--store", url)
     assert created(open_store(url), plan.id) == 0
@@ -487,7 +487,7 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
         code, said = run(source, url)
         assert (code, expected in said) == (1, True), said
     half = open_sqlite(tmp_path / "target.db")
-    half.set_window(PLAN.id, HALF)
+    half.set_schedule(PLAN.id, HALF)
     half.close()
     assert "arriving" in CliRunner().invoke(main, ["status", "--store", target]).output
     assert run(source_url, target)[0] == 0

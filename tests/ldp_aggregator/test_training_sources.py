@@ -59,7 +59,7 @@ def count_of(snapshot):
 def fill(store, plan, reports):
     for question in plan.questions:
         record(store, plan.id, question.key, {bytes(16): bytes(8)}, np.arange(question.domain))
-    store.reject(plan.id, "malformed", reports)
+    store.add_rejections(plan.id, "malformed", reports)
 
 
 def test_files_of_reports_are_counted_like_the_collectors(plan, tmp_path):

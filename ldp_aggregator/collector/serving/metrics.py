@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from ldp_aggregator.collector.invitations import created
 from ldp_aggregator.stores import Store, StoreError
-from ldp_aggregator.stores.schedule import Phase, Window, windows_of
+from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 
 
 class _Surveys(Collector):
@@ -38,13 +38,13 @@ class _Surveys(Collector):
         phases = GaugeMetricFamily(
             "ldp_survey_phase", "1 for where a survey stands", labels=["survey", "phase"]
         )
-        windows, now = windows_of(store), time.time()
+        windows, now = read_all_schedules(store), time.time()
         for survey in store.plans():
             reports.add_metric([survey], sum(total.n for total in store.totals(survey).values()))
             for reason, count in store.rejections(survey).items():
                 rejections.add_metric([survey, reason], count)
             tokens.add_metric([survey], created(store, survey))
-            stands = windows.get(survey, Window()).phase(now)
+            stands = windows.get(survey, Schedule()).phase(now)
             for phase in Phase:
                 phases.add_metric([survey, phase], phase is stands)
         return [reports, rejections, tokens, phases]

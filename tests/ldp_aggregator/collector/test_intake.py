@@ -14,7 +14,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import Report, pack
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.stores import Batch, Known, MemoryStore, StoreError
+from ldp_aggregator.stores import Batch, MarksById, MemoryStore, StoreError
 from tests.servers import wait_for
 
 
@@ -68,7 +68,7 @@ def test_the_meter_s_trouble_is_nobody_s(
 ) -> None:
     intake, record = Intake(plan, store), store.record
 
-    def only_reports(batches: list[Batch]) -> list[Known]:
+    def only_reports(batches: list[Batch]) -> list[MarksById]:
         if not all(len(batch.ids) for batch in batches):
             raise StoreError("gone")
         return record(batches)
@@ -126,7 +126,7 @@ def test_of_one_id_in_a_body_the_first_report_is_counted(plan: Plan, store: Memo
 def test_one_report_many_times_in_a_body_is_asked_about_once(plan: Plan, store: MemoryStore) -> None:
     asked: list[int] = []
 
-    def record(batches: Sequence[Batch]) -> list[Known]:
+    def record(batches: Sequence[Batch]) -> list[MarksById]:
         asked.extend(len(batch.ids) for batch in batches)
         return store.record(batches)
 

@@ -22,7 +22,7 @@ from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
 from ldp_aggregator.collector.serving.rate_limit import Rates
 from ldp_aggregator.stores import MemoryStore, StoreError
-from ldp_aggregator.stores.schedule import Window
+from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
@@ -60,13 +60,13 @@ def plans() -> tuple[Plan, Store]:
     store.publish(plan.id, plan.json)
     now = int(time.time())
     for name, window in (
-        ("free", Window()),
-        ("early", Window(opens=now + 9999)),
-        ("late", Window(closes=now - 9)),
+        ("free", Schedule()),
+        ("early", Schedule(opens=now + 9999)),
+        ("late", Schedule(closes=now - 9)),
     ):
         other = read_survey(SURVEY.replace('"sleep"', f'"{name}"')).compile()
         store.publish(name, other.json)
-        store.set_window(name, window.to_json())
+        store.set_schedule(name, window.to_json())
     return plan, store
 
 

@@ -17,7 +17,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.openapi import INTERNAL, describe
 from ldp_aggregator.collector.serving.rate_limit import Rates
 from ldp_aggregator.stores import MemoryStore, StoreError
-from ldp_aggregator.stores.schedule import Window
+from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
@@ -101,17 +101,17 @@ def test_what_a_failing_store_leads_to_is_described(error: Exception, expected: 
 @pytest.mark.parametrize(
     ("window", "plan", "reports"),
     [
-        (Window(opens=int(time.time()) + 999), (403, "survey-not-open"), (403, "survey-not-open")),
-        (Window(closes=1, grace=1 << 40), (410, "survey-closed"), (200, None)),
-        (Window(closes=1), (410, "survey-closed"), (410, "survey-closed")),
+        (Schedule(opens=int(time.time()) + 999), (403, "survey-not-open"), (403, "survey-not-open")),
+        (Schedule(closes=1, grace=1 << 40), (410, "survey-closed"), (200, None)),
+        (Schedule(closes=1), (410, "survey-closed"), (410, "survey-closed")),
     ],
 )
 def test_what_a_survey_s_times_lead_to_is_described(
-    window: Window, plan: tuple[int, str], reports: tuple[int, str | None]
+    window: Schedule, plan: tuple[int, str], reports: tuple[int, str | None]
 ) -> None:
     store = MemoryStore()
     schema = described(store)
-    store.set_window(PLAN.id, window.to_json())
+    store.set_schedule(PLAN.id, window.to_json())
     found = answers(schema)
     assert (found["plan"], found["reports"]) == (plan, reports)
 
@@ -119,7 +119,7 @@ def test_what_a_survey_s_times_lead_to_is_described(
 def test_what_the_operator_is_told_of_a_survey_that_is_still_arriving_is_described() -> None:
     store = MemoryStore()
     schema = described(store)
-    store.set_window(PLAN.id, Window(arriving="an import").to_json())
+    store.set_schedule(PLAN.id, Schedule(arriving="an import").to_json())
     found = answers(schema)
     for page in ("plan", "reports", "snapshot", "estimates", "progress"):
         assert found[page] == (403, "survey-not-open")

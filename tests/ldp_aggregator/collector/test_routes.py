@@ -151,7 +151,7 @@ class BrokenStore(MemoryStore):
     def record(self, batches: object) -> list[dict[bytes, bytes]]:
         raise StoreError("gone")
 
-    def ready(self) -> None:
+    def check_ready(self) -> None:
         raise StoreError("gone")
 
     def rejections(self, survey: str) -> dict[str, int]:

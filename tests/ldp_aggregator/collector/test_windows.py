@@ -12,7 +12,7 @@ from encoders.survey import Plan
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
-from ldp_aggregator.stores.schedule import Phase, Window
+from ldp_aggregator.stores.schedule import Phase, Schedule
 from ldp_client import Answer, Client, State, make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post
@@ -21,18 +21,18 @@ HOUR = 3600
 
 
 def test_a_window_has_four_phases() -> None:
-    window = Window(opens=10, closes=20, grace=5)
+    window = Schedule(opens=10, closes=20, grace=5)
     phases = [window.phase(now) for now in (9, 10, 19.9, 20, 24.9, 25)]
     assert phases == [Phase.WAITING, Phase.OPEN, Phase.OPEN, Phase.GRACE, Phase.GRACE, Phase.CLOSED]
-    assert Window().phase(0) is Phase.OPEN
-    assert Window(arriving="an import").phase(0) is Phase.WAITING
-    assert Window.from_json(window.to_json()) == window
+    assert Schedule().phase(0) is Phase.OPEN
+    assert Schedule(arriving="an import").phase(0) is Phase.WAITING
+    assert Schedule.from_json(window.to_json()) == window
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"3", b'{"opening":3}'])
 def test_a_window_that_cannot_be_read_is_a_clear_error(data: bytes) -> None:
     with pytest.raises(StoreError, match="window"):
-        Window.from_json(data)
+        Schedule.from_json(data)
 
 
 def test_a_worker_reads_the_windows_anew_after_a_while(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def test_a_worker_reads_the_windows_anew_after_a_while(plan: Plan, monkeypatch: 
     store.publish(plan.id, plan.json)
     windows = Windows(store, lambda: 100.0)
     assert windows.phase(plan.id) is Phase.OPEN
-    store.set_window(plan.id, Window(closes=50).to_json())
+    store.set_schedule(plan.id, Schedule(closes=50).to_json())
     assert windows.phase(plan.id) is Phase.OPEN  # it goes on with what it read
     monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
     assert windows.phase(plan.id) is Phase.CLOSED
@@ -52,7 +52,7 @@ def test_a_worker_goes_on_with_what_it_read_while_its_store_is_away(
     monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
     store = MemoryStore()
     store.publish(plan.id, plan.json)
-    store.set_window(plan.id, Window(closes=50).to_json())
+    store.set_schedule(plan.id, Schedule(closes=50).to_json())
     early, late = Windows(store, lambda: 100.0), Windows(store, lambda: 100.0)
     assert early.phase(plan.id) is Phase.CLOSED
 
@@ -82,13 +82,13 @@ def test_a_survey_is_listed_from_its_opening_on(
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
     windows = {
-        None: [Window(opens=1 << 40), Window(arriving="an import")],
-        "open": [Window(), Window(opens=1)],
-        "grace": [Window(closes=1, grace=1 << 40)],
-        "closed": [Window(closes=1)],
+        None: [Schedule(opens=1 << 40), Schedule(arriving="an import")],
+        "open": [Schedule(), Schedule(opens=1)],
+        "grace": [Schedule(closes=1, grace=1 << 40)],
+        "closed": [Schedule(closes=1)],
     }
     for phase, each in ((phase, each) for phase, found in windows.items() for each in found):
-        store.set_window(plan.id, each.to_json())
+        store.set_schedule(plan.id, each.to_json())
         listed = [{"id": plan.id, "digest": plan.digest, "phase": phase}] if phase else []
         assert web.get("/v1/surveys").json == {"surveys": listed}
 
@@ -102,10 +102,10 @@ def test_devices_hear_that_a_survey_waits_runs_ends_and_is_over(
     def client() -> Client:
         return Client(url, transport=Web(web), journal=":memory:", spread=0)
 
-    def move(window: Window) -> None:
-        store.set_window(plan.id, window.to_json())
+    def move(window: Schedule) -> None:
+        store.set_schedule(plan.id, window.to_json())
 
-    move(Window(opens=1 << 40))
+    move(Schedule(opens=1 << 40))
     waiting = web.get(f"/v1/surveys/{plan.id}")
     assert (waiting.status_code, waiting.json["reason"], waiting.json["retryable"]) == (
         403,
@@ -113,14 +113,14 @@ def test_devices_hear_that_a_survey_waits_runs_ends_and_is_over(
         True,
     )
     assert client().grant().state is State.UNAVAILABLE
-    move(Window())
+    move(Schedule())
     early, late = client(), client()
     assert (early.grant().state, late.grant().state) == (State.READY,) * 2
-    move(Window(closes=0, grace=1 << 40))
+    move(Schedule(closes=0, grace=1 << 40))
     assert client().grant().state is State.EXPIRED
     early.report(ROW, "yes")
     assert early.flush().state is State.SENT
-    move(Window(closes=0))
+    move(Schedule(closes=0))
     late.report(ROW, "yes")
     receipt = late.flush()
     assert (receipt.state, receipt.reason) == (State.QUEUED, "closed-once")

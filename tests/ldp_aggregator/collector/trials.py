@@ -36,7 +36,7 @@ from encoders.survey.randomise import read_report
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import MemoryStore, Store, Total, open_store
-from ldp_aggregator.stores.base import PIECE
+from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.sqlite_buckets import read_buckets
 from tests.servers import ClusterNode, KillableCollector, LocalRedis, redis_nodes, redis_server, wait_for
 
@@ -142,7 +142,7 @@ def _look(url: str, survey: str, counter: str) -> tuple[int, int, np.ndarray]:
         query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
         row = connection.execute(query, (survey, counter)).fetchone()
         ids, last = 0, -1
-        while row and (found := read_buckets(connection, row[0], last, PIECE)):
+        while row and (found := read_buckets(connection, row[0], last, REPORTS_PER_READ)):
             last, (names, _) = found
             ids += len(names)
         connection.close()

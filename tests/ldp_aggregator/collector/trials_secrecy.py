@@ -251,7 +251,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
     store = open_store(url)
     found: dict[bytes, bytes] = {}
     for counter in store.totals(plan.id):
-        for ids, kept in store.reports(plan.id, counter):
+        for ids, kept in store.report_ids(plan.id, counter):
             found.update(zip(map(bytes, ids), map(bytes, kept), strict=True))
     store.close()
     assert found == remembered

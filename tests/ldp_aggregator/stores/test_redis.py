@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import redis
 
-from ldp_aggregator.stores import Policy, StoreError
+from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
 from tests.counting import record
@@ -26,30 +26,30 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_settings_that_may_lose_reports_are_refused_unless_accepted(url: str) -> None:
     store = RedisStore(url)
-    assert store.promise(Policy()) == DURABLE
+    assert store.check_durability(StorePolicy()) == DURABLE
     with redis.Redis.from_url(url) as server:
         server.config_set("appendfsync", "everysec")
         with pytest.raises(
             StoreError, match=r"appendfsync everysec.*set appendonly yes and appendfsync always"
         ):
-            store.promise(Policy())
-        assert "last second" in store.promise(Policy("everysec"))
+            store.check_durability(StorePolicy())
+        assert "last second" in store.check_durability(StorePolicy("everysec"))
         server.config_set("no-appendfsync-on-rewrite", "yes")
         for durability in ("always", "everysec"):
             server.config_set("appendfsync", durability)
             with pytest.raises(StoreError, match="no-appendfsync-on-rewrite"):
-                store.promise(Policy(durability))
+                store.check_durability(StorePolicy(durability))
         server.config_set("no-appendfsync-on-rewrite", "no")
         for weak in ({"appendfsync": "no"}, {"appendfsync": "always", "appendonly": "no"}):
             for name, value in weak.items():
                 server.config_set(name, value)
             for durability in ("always", "everysec"):
                 with pytest.raises(StoreError, match="may forget"):
-                    store.promise(Policy(durability))
+                    store.check_durability(StorePolicy(durability))
         server.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreError, match="noeviction"):
-            store.promise(Policy("everysec"))
-    assert "vouches" in store.promise(Policy("unchecked"))
+            store.check_durability(StorePolicy("everysec"))
+    assert "vouches" in store.check_durability(StorePolicy("unchecked"))
     store.close()
 
 
@@ -58,16 +58,16 @@ def test_settings_that_cannot_be_read_are_refused_too(url: str) -> None:
         server.execute_command("ACL", "SETUSER", "plain", "on", ">word", "~*", "+@all", "-config")
     store = RedisStore(url.replace("unix://", "unix://plain:word@"))
     with pytest.raises(StoreError, match="--durability unchecked"):
-        store.promise(Policy())
+        store.check_durability(StorePolicy())
     store.close()
 
 
 def test_a_redis_that_anybody_may_change_is_refused_unless_told() -> None:
     for address in ("redis://127.0.0.1:1/0", "rediss://someone@127.0.0.1:1"):
         with pytest.raises(StoreError, match="--allow-open-redis"):
-            RedisStore(address).promise(Policy("unchecked"))
-        assert RedisStore(address).promise(Policy("unchecked", allow_open=True))
-    assert RedisStore("redis://:word@127.0.0.1:1").promise(Policy("unchecked"))
+            RedisStore(address).check_durability(StorePolicy("unchecked"))
+        assert RedisStore(address).check_durability(StorePolicy("unchecked", allow_open=True))
+    assert RedisStore("redis://:word@127.0.0.1:1").check_durability(StorePolicy("unchecked"))
 
 
 def test_a_silent_redis_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_wide_question_costs_a_few_commands_a_report(url: str) -> None:
 
 def test_weak_settings_refuse_what_is_recorded_and_readiness(url: str) -> None:
     store = RedisStore(url)
-    store.promise(Policy())
+    store.check_durability(StorePolicy())
     weak = {"appendonly": "no", "appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes"}
     weak["maxmemory-policy"] = "allkeys-lru"
     with redis.Redis.from_url(url) as server:
@@ -150,7 +150,7 @@ def test_weak_settings_refuse_what_is_recorded_and_readiness(url: str) -> None:
                 with pytest.raises(StoreError, match="this Redis"):
                     record(store, "sleep", "q", ids, np.array([1]))
             with pytest.raises(StoreError, match="this Redis"):
-                store.ready()
+                store.check_ready()
             server.config_set(name, strong)
             wait_for(lambda: is_ready(store))
             assert record(store, "sleep", "q", ids, np.array([1])) == ids
@@ -160,7 +160,7 @@ def test_weak_settings_refuse_what_is_recorded_and_readiness(url: str) -> None:
 
 def is_ready(store: RedisStore) -> bool:
     try:
-        store.ready()
+        store.check_ready()
     except StoreError:
         return False
     return True
@@ -170,7 +170,7 @@ def test_everysec_is_accepted_where_the_operator_accepts_it(url: str) -> None:
     store = RedisStore(url)
     with redis.Redis.from_url(url) as server:
         server.config_set("appendfsync", "everysec")
-        store.promise(Policy("everysec"))
+        store.check_durability(StorePolicy("everysec"))
         assert record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1])) == {}
         server.config_set("appendfsync", "no")
         with pytest.raises(StoreError, match="appendfsync no"):
@@ -183,12 +183,12 @@ def test_a_file_that_redis_has_yet_to_write_is_waited_for(tmp_path: Path) -> Non
     server.start()
     try:
         store = RedisStore(server.url)
-        store.promise(Policy())
+        store.check_durability(StorePolicy())
         with redis.Redis.from_url(server.url) as client:
             client.mset({f"key{number}": "" for number in range(10_000)})
             client.config_set("appendonly", "no")
             with pytest.raises(StoreError, match="appendonly no"):
-                store.ready()
+                store.check_ready()
             client.config_set("appendonly", "yes")
             with pytest.raises(StoreError, match="yet to write"):
                 record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
@@ -202,7 +202,7 @@ def test_a_file_that_redis_has_yet_to_write_is_waited_for(tmp_path: Path) -> Non
 def test_each_server_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) -> None:
     with redis_nodes(tmp_path) as nodes:
         store = RedisStore(nodes[0].url)
-        store.promise(Policy())
+        store.check_durability(StorePolicy())
         questions = [f"q{number}" for number in range(12)]
         for node in nodes:
             node.client.config_set("appendfsync", "no")
@@ -217,9 +217,9 @@ def test_each_server_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) 
                     assert before is None or before.n == 1
             assert 0 < refused < len(questions)
             with pytest.raises(StoreError, match="appendfsync no"):
-                store.ready()
+                store.check_ready()
             node.client.config_set("appendfsync", "always")
-            store.ready()
+            store.check_ready()
         store.close()  # a rewrite is pending
         for node in nodes:
             assert node.client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
@@ -229,7 +229,7 @@ def test_short_lists_in_order_of_arrival_are_named_in_the_promise(url: str) -> N
     store = RedisStore(url)
     with redis.Redis.from_url(url) as server:
         server.config_set("hash-max-listpack-entries", 128)
-        assert "order of arrival: set hash-max-listpack-entries 0" in store.promise(Policy())
+        assert "order of arrival: set hash-max-listpack-entries 0" in store.check_durability(StorePolicy())
     store.close()
 
 
@@ -259,7 +259,7 @@ def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_pa
     server.start()
     try:
         store = RedisStore(f"{server.url}?rewrite_seconds=1")
-        store.promise(Policy())
+        store.check_durability(StorePolicy())
         names = [random.Random(turn).randbytes(16) for turn in range(600)]
         for name in names:
             record(store, "sleep", "q", {name: bytes(8)}, np.array([1]))
@@ -283,7 +283,7 @@ def test_two_collectors_have_the_file_rewritten_once_in_an_interval(url: str) ->
     stores = [RedisStore(f"{url}?rewrite_seconds=2") for _ in range(2)]
     with redis.Redis.from_url(url) as server:
         for number, store in enumerate(stores):
-            store.promise(Policy())
+            store.check_durability(StorePolicy())
             record(store, "sleep", "q", {bytes([number]) * 16: bytes(8)}, np.array([1]))
         wait_for(lambda: server.info("commandstats").get("cmdstat_bgrewriteaof"))
         assert server.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import redis
 
-from ldp_aggregator.stores import Policy, StoreError
+from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
 from tests.counting import record
 from tests.servers import TOKEN, ClusterNode, LocalRedis, redis_nodes, wait_for
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[LocalRedis]:
 
 def is_ready(store: RedisStore) -> bool:
     try:
-        store.ready()
+        store.check_ready()
     except StoreError:
         return False
     return True
@@ -52,12 +52,12 @@ def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
 
 def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak(server: LocalRedis) -> None:
     store = RedisStore(server.url)
-    store.promise(Policy())
+    store.check_durability(StorePolicy())
     with redis.Redis.from_url(server.url) as client:
         fail_rewrite(server, client)
         client.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreError, match="noeviction"):
-            store.ready()
+            store.check_ready()
         client.config_set("maxmemory-policy", "noeviction")
         assert record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1])) == {}
     store.close()
@@ -65,12 +65,12 @@ def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak
 
 def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) -> None:
     store = RedisStore(server.url)
-    store.promise(Policy())
+    store.check_durability(StorePolicy())
     store._check._waiting[""] = object()  # appendonly was seen off, and the rewrite then failed
     with redis.Redis.from_url(server.url) as client:
         fail_rewrite(server, client)
         with pytest.raises(StoreError, match="aof_last_bgrewrite_status"):
-            store.ready()
+            store.check_ready()
         wait_for(lambda: is_ready(store))
         assert client.info("persistence")["aof_last_bgrewrite_status"] == "ok"
     store.close()
@@ -78,18 +78,18 @@ def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) ->
 
 def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRedis) -> None:
     store = RedisStore(server.url)
-    store.promise(Policy())
+    store.check_durability(StorePolicy())
     strong = store._check.run()
     with redis.Redis.from_url(server.url) as client:
         client.config_set("appendonly", "no")
         with pytest.raises(StoreError, match="appendonly no"):
-            store.ready()
+            store.check_ready()
         with pytest.raises(StoreError, match="yet to write"):
             store._check.require([{}], strong)
         client.config_set("rdb-key-save-delay", _SLOW)
         client.config_set("appendonly", "yes")
         with pytest.raises(StoreError, match="yet to write"):
-            store.ready()
+            store.check_ready()
         wait_for(lambda: is_ready(store))
     store.close()
 
@@ -97,7 +97,7 @@ def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRe
 def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path) -> None:
     with redis_nodes(tmp_path) as nodes:
         store = RedisStore(nodes[0].url)
-        store.promise(Policy())
+        store.check_durability(StorePolicy())
         first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
         settings = store._check.run()[:1]
         off = [settings[0] | {"appendonly": "no"}]
@@ -126,7 +126,7 @@ def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
 def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(tmp_path: Path) -> None:
     with redis_nodes(tmp_path) as nodes:
         store = RedisStore(nodes[0].url)
-        store.promise(Policy())
+        store.check_durability(StorePolicy())
         record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
         key = "ldp:{sleep:q}:ids"
         port = store._redis.get_node_from_key(key).port

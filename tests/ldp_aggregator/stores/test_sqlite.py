@@ -63,14 +63,14 @@ def _is_ready_without_room(path: str) -> None:
     import resource
 
     store = SQLiteStore(path)
-    store.ready()
+    store.check_ready()
     limit = Path(f"{path}-wal").stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-    for refused in (store.ready, lambda: record(store, "sleep", "q", ids(0, 1), np.array([1]))):
+    for refused in (store.check_ready, lambda: record(store, "sleep", "q", ids(0, 1), np.array([1]))):
         with pytest.raises(StoreError):
             refused()
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    store.ready()
+    store.check_ready()
     assert record(store, "sleep", "q", ids(0, 1), np.array([1])) == {}
     store.close()
 
@@ -265,7 +265,7 @@ def test_a_file_of_an_earlier_version_is_upgraded_with_all_that_it_knows(tmp_pat
     reading = SQLiteStore(str(path), read_only=True)
     assert reading.totals("sleep")["q"].n == 1000
     with pytest.raises(StoreError, match="ldp-collector status"):
-        list(reading.reports("sleep", "q"))
+        list(reading.report_ids("sleep", "q"))
     reading.close()
     store = SQLiteStore(str(path))
     assert store.plans() == {"sleep": b"{}"}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.randomness import FastStream
-from ldp_aggregator.csv_rows import read_table as read_csv
+from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.simulation.trial import (
     Asked,
@@ -64,7 +64,7 @@ def synthetic(name: str, rng: np.random.Generator) -> dict[str, list[object]]:
 
 def real(name: str, data: str) -> dict[str, list[object]]:
     """Read a real set; its bounds are read off its rows."""
-    columns = read_csv(os.path.join(data, f"{name}.csv"))
+    columns = read_text_columns(os.path.join(data, f"{name}.csv"))
     return {key: list(cells if key == "class" else map(float, cells)) for key, cells in columns.items()}
 
 

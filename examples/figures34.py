@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from encoders.survey import Survey
-from ldp_aggregator.csv_rows import read_table
+from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.simulation.plot import lines_of, plot_simulation
 from ldp_aggregator.simulation.simulate import Simulation, SimulationRow, simulate
@@ -41,7 +41,7 @@ def main() -> None:
     if not data:
         sys.exit("set LDP_DATA to the directory of the data sets, see the first lines of this file")
     for name in chosen.data_sets:
-        rows = numbers(read_table(Path(data) / f"{name}.csv"))
+        rows = numbers(read_text_columns(Path(data) / f"{name}.csv"))
         common = {"epsilons": EPSILONS, "repeats": chosen.repeats, "public_share": chosen.public_share}
         for figure, result in figures(name, rows, common):
             print(f"### {figure}\n\n{markdown(result)}\n", flush=True)

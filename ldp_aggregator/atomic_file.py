@@ -14,7 +14,7 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace a file atomically.
 
     A new file can be read and written by its owner alone; one that is replaced keeps its mode.

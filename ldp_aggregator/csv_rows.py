@@ -17,7 +17,9 @@ class TableError(LdpError):
     """A CSV file that is no table; names the row, never its content."""
 
 
-def read_rows(path: str | os.PathLike[str], features: Iterable[Feature]) -> dict[str, Sequence[object]]:
+def read_typed_columns(
+    path: str | os.PathLike[str], features: Iterable[Feature]
+) -> dict[str, Sequence[object]]:
     """Read a CSV file with a header line; its cells become what `features` expect.
 
     Parameters
@@ -35,12 +37,12 @@ def read_rows(path: str | os.PathLike[str], features: Iterable[Feature]) -> dict
     Raises
     ------
     TableError
-        If the file is no table, see :func:`read_table`.
+        If the file is no table, see :func:`read_text_columns`.
     RowError
         Naming the feature and the row, counted from 1, of a cell that is no number but should be one;
         with one for each such feature in `problems`.
     """
-    columns: dict[str, Sequence[object]] = dict(read_table(path))
+    columns: dict[str, Sequence[object]] = dict(read_text_columns(path))
     known = [feature for feature in features if feature.name in columns]
     cells = for_each(lambda feature: list(_cells(feature, columns[feature.name])), known)
     return columns | {feature.name: column for feature, column in zip(known, cells, strict=True)}
@@ -54,7 +56,7 @@ def _cells(feature: Feature, texts: Iterable[object]) -> Iterator[object]:
             raise RowError(feature.name, f"row {row}: {error.why}") from error
 
 
-def read_table(path: str | os.PathLike[str]) -> dict[str, list[str]]:
+def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     """Read a CSV file with a header line as columns of text, in the file's order; blank lines are skipped.
 
     Raises

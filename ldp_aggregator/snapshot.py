@@ -17,7 +17,15 @@ from encoders.survey import Plan
 from ldp_aggregator.stores.base import Store, Total, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import
 
-__all__ = ["Snapshot", "SnapshotError", "Total", "plan_of", "pool", "take_snapshot", "wider"]
+__all__ = [
+    "Snapshot",
+    "SnapshotError",
+    "Total",
+    "choose_covering_plan",
+    "read_stored_plan",
+    "sum_snapshots",
+    "take_snapshot",
+]
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
@@ -55,7 +63,7 @@ class Snapshot:
     rejections: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Snapshot) -> Snapshot:
-        plan = wider(self.plan, other.plan)
+        plan = choose_covering_plan(self.plan, other.plan)
         totals = dict(self.totals)
         for key, total in other.totals.items():
             totals[key] = totals[key] + total if key in totals else total
@@ -102,7 +110,7 @@ class Snapshot:
             raise SnapshotError(f"{name}: the counters do not fit the plan. {_AGAIN}") from error
 
 
-def pool(snapshots: Iterable[Snapshot]) -> Snapshot:
+def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
     """Add snapshots of one plan, or of the rounds of one family; their order changes nothing.
 
     Of the rounds that ask all, the sum has the plan of the family's first round, or of the first id.
@@ -110,7 +118,7 @@ def pool(snapshots: Iterable[Snapshot]) -> Snapshot:
     Raises
     ------
     SnapshotError
-        See :func:`wider`.
+        See :func:`choose_covering_plan`.
     """
 
     def place(snapshot: Snapshot) -> tuple[int, bool, str]:
@@ -121,7 +129,7 @@ def pool(snapshots: Iterable[Snapshot]) -> Snapshot:
     return reduce(add, sorted(snapshots, key=place))
 
 
-def wider(one: Plan, other: Plan) -> Plan:
+def choose_covering_plan(one: Plan, other: Plan) -> Plan:
     """Return which of two plans asks all that the other asks, too; the first if both do.
 
     Raises
@@ -158,12 +166,12 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     IncompleteImportError
         If an import has not brought all of it yet.
     """
-    plan = plan_of(store, survey)
+    plan = read_stored_plan(store, survey)
     require_complete_import(store, survey)
     return Snapshot(plan, store.totals(survey), store.rejections(survey))
 
 
-def plan_of(store: Store, survey: str) -> Plan:
+def read_stored_plan(store: Store, survey: str) -> Plan:
     """Read one survey's plan from a store.
 
     Raises

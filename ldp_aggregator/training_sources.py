@@ -17,7 +17,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, Warn, read_archives
-from ldp_aggregator.snapshot import Snapshot, pool, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, sum_snapshots, take_snapshot
 from ldp_aggregator.stores import Store, open_store
 
 TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
@@ -80,7 +80,7 @@ def read_sources(
         several validations are named, or nothing else.
     SnapshotError
         If a snapshot is damaged, or the sources' plans are no rounds of one survey, see
-        :func:`~ldp_aggregator.snapshot.wider`.
+        :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
     IncompleteImportError
         If an import is still bringing the survey into its store.
     """
@@ -109,7 +109,7 @@ def _apart(snapshots: Sequence[Snapshot]) -> Collected:
         )
     if twice := [each.plan.id for each in judged if each.plan.validation != judged[0].plan.validation]:
         raise SourceError(f"{judged[0].plan.id} and {twice[0]} validate two models: name one of them")
-    return Collected(pool(rounds), pool(judged) if judged else None)
+    return Collected(sum_snapshots(rounds), sum_snapshots(judged) if judged else None)
 
 
 def _whole_name(source: str) -> str:
@@ -145,14 +145,14 @@ def read_store(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
     StoreError
         If the store cannot be used or lacks the survey.
     """
-    store = open_existing(url, read_only=True)
+    store = open_existing_store(url, read_only=True)
     try:
         return [take_snapshot(store, each) for each in surveys or [_only_survey(store)]]
     finally:
         store.close()
 
 
-def open_existing(url: str, read_only: bool = False) -> Store:
+def open_existing_store(url: str, read_only: bool = False) -> Store:
     """Open a store, but make none.
 
     Parameters

@@ -14,7 +14,7 @@ from encoders.survey import Question
 from ldp_aggregator.estimation import Frequencies, clip_and_normalise
 from ldp_aggregator.estimation.discrete.frequencies import oracle_of
 from ldp_aggregator.estimation.raw_estimates import hear
-from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.snapshot import Snapshot, Total
 
 with warnings.catch_warnings():
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Estimate = Callable[[FrequencyOracle, Total], Floats]
 
 
-def plug_in(snapshot: Snapshot) -> Tables:
+def plug_in(snapshot: Snapshot) -> LogProbabilities:
     """Take our raw estimates as they are, clipped to 0 and normalised."""
     answers = hear(snapshot)
     pairs = zip(answers.heard, answers.features, strict=True)
@@ -43,7 +43,7 @@ def plug_in(snapshot: Snapshot) -> Tables:
     return plain_bayes(answers.prior.figure.value, joints)
 
 
-def estimators_of(snapshot: Snapshot, mechanism: str) -> dict[str, Callable[[], Tables]]:
+def estimators_of(snapshot: Snapshot, mechanism: str) -> dict[str, Callable[[], LogProbabilities]]:
     """Return what multi-freq-ldpy offers for reports of this mechanism, if it is installed."""
     known: dict[str, Estimate] = {}
     if INSTALLED and mechanism in ("DE", "SUE", "OUE"):
@@ -53,7 +53,7 @@ def estimators_of(snapshot: Snapshot, mechanism: str) -> dict[str, Callable[[], 
     return {name: partial(peers_model, snapshot, estimate) for name, estimate in known.items()}
 
 
-def peers_model(snapshot: Snapshot, estimate: Estimate) -> Tables:
+def peers_model(snapshot: Snapshot, estimate: Estimate) -> LogProbabilities:
     """Take a peer's estimates for every question: the label's are the prior, the others' the tables."""
     prior, *joints = (
         frequencies(question, snapshot.totals[question.key], estimate) for question in snapshot.plan.questions
@@ -81,8 +81,8 @@ def bayesian_update(oracle: FrequencyOracle, total: Total) -> Floats:
     return found
 
 
-def plain_bayes(prior: Floats, joints: Sequence[Floats]) -> Tables:
+def plain_bayes(prior: Floats, joints: Sequence[Floats]) -> LogProbabilities:
     """Return Naive Bayes of frequencies of labels (k,) and of pairs of value and label (A k,)."""
     k = len(prior)
     tables = [np.maximum(clip_and_normalise(joint.reshape(-1, k).T).T, FLOOR) for joint in joints]
-    return Tables.of(np.maximum(clip_and_normalise(prior), FLOOR), tables)
+    return LogProbabilities.from_probabilities(np.maximum(clip_and_normalise(prior), FLOOR), tables)

@@ -28,11 +28,10 @@ from benchmarks.accuracy.plain import estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
-from ldp_aggregator.csv_rows import TableError
-from ldp_aggregator.csv_rows import read_table as read_csv
+from ldp_aggregator.csv_rows import TableError, read_text_columns
 from ldp_aggregator.estimation import clip_and_normalise
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.models.scoring import Tables, normalise_logs
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulation.trial import Table, Trial, View, read_table, run_trials, split_rows, views
 from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION, Variant
 
@@ -90,7 +89,7 @@ def table_of(path: Path) -> Table:
     TableError
         On a file that none of this can be measured on.
     """
-    rows = read_csv(path)
+    rows = read_text_columns(path)
     if CLASS not in rows:
         raise TableError(f"{path}: there is no column {CLASS!r} to take the label from")
     if not rows[CLASS]:
@@ -132,7 +131,7 @@ def label_only(view: View, epsilon: str, seed: np.random.SeedSequence) -> Found:
 def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
     """Judge a trial's model, and what other estimators make of the very same reports."""
     yield from judge(trial.view, trial.model).items()
-    others: dict[str, Callable[[], Tables]] = {}
+    others: dict[str, Callable[[], LogProbabilities]] = {}
     if cell.way == OURS:
         others = {"plug-in": lambda: plug_in(trial.snapshot)}
     elif not cell.users and cell.way in PAPER:
@@ -141,9 +140,9 @@ def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
         yield from ((f"{name} {what}", value) for what, value in judge(trial.view, train()).items())
 
 
-def judge(view: View, model: Tables) -> Found:
+def judge(view: View, model: LogProbabilities) -> Found:
     """Return a model's accuracy, and the expected calibration error of its first choices."""
-    likely = np.exp(normalise_logs(model.scores(view.codes, view.split.test)))
+    likely = np.exp(normalise_log_scores(model.scores(view.codes, view.split.test)))
     right = likely.argmax(axis=1) == view.table.labels[view.split.test]
     return {"accuracy": float(np.mean(right)), "error": calibration_error(likely.max(axis=1), right)}
 

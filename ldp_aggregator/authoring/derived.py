@@ -12,7 +12,7 @@ from encoders.survey import Survey
 from encoders.survey.toml_lines import line_of
 from ldp_aggregator.authoring.toml_edit import LayoutError
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.snapshot import SnapshotError, wider
+from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 
 TOKENS = "Invite others than were invited before: a token of this round counts, whoever has it."
 _WIDTH = 105
@@ -22,7 +22,7 @@ _MOST_ID = 64
 def trained_on(model: Model, survey: Survey) -> bool:
     """Tell whether a model was trained on a survey, or on it and other rounds."""
     try:
-        return wider(model.plan, survey.compile()) == model.plan
+        return choose_covering_plan(model.plan, survey.compile()) == model.plan
     except SnapshotError:
         return False
 

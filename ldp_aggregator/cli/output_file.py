@@ -14,7 +14,7 @@ from ldp_aggregator.atomic_file import require_replaceable
 
 
 class OutputFile(click.Path):
-    """The path of a file to write by :func:`~ldp_aggregator.atomic_file.write_whole`."""
+    """The path of a file to write by :func:`~ldp_aggregator.atomic_file.write_atomically`."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
-from ldp_aggregator.csv_rows import read_rows
+from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.models.model_file import load_model
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -31,7 +31,7 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
     require_no_input(output, [model, rows])
     try:
         classifier = load_model(model)
-        columns = read_rows(rows, classifier.plan_.entries)
+        columns = read_typed_columns(rows, classifier.plan_.entries)
         probabilities = classifier.predict_proba(columns)
         labels = classifier.classes_[probabilities.argmax(axis=1)]
         file = StringIO() if output else sys.stdout
@@ -40,7 +40,7 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
         for label, row in zip(labels, probabilities.tolist(), strict=True):
             writer.writerow([label, *(f"{each:.6g}" for each in row)])
         if output and isinstance(file, StringIO):
-            write_whole(output, file.getvalue().encode())
+            write_atomically(output, file.getvalue().encode())
     except BrokenPipeError:
         raise  # whoever reads has seen enough; click ends quietly
     except (LdpError, OSError) as error:

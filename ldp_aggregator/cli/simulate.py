@@ -17,7 +17,7 @@ from encoders.explain.text import table
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
-from ldp_aggregator.csv_rows import read_rows
+from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
 from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow, simulate
@@ -110,7 +110,7 @@ def main(
         if plot:
             require_plot(plot)
         agreed = read_survey(survey.read_text("utf-8"))
-        columns = read_rows(rows, agreed.entries)
+        columns = read_typed_columns(rows, agreed.entries)
         ways = (options[name] for name in ("mechanisms", "numeric", "projections", "rounds"))
         length = prod(map(len, ways)) * len(epsilons) * options["repeats"]
         with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:

@@ -9,7 +9,7 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.stores import Store
-from ldp_aggregator.training_sources import open_existing
+from ldp_aggregator.training_sources import open_existing_store
 
 store_option = click.option(
     "--store", "url", default="sqlite:///ldp.db", show_default=True, help="Where it counts."
@@ -24,7 +24,7 @@ durability_option = click.option(
 
 
 @contextmanager
-def opened(url: str, opening: Callable[[str], Store] = open_existing) -> Iterator[Store]:
+def opened(url: str, opening: Callable[[str], Store] = open_existing_store) -> Iterator[Store]:
     """Open a store, by default one that exists; errors are for people."""
     try:
         store = opening(url)

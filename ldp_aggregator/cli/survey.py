@@ -23,7 +23,7 @@ from ldp_aggregator.authoring.sample_row import made_up_row, rivals
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_text import read_toml
 from ldp_aggregator.cli.size import size
-from ldp_aggregator.csv_rows import read_rows, read_table
+from ldp_aggregator.csv_rows import read_text_columns, read_typed_columns
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rounds.learn_toml import learn
 from ldp_aggregator.rounds.narrow_toml import narrow
@@ -67,7 +67,7 @@ def init(sample: Path | None, label: str | None) -> None:
         text = _EXAMPLE.read_text("utf-8")
     else:
         with _clear_errors():
-            text = draft(read_table(sample), label, sample.stem)
+            text = draft(read_text_columns(sample), label, sample.stem)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
@@ -153,7 +153,7 @@ def project_(
     with _clear_errors():
         text = project(
             read_toml(survey),
-            read_table(sample),
+            read_text_columns(sample),
             sample.name,
             method,
             components,
@@ -267,7 +267,7 @@ def _read_json(path: Path) -> Row:
 
 
 def _read_csv(path: Path, number: int, plan: Plan) -> Row:
-    columns = read_rows(path, plan.entries)
+    columns = read_typed_columns(path, plan.entries)
     length = len(next(iter(columns.values())))
     if number > length:
         raise RowError(path.name, f"has {length} rows, and no row {number}")

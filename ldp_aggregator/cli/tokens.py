@@ -7,7 +7,7 @@ import click
 from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.store_option import opened, store_option
 from ldp_aggregator.collector.invitations import create_tokens
-from ldp_aggregator.snapshot import plan_of
+from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores.schedule import require_complete_import
 
 
@@ -28,7 +28,7 @@ def create(survey: str, url: str, count: int) -> None:
     the collectors that serve this very store.
     """
     with opened(url) as store:
-        plan = plan_of(store, survey)
+        plan = read_stored_plan(store, survey)
         require_complete_import(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(

@@ -26,7 +26,7 @@ from ldp_aggregator.estimation import (
 from ldp_aggregator.estimation.relevance import shown
 from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
-from ldp_aggregator.models.privacy_statement import privacy_of, read_audit
+from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_sources
 
@@ -102,7 +102,7 @@ def main(
                 save_onnx(onnx_file, load_model(output))
         finally:  # the summary is printed even if a file cannot be written
             click.echo(summary(estimates, snapshot))
-            click.echo("\n".join(["", *_privacy(privacy_of(snapshot, audit, estimates.judged))]))
+            click.echo("\n".join(["", *_privacy(build_privacy_statement(snapshot, audit, estimates.judged))]))
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"\nwrote {output}" + (f" and {onnx_file}" if onnx_file else ""))

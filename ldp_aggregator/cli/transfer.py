@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.store_option import durability_option, opened, store_option
 from ldp_aggregator.migrate import move
-from ldp_aggregator.snapshot import Snapshot, plan_of, pool, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, read_stored_plan, sum_snapshots, take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
-from ldp_aggregator.training_sources import open_existing
+from ldp_aggregator.training_sources import open_existing_store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -29,7 +29,7 @@ def export(survey: str, url: str, output: Path) -> None:
     require_no_input(output, [url])
     with opened(url) as store:
         snapshot = take_snapshot(store, survey)
-        write_whole(output, snapshot.to_json())
+        write_atomically(output, snapshot.to_json())
     click.echo(f"{_reports(snapshot):,} reports of {survey} in {output}")
 
 
@@ -42,8 +42,8 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
-        total = pool(map(_read, snapshots))
-        write_whole(output, total.to_json())
+        total = sum_snapshots(map(_read, snapshots))
+        write_atomically(output, total.to_json())
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
@@ -63,8 +63,8 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
     """
     if source == url:
         raise click.ClickException("--from and --store name one store: nothing to move")
-    with opened(source, partial(open_existing, read_only=True)) as old:
-        plan_of(old, survey)  # before the new store is made
+    with opened(source, partial(open_existing_store, read_only=True)) as old:
+        read_stored_plan(old, survey)  # before the new store is made
         with opened(url, open_store) as new:
             reports = _move(old, new, survey, durability)
     click.echo(

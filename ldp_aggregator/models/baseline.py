@@ -9,10 +9,10 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
-from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.models.scoring import LogProbabilities
 
 
-def count_model(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> Tables:
+def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
     """Count P(label) and P(value | label), one added to every count (Laplace); of numbers the moments.
 
     Parameters
@@ -28,7 +28,7 @@ def count_model(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -
     prior = np.bincount(own, minlength=k) + 1.0
     columns = zip(plan.features, codes.T, strict=True)
     conditionals = [_count(feature, column[rows], own, k) for feature, column in columns]
-    return Tables.of(prior / prior.sum(), conditionals)
+    return LogProbabilities.from_probabilities(prior / prior.sum(), conditionals)
 
 
 def _count(feature: Feature, codes: IntArray, labels: IntArray, k: int) -> Conditional:

@@ -3,8 +3,8 @@
 Of the scores only differences are added up, between each label and the first: of a discrete feature the whole
 number itself finds its difference in a table, of a numeric one the difference is a parabola. Where it is so
 narrow that rounding could turn it, and where a row holds anything but values of the survey, the label is left
-open: for the general way, `Tables.scores` behind the coding that tells what is wrong. So labels are those of
-the general way, ties too.
+open: for `LogProbabilities.scores`, behind the coding that tells what is wrong. So labels are those of the
+general way, ties too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.models.scoring import GaussianColumn, TableColumn, Tables
+from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, Likelihood, LogProbabilities
 from ldp_aggregator.models.table_input import Columns
 
 OPEN = -1
@@ -60,14 +60,14 @@ class Quick:
     doubt: float
 
     @classmethod
-    def of(cls, plan: Plan, tables: Tables) -> Self | None:
+    def of(cls, plan: Plan, tables: LogProbabilities) -> Self | None:
         """Prepare a model; None if it projects rows, or tells too many whole numbers apart."""
         spans = [None if isinstance(each, NumericFeature) else _span(each) for each in plan.features]
         if plan.projection or not all(span is None or _is_short(span) for span in spans):
             return None
         with np.errstate(all="ignore"):  # what overflows, and what a label vetoes, is left open
             groups = [
-                (places, kind.of([plan.features[j] for j in places], [tables.columns[j] for j in places]))
+                (places, kind.of([plan.features[j] for j in places], [tables.likelihoods[j] for j in places]))
                 for kind, numeric in ((_Numbers, False), (_Parabolas, True))
                 if (places := [j for j, span in enumerate(spans) if (span is None) == numeric])
             ]
@@ -155,10 +155,10 @@ class _Numbers:
     off_grid: float = 0.0
 
     @classmethod
-    def of(cls, features: Sequence[Feature], columns: Sequence[TableColumn | GaussianColumn]) -> Self:
+    def of(cls, features: Sequence[Feature], columns: Sequence[Likelihood]) -> Self:
         """Look every number up by the device's own coding."""
         discrete = cast(Sequence[BinnedFeature | CategoricalFeature], features)
-        tables = [cast(TableColumn, column).logs for column in columns]
+        tables = [cast(DiscreteLikelihood, column).log_table for column in columns]
         spans = [_span(feature) for feature in discrete]
         logs = np.concatenate([_look_up(*each) for each in zip(discrete, spans, tables, strict=True)])
         low, high = (np.array([span[end] for span in spans], dtype=np.int64) for end in (0, -1))
@@ -208,12 +208,12 @@ class _Parabolas:
     off_grid: float
 
     @classmethod
-    def of(cls, features: Sequence[Feature], columns: Sequence[TableColumn | GaussianColumn]) -> Self:
+    def of(cls, features: Sequence[Feature], columns: Sequence[Likelihood]) -> Self:
         """Multiply the densities out: a x^2 + b x + c of x = (v - middle) / half the range."""
         numeric = cast(Sequence[NumericFeature], features)
-        normal = cast(Sequence[GaussianColumn], columns)
+        normal = cast(Sequence[GaussianLikelihood], columns)
         mean, precision, height = (
-            np.array([getattr(each, name) for each in normal]) for name in ("mean", "precision", "height")
+            np.array([getattr(each, name) for each in normal]) for name in ("mean", "precision", "log_peak")
         )
         a, b, c = -0.5 * precision, precision * mean, height - 0.5 * precision * mean**2
         low, high = np.array([each.bounds for each in numeric]).T

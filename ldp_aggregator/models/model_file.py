@@ -20,12 +20,12 @@ import numpy as np
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.privacy_statement import privacy_of
+from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.snapshot import Snapshot
 
 FORMAT = "ldp-bayes model"
@@ -55,7 +55,7 @@ def save_model(
     audit : dict, optional
         Of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
     """
-    write_whole(path, dump_model(snapshot, estimates, audit))
+    write_atomically(path, dump_model(snapshot, estimates, audit))
 
 
 def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None = None) -> bytes:
@@ -67,7 +67,7 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
         "version": VERSION,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
-        "privacy": privacy_of(snapshot, audit, estimates.judged),
+        "privacy": build_privacy_statement(snapshot, audit, estimates.judged),
         "estimates": estimates.as_dict(),
     }
     return _canonical({**content, "checksum": _checksum(content)}) + b"\n"

@@ -27,15 +27,15 @@ from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.fast_predict import OPEN, Quick
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.models.scoring import Tables, normalise_logs
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.table_input import (
     Columns,
-    as_table,
-    columns_by_name,
-    columns_by_position,
-    is_dicts,
-    is_named,
-    pick,
+    has_column_names,
+    is_list_of_dicts,
+    name_columns,
+    select_columns,
+    take_rows,
+    to_array,
 )
 from ldp_aggregator.simulated_population import collect
 
@@ -81,7 +81,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         Where names are known.
     plan_ : Plan
         What was asked.
-    tables_ : Tables
+    log_probabilities_ : LogProbabilities
         The logarithms that scores are sums of, labels as in `classes_`.
     estimates_ : dict
         All estimates with their errors, see :meth:`Estimates.as_dict`.
@@ -137,8 +137,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         order = np.argsort(labels)
         self.plan_ = plan
         self.classes_ = labels[order]
-        self.tables_ = Tables.of(prior[order], [_reordered(each, order) for each in conditionals])
-        self._quick = Quick.of(plan, self.tables_)
+        self.log_probabilities_ = LogProbabilities.from_probabilities(
+            prior[order], [_reordered(each, order) for each in conditionals]
+        )
+        self._quick = Quick.of(plan, self.log_probabilities_)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -190,42 +192,42 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def _training_columns(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
         known = [entry.name for entry in self.survey.entries] if self.survey else None
-        self._by_name = is_dicts(X) or (known is not None and is_named(X))
+        self._by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
         if self._by_name:
             names = known or list(X[0])
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
-            return columns_by_name(X, names), y
-        X, y = validate_data(self, as_table(X), y, dtype=None, ensure_all_finite="allow-nan")
+            return select_columns(X, names), y
+        X, y = validate_data(self, to_array(X), y, dtype=None, ensure_all_finite="allow-nan")
         names = known or [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
         if len(names) != X.shape[1]:
             raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
-        return columns_by_position(X, names), y
+        return name_columns(X, names), y
 
     def _read(self, X: Any) -> Columns | NDArray[Any]:
         """Return rows as they are: columns by name, or an (m, n) array."""
         check_is_fitted(self)
         names = [entry.name for entry in self.plan_.entries]
-        if is_dicts(X) or (self._by_name and is_named(X)):
-            return columns_by_name(X, names)
+        if is_list_of_dicts(X) or (self._by_name and has_column_names(X)):
+            return select_columns(X, names)
         if self._by_name:
             # an array carries no names to compare, which is no reason for scikit-learn's warning
-            X = check_array(as_table(X), dtype=None, ensure_all_finite="allow-nan")
+            X = check_array(to_array(X), dtype=None, ensure_all_finite="allow-nan")
             if X.shape[1] != len(names):
                 raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         else:
-            X = validate_data(self, as_table(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
+            X = validate_data(self, to_array(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
         table: NDArray[Any] = X
         return table
 
     def _encode(self, rows: Columns | NDArray[Any]) -> IntArray:
         if isinstance(rows, np.ndarray):
-            rows = columns_by_position(rows, [entry.name for entry in self.plan_.entries])
+            rows = name_columns(rows, [entry.name for entry in self.plan_.entries])
         return encode_table(self.plan_, rows)
 
     def _scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        return self.tables_.scores(self._encode(rows))
+        return self.log_probabilities_.scores(self._encode(rows))
 
     def encode(self, X: Any) -> IntArray:
         """Code rows as the devices do; shape (m, number of features of the plan).
@@ -240,7 +242,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label | row), shape (m, k), columns as in `classes_`."""
-        return normalise_logs(self.predict_joint_log_proba(X))
+        return normalise_log_scores(self.predict_joint_log_proba(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return P(label | row), shape (m, k), columns as in `classes_`."""
@@ -262,7 +264,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         left = np.flatnonzero(best == OPEN)
         if len(left):
             try:
-                best[left] = self._scores(pick(rows, left)).argmax(axis=1)
+                best[left] = self._scores(take_rows(rows, left)).argmax(axis=1)
             except RowError:
                 self._scores(rows)  # refuses too, and names the row by its place among all
                 raise

@@ -26,7 +26,7 @@ class AuditError(LdpError):
     """A file that holds no audit of this survey."""
 
 
-def privacy_of(
+def build_privacy_statement(
     snapshot: Snapshot, audit: dict[str, Any] | None = None, validation: Snapshot | None = None
 ) -> dict[str, Any]:
     """Return a model file's section on privacy.

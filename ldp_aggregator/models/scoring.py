@@ -13,83 +13,89 @@ from ldp_aggregator.estimation import Conditional, Gaussian
 
 
 @dataclass(frozen=True)
-class TableColumn:
-    """A discrete feature.
+class DiscreteLikelihood:
+    """The likelihoods of a discrete feature.
 
     Attributes
     ----------
-    logs : (A, k) array
+    log_table : (A, k) array
         log P(value | label).
     """
 
-    logs: FloatArray
+    log_table: FloatArray
 
     def add_to(self, scores: FloatArray, codes: IntArray) -> None:
         """Add log P(value | label) to the scores (m, k) of rows with the given codes (m,)."""
-        scores += self.logs.take(codes, axis=0)
+        scores += self.log_table.take(codes, axis=0)
 
 
 @dataclass(frozen=True)
-class GaussianColumn:
-    """A numeric feature: the code u stands for x = (u - GRID) / GRID, and 2 GRID + 1 for missing.
+class GaussianLikelihood:
+    """The likelihoods of a numeric feature: code u is x = (u - GRID) / GRID, and 2 GRID + 1 is missing.
 
     Attributes
     ----------
     mean, precision : (k,) arrays
         Of x; the precision is one over the variance.
-    height : (k,) array
+    log_peak : (k,) array
         log P(present | label) - log(2 pi variance)/2: the log-density at the mean.
-    missing : (k,) array or None
+    log_missing : (k,) array or None
         log P(missing | label); None if it cannot be missing.
     """
 
     mean: FloatArray
     precision: FloatArray
-    height: FloatArray
-    missing: FloatArray | None
+    log_peak: FloatArray
+    log_missing: FloatArray | None
 
     @classmethod
-    def of(cls, gaussian: Gaussian) -> GaussianColumn:
+    def from_gaussian(cls, gaussian: Gaussian) -> GaussianLikelihood:
         """Prepare a normal distribution per label."""
-        height = -0.5 * np.log(2 * np.pi * gaussian.variance)
-        if gaussian.missing is None:
-            return cls(gaussian.mean, 1 / gaussian.variance, height, None)
-        return cls(
-            gaussian.mean,
-            1 / gaussian.variance,
-            height + np.log1p(-gaussian.missing),
-            np.log(gaussian.missing),
-        )
+        log_peak = -0.5 * np.log(2 * np.pi * gaussian.variance)
+        log_missing = None
+        if gaussian.missing is not None:
+            log_peak = log_peak + np.log1p(-gaussian.missing)
+            log_missing = np.log(gaussian.missing)
+        return cls(gaussian.mean, 1 / gaussian.variance, log_peak, log_missing)
 
     def add_to(self, scores: FloatArray, codes: IntArray) -> None:
         """Add the log-density of x, or log P(missing | label), to the scores (m, k) of m rows."""
-        off = ((codes - GRID) / GRID)[:, None] - self.mean
-        found = self.height - 0.5 * self.precision * off**2
-        if self.missing is not None:
-            found[codes > 2 * GRID] = self.missing
-        scores += found
+        deviations = ((codes - GRID) / GRID)[:, None] - self.mean
+        log_likelihoods = self.log_peak - 0.5 * self.precision * deviations**2
+        if self.log_missing is not None:
+            log_likelihoods[codes > 2 * GRID] = self.log_missing
+        scores += log_likelihoods
+
+
+Likelihood = DiscreteLikelihood | GaussianLikelihood
 
 
 @dataclass(frozen=True)
-class Tables:
+class LogProbabilities:
     """Logarithms of the probabilities and densities a classifier needs.
 
     Attributes
     ----------
     prior : (k,) array
         log P(label).
-    columns : tuple of (TableColumn or GaussianColumn)
+    likelihoods : tuple of Likelihood
         One per feature.
     """
 
     prior: FloatArray
-    columns: tuple[TableColumn | GaussianColumn, ...]
+    likelihoods: tuple[Likelihood, ...]
 
     @classmethod
-    def of(cls, prior: FloatArray, conditionals: Sequence[Conditional]) -> Tables:
+    def from_probabilities(cls, prior: FloatArray, conditionals: Sequence[Conditional]) -> LogProbabilities:
         """Take logarithms; a probability of zero becomes -inf and vetoes its label."""
         with np.errstate(divide="ignore"):
-            return cls(np.log(prior), tuple(_column(each) for each in conditionals))
+            likelihoods = tuple(
+                GaussianLikelihood.from_gaussian(conditional)
+                if isinstance(conditional, Gaussian)
+                else DiscreteLikelihood(np.log(conditional))
+                for conditional in conditionals
+            )
+            return cls(np.log(prior), likelihoods)
 
     def scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return log P(label) + sum over i of log P(value_i | label) (Yilmaz et al. 2019, section 2.1).
@@ -107,18 +113,12 @@ class Tables:
             Equal to log P(label | row) up to a constant of the row.
         """
         scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
-        for codes_of_one, column in zip(codes.T, self.columns, strict=True):
-            column.add_to(scores, codes_of_one if rows is None else codes_of_one[rows])
+        for feature_codes, likelihood in zip(codes.T, self.likelihoods, strict=True):
+            likelihood.add_to(scores, feature_codes if rows is None else feature_codes[rows])
         return scores
 
 
-def _column(conditional: Conditional) -> TableColumn | GaussianColumn:
-    if isinstance(conditional, Gaussian):
-        return GaussianColumn.of(conditional)
-    return TableColumn(np.log(conditional))
-
-
-def normalise_logs(scores: FloatArray) -> FloatArray:
+def normalise_log_scores(scores: FloatArray) -> FloatArray:
     """Turn (m, k) scores into log-probabilities that add up to one; a row vetoed by all is uniform."""
     peak = scores.max(axis=1, keepdims=True)
     shifted = np.where(np.isfinite(peak), scores - np.where(np.isfinite(peak), peak, 0.0), 0.0)

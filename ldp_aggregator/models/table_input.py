@@ -17,17 +17,17 @@ Columns = dict[str, Any]
 """One sequence or array of m values per name."""
 
 
-def is_named(rows: object) -> bool:
+def has_column_names(rows: object) -> bool:
     """Tell whether rows carry names: a list of dicts, a DataFrame, or a dict of columns."""
-    return hasattr(rows, "columns") or isinstance(rows, Mapping) or is_dicts(rows)
+    return hasattr(rows, "columns") or isinstance(rows, Mapping) or is_list_of_dicts(rows)
 
 
-def is_dicts(rows: object) -> bool:
+def is_list_of_dicts(rows: object) -> bool:
     """Tell whether rows are a list or tuple of mappings."""
     return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
 
 
-def columns_by_name(rows: Any, names: Sequence[str]) -> Columns:
+def select_columns(rows: Any, names: Sequence[str]) -> Columns:
     """Pick the named features out of a list of dicts, a DataFrame or a dict of columns; ignore others.
 
     Raises
@@ -36,7 +36,7 @@ def columns_by_name(rows: Any, names: Sequence[str]) -> Columns:
         If features are absent: all of them in `problems`. A missing value must be given as None, so that
         a misspelt name cannot pass for one.
     """
-    if is_dicts(rows):
+    if is_list_of_dicts(rows):
         columns = for_each(lambda name: [_entry(row, name) for row in rows], names)
     else:
         columns = for_each(lambda name: _column(rows, name), names)
@@ -62,19 +62,19 @@ def _entry(row: Mapping[str, Any], name: str) -> Any:
     return row[name]
 
 
-def columns_by_position(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
+def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
     """Name the columns of an (m, n) array."""
     return {name: table[:, index] for index, name in enumerate(names)}
 
 
-def pick(rows: Columns | NDArray[Any], places: IntArray) -> Columns | NDArray[Any]:
+def take_rows(rows: Columns | NDArray[Any], places: IntArray) -> Columns | NDArray[Any]:
     """Return some of the rows of a table, or of columns that are arrays."""
     if isinstance(rows, np.ndarray):
         return rows[places]
     return {name: column[places] for name, column in rows.items()}
 
 
-def as_table(rows: Any) -> Any:
+def to_array(rows: Any) -> Any:
     """Keep each cell's own type when rows are lists: numpy would turn [["a", 1]] into strings."""
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows
 

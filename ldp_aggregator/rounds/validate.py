@@ -18,7 +18,7 @@ from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validat
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Conditional, Gaussian
 from ldp_aggregator.estimation.relevance import explained
-from ldp_aggregator.models.scoring import GaussianColumn
+from ldp_aggregator.models.scoring import GaussianLikelihood
 
 SHARE = 0.2
 """The share of the people who judge, in simulations."""
@@ -78,7 +78,7 @@ def _logs(feature: Feature, conditional: Conditional) -> FloatArray:
     if conditional.missing is not None:
         codes.append(2 * GRID + 1)
     logs = np.zeros((len(codes), len(conditional.mean)))
-    GaussianColumn.of(conditional).add_to(logs, np.array(codes))
+    GaussianLikelihood.from_gaussian(conditional).add_to(logs, np.array(codes))
     return logs
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from encoders.errors import LdpError
 from encoders.extras import needs_extra
-from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow
 
 _Z95 = 1.96
@@ -78,7 +78,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     picture = BytesIO()
     try:
         figure.savefig(picture, format=_format(path))
-        write_whole(path, picture.getvalue())
+        write_atomically(path, picture.getvalue())
     except (OSError, ValueError) as error:
         raise PlotError(f"{path}: the picture cannot be written: {error}") from error
 

@@ -17,9 +17,9 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.models.baseline import count_model
-from ldp_aggregator.models.scoring import Tables
-from ldp_aggregator.models.table_input import Columns, columns_by_name, doubles, is_dicts
+from ldp_aggregator.models.baseline import train_baseline
+from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
 from ldp_aggregator.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrow import next_round, round_ends
 from ldp_aggregator.rounds.validate import SHARE, ValidationError, validation_of
@@ -57,8 +57,8 @@ class Table:
 def read_table(survey: Survey, rows: Any) -> Table:
     """Take from rows, however they are held, what the survey needs, and the label."""
     refuse_validation(survey)
-    names = list(rows[0]) if is_dicts(rows) else list(rows)
-    columns = columns_by_name(rows, names)
+    names = list(rows[0]) if is_list_of_dicts(rows) else list(rows)
+    columns = select_columns(rows, names)
     label = survey.label.name if survey.label.name in columns else "class"
     if label not in columns:
         why = f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
@@ -67,7 +67,7 @@ def read_table(survey: Survey, rows: Any) -> Table:
         if feature.name not in columns:
             raise SimulationError(f"there is no column {feature.name!r}")
         if not isinstance(feature, CategoricalFeature):
-            columns[feature.name] = doubles(columns[feature.name], feature.name)
+            columns[feature.name] = read_numbers(columns[feature.name], feature.name)
     return Table(survey, columns, encode_labels(survey.compile(), columns[label]))
 
 
@@ -133,7 +133,9 @@ class View:
             survey = next_round(survey, snapshot, judged)
             snapshot += self._answer(survey.compile(), people, rng)
         estimated = estimate_probabilities(snapshot, estimator, judged)
-        return Trial(self, snapshot, Tables.of(estimated.prior, estimated.conditionals))
+        return Trial(
+            self, snapshot, LogProbabilities.from_probabilities(estimated.prior, estimated.conditionals)
+        )
 
     def _judge(
         self, survey: Survey, snapshot: Snapshot, estimator: str, judges: IntArray, rng: FastStream
@@ -150,16 +152,16 @@ class View:
         return collect(plan, self.codes, self.table.labels, rng, users=people)
 
     @cached_property
-    def counted(self) -> Tables:
+    def counted(self) -> LogProbabilities:
         """Naive Bayes trained on the rows themselves."""
-        return count_model(self.plan, self.codes, self.table.labels, self.split.train)
+        return train_baseline(self.plan, self.codes, self.table.labels, self.split.train)
 
     @cached_property
     def non_private(self) -> float:
         """Its accuracy."""
         return self.accuracy(self.counted)
 
-    def accuracy(self, model: Tables) -> float:
+    def accuracy(self, model: LogProbabilities) -> float:
         """Return a model's share of right predictions on the rows that test."""
         found = model.scores(self.codes, self.split.test).argmax(axis=1)
         return float(np.mean(found == self.table.labels[self.split.test]))
@@ -171,7 +173,7 @@ class Trial:
 
     view: View
     snapshot: Snapshot
-    model: Tables
+    model: LogProbabilities
 
     @property
     def accuracy(self) -> float:

@@ -15,7 +15,7 @@ from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import estimate_probabilities
-from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import draw_questions, tally
 from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.sample_size import SizeError, rounded_up
@@ -88,7 +88,7 @@ class Forecaster:
         self._labels: IntArray = np.searchsorted(np.cumsum(people.prior)[:-1], places)
         self._codes = people.rows(self._labels, rng)
         self.majority = float(np.mean(self._labels == people.prior.argmax()))
-        self.most = self._accuracy(Tables.of(people.prior, people.conditionals))
+        self.most = self._accuracy(LogProbabilities.from_probabilities(people.prior, people.conditionals))
 
     def forecast(self, users: int) -> Forecast:
         """Return the accuracy to expect if so many people answer."""
@@ -105,9 +105,9 @@ class Forecaster:
         )
         told = estimate_probabilities(heard)
         self._progress(1)
-        return self._accuracy(Tables.of(told.prior, told.conditionals))
+        return self._accuracy(LogProbabilities.from_probabilities(told.prior, told.conditionals))
 
-    def _accuracy(self, model: Tables) -> float:
+    def _accuracy(self, model: LogProbabilities) -> float:
         guesses: IntArray = model.scores(self._codes).argmax(axis=1)
         return float(np.mean(guesses == self._labels))
 

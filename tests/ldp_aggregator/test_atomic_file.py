@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from encoders.survey import read_survey
-from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.predict import main as predict
 from ldp_aggregator.cli.serve import main as collector
 from ldp_aggregator.cli.train import main as train
@@ -43,10 +43,10 @@ def mode_of(path: Path) -> int:
 
 def test_a_new_file_is_private_and_a_replaced_one_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    write_whole(path, b"first")
+    write_atomically(path, b"first")
     assert mode_of(path) == 0o600
     path.chmod(0o644)
-    write_whole(path, b"second")
+    write_atomically(path, b"second")
     assert (path.read_bytes(), mode_of(path)) == (b"second", 0o644)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -57,7 +57,7 @@ def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: s
     link = tmp_path / "model.json"
     link.symlink_to(tmp_path / target)
     with pytest.raises(OSError, match="symbolic link"):
-        write_whole(link, b"results")
+        write_atomically(link, b"results")
     assert (tmp_path / "precious").read_bytes() == b"precious"
     assert {path.name for path in tmp_path.iterdir()} == {"precious", "model.json"}
 
@@ -66,7 +66,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(OSError, match="no regular file"):
-            write_whole(path, b"results")
+            write_atomically(path, b"results")
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
@@ -80,7 +80,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_whole(path, b"new")
+        write_atomically(path, b"new")
     assert [each.name for each in tmp_path.iterdir()] == ["model.json"]
     assert path.read_bytes() == b"old"
 

@@ -4,7 +4,7 @@ import pytest
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature
-from ldp_aggregator.csv_rows import TableError, read_rows, read_table
+from ldp_aggregator.csv_rows import TableError, read_text_columns, read_typed_columns
 
 
 @pytest.fixture
@@ -19,28 +19,30 @@ def write(tmp_path):
 
 def test_a_table_is_read_in_order(write):
     path = write('\ufeffb,a\n1,"x, y"\n\n2,\n')
-    assert read_table(path) == {"b": ["1", "2"], "a": ["x, y", ""]}
-    assert list(read_table(path)) == ["b", "a"]
+    assert read_text_columns(path) == {"b": ["1", "2"], "a": ["x, y", ""]}
+    assert list(read_text_columns(path)) == ["b", "a"]
 
 
 def test_numbers_are_read_where_the_survey_has_numbers(write):
     hours = BinnedFeature("hours", ("0", "6", "12"), "category")
-    columns = read_rows(write("hours,tea\n2.5,7\n,8\n"), [hours, BinnedFeature("absent", ("0", "1"))])
+    columns = read_typed_columns(
+        write("hours,tea\n2.5,7\n,8\n"), [hours, BinnedFeature("absent", ("0", "1"))]
+    )
     assert columns == {"hours": [2.5, None], "tea": ["7", "8"]}
     with pytest.raises(RowError, match=r"^hours: row 2: must be a number$"):
-        read_rows(write("hours\n1\nsecret\n"), [hours])
+        read_typed_columns(write("hours\n1\nsecret\n"), [hours])
 
 
 def test_every_column_with_a_cell_that_is_no_number_is_named(write):
     numbers = [BinnedFeature(name, ("0", "6", "12")) for name in ("hours", "tea", "age")]
     with pytest.raises(RowError) as caught:
-        read_rows(write("hours,age,tea\nsecret,1,2\n1,2,secret\n"), numbers)
+        read_typed_columns(write("hours,age,tea\nsecret,1,2\n1,2,secret\n"), numbers)
     assert str(caught.value) == "hours: row 1: must be a number\ntea: row 2: must be a number"
 
 
 def test_another_separator_in_some_names_is_no_mistake(write):
-    assert read_table(write('"a;b",c\n1,2\n')) == {"a;b": ["1"], "c": ["2"]}
-    assert read_table(write("a\n1;2\n")) == {"a": ["1;2"]}
+    assert read_text_columns(write('"a;b",c\n1,2\n')) == {"a;b": ["1"], "c": ["2"]}
+    assert read_text_columns(write("a\n1;2\n")) == {"a": ["1;2"]}
 
 
 @pytest.mark.parametrize(
@@ -59,9 +61,9 @@ def test_another_separator_in_some_names_is_no_mistake(write):
 )
 def test_what_is_no_table_is_refused(write, data, why):
     with pytest.raises(TableError, match=why):
-        read_table(write(data))
+        read_text_columns(write(data))
 
 
 def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(TableError, match="cannot be read"):
-        read_table(tmp_path / "absent.csv")
+        read_text_columns(tmp_path / "absent.csv")

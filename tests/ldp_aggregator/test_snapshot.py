@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total, pool
+from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total, sum_snapshots
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
 
@@ -76,7 +76,7 @@ def test_rounds_add_up_in_any_order_under_the_plan_that_asks_most() -> None:
     first, second, third = make_round("tea"), make_round("two", milk=0), make_round("three", tea=0, sugar=0)
     expected = {first.plan.questions[place].key: 6 for place in range(3)}
     for order in permutations([first, second, third]):
-        total = pool(order)
+        total = sum_snapshots(order)
         assert total.plan == first.plan
         assert {key: each.n for key, each in total.totals.items()} == expected
         assert total.rejections == {"malformed": 3}
@@ -91,9 +91,9 @@ def test_of_rounds_that_ask_the_same_the_first_gives_the_plan() -> None:
 def test_pooled_rounds_that_ask_the_same_take_one_plan_in_any_order() -> None:
     family, later, uneven = make_round("tea"), make_round("later"), make_round("uneven", tea=2)
     for order in permutations([uneven, family, later]):
-        assert pool(order).plan == family.plan
+        assert sum_snapshots(order).plan == family.plan
     for order in permutations([uneven, later]):
-        assert pool(order).plan == later.plan
+        assert sum_snapshots(order).plan == later.plan
 
 
 def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
@@ -110,9 +110,9 @@ def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
         second = Snapshot(read_survey(other).compile(), {})
         for pair in permutations([first, second]):
             with pytest.raises(SnapshotError, match="no rounds of one family"):
-                pool(pair)
+                sum_snapshots(pair)
     with pytest.raises(SnapshotError, match="no rounds of one family"):
-        pool([make_round("two", milk=0), make_round("three", tea=0)])
+        sum_snapshots([make_round("two", milk=0), make_round("three", tea=0)])
 
 
 Spoil = Callable[[dict[str, Any], dict[str, Any]], object]

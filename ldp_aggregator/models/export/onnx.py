@@ -18,10 +18,10 @@ from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
 from encoders.survey.numeric_features import GRID
 from encoders.survey.projection import UNIT, Projection
-from ldp_aggregator.atomic_file import write_whole
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.models.model_file import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.scoring import GaussianColumn, TableColumn
+from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -32,7 +32,7 @@ _OPSET, _ML_OPSET, _IR = 17, 3, 8
 
 def save_onnx(path: str | os.PathLike[str], model: NaiveBayes) -> None:
     """Write a model as ONNX, whole or not at all; see :func:`to_onnx`."""
-    write_whole(path, to_onnx(model).SerializeToString())
+    write_atomically(path, to_onnx(model).SerializeToString())
 
 
 def require_onnx() -> None:
@@ -124,7 +124,7 @@ class _Graph:
         names = self.constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
         label = self.do("Gather", names, best, wish="label")
         kind = self.constants[-1].data_type
-        # a row that every label's veto met is uniform, as in normalise_logs
+        # a row that every label's veto met is uniform, as in normalise_log_scores
         top = self.do("ReduceMax", scores, axes=[1], keepdims=1)
         bare = self.do("Where", self.do("IsInf", top), self.constant(0.0), scores)
         shares = self.do("Softmax", bare, axis=1, wish="probabilities")
@@ -156,15 +156,15 @@ class _Graph:
 
 def _scores(graph: _Graph, model: NaiveBayes) -> str:
     projected = _project(graph, model.plan_.projection) if model.plan_.projection else {}
-    total = graph.constant(model.tables_.prior[None, :])
-    for feature, column in zip(model.plan_.features, model.tables_.columns, strict=True):
+    total = graph.constant(model.log_probabilities_.prior[None, :])
+    for feature, column in zip(model.plan_.features, model.log_probabilities_.likelihoods, strict=True):
         value = projected.get(feature.name, feature.name)
         if isinstance(feature, NumericFeature):
-            assert isinstance(column, GaussianColumn)
+            assert isinstance(column, GaussianLikelihood)
             said = _density(graph, feature, column, value)
         else:
-            assert isinstance(column, TableColumn)
-            said = graph.look_up(column.logs, _code(graph, feature, value))
+            assert isinstance(column, DiscreteLikelihood)
+            said = graph.look_up(column.log_table, _code(graph, feature, value))
         total = graph.do("Add", total, said)
     return total
 
@@ -199,13 +199,13 @@ def _on_grid(graph: _Graph, feature: NumericFeature, value: str, there: str) -> 
     return graph.do("Sub", code, graph.constant(float(GRID)))
 
 
-def _density(graph: _Graph, feature: NumericFeature, column: GaussianColumn, value: str) -> str:
+def _density(graph: _Graph, feature: NumericFeature, column: GaussianLikelihood, value: str) -> str:
     there = graph.finite(value)
     x = graph.do("Div", _on_grid(graph, feature, value, there), graph.constant(float(GRID)))
     off = graph.do("Sub", graph.column(x), graph.constant(column.mean))
     bent = graph.do("Mul", graph.constant(0.5 * column.precision), graph.do("Mul", off, off))
-    density = graph.do("Sub", graph.constant(column.height), bent)
-    gone = [] if column.missing is None else [column.missing]
+    density = graph.do("Sub", graph.constant(column.log_peak), bent)
+    gone = [] if column.log_missing is None else [column.log_missing]
     said = graph.look_up(np.array([np.zeros_like(column.mean), *gone]), graph.absence(value, there))
     return graph.do("Add", graph.clear(density, graph.column(there)), said)
 

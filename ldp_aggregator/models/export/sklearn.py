@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from encoders.survey import NumericFeature
 from ldp_aggregator.models.model_file import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.scoring import GaussianColumn, TableColumn
+from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 
 
 def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
@@ -42,10 +42,10 @@ def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
 
 
 def _categorical(model: NaiveBayes) -> CategoricalNB:
-    logs = [cast(TableColumn, column).logs.T for column in model.tables_.columns]
+    logs = [cast(DiscreteLikelihood, column).log_table.T for column in model.log_probabilities_.likelihoods]
     peer = CategoricalNB()
     _label(peer, model)
-    peer.class_log_prior_ = model.tables_.prior
+    peer.class_log_prior_ = model.log_probabilities_.prior
     peer.feature_log_prob_ = logs
     peer.category_count_ = [np.exp(each) * peer.class_count_[:, None] for each in logs]
     peer.n_categories_ = np.array([each.shape[1] for each in logs])
@@ -54,7 +54,7 @@ def _categorical(model: NaiveBayes) -> CategoricalNB:
 
 def _gaussian(model: NaiveBayes) -> GaussianNB:
     features = cast(tuple[NumericFeature, ...], model.plan_.features)
-    columns = cast(tuple[GaussianColumn, ...], model.tables_.columns)
+    columns = cast(tuple[GaussianLikelihood, ...], model.log_probabilities_.likelihoods)
     lost = [feature.name for feature in features if feature.missing == "category"]
     if lost:
         raise ModelError(
@@ -64,7 +64,7 @@ def _gaussian(model: NaiveBayes) -> GaussianNB:
         raise ModelError("GaussianNB knows no projection, and this survey has one: export by save_onnx")
     peer = GaussianNB(var_smoothing=0.0)
     _label(peer, model)
-    peer.class_prior_ = np.exp(model.tables_.prior)
+    peer.class_prior_ = np.exp(model.log_probabilities_.prior)
     pairs = list(zip(features, columns, strict=True))
     peer.theta_ = np.stack([feature.original(column.mean) for feature, column in pairs], axis=1)
     peer.var_ = np.stack([feature.width**2 / column.precision for feature, column in pairs], axis=1)
@@ -75,4 +75,4 @@ def _gaussian(model: NaiveBayes) -> GaussianNB:
 def _label(peer: CategoricalNB | GaussianNB, model: NaiveBayes) -> None:
     peer.classes_ = model.classes_
     peer.n_features_in_ = len(model.plan_.features)
-    peer.class_count_ = np.exp(model.tables_.prior) * model.estimates_["reports"]
+    peer.class_count_ = np.exp(model.log_probabilities_.prior) * model.estimates_["reports"]

@@ -87,7 +87,7 @@ def test_the_table_is_printed_even_if_the_picture_cannot_be_written(run, tmp_pat
     def full(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("ldp_aggregator.simulation.plot.write_whole", full)
+    monkeypatch.setattr("ldp_aggregator.simulation.plot.write_atomically", full)
     result = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.png", *json_)
     assert result.exit_code == 1
     assert ('"majority"' if json_ else "majority class") in result.stdout

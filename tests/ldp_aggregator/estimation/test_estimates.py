@@ -10,7 +10,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import EstimationError, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import replace_negatives
-from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot, Total
 
@@ -52,7 +52,9 @@ def test_the_papers_worked_example(mechanism, estimator):
     plan = read_survey(PAYMENTS.format(mechanism=mechanism)).compile()
     codes, labels = (np.repeat(array, 20_000, axis=0) for array in customers(plan))
     estimates = estimate_snapshot(collect(plan, codes, labels, FastStream(1)), estimator)
-    tables = Tables.of(estimates.prior, [feature.smoothed for feature in estimates.features])
+    tables = LogProbabilities.from_probabilities(
+        estimates.prior, [feature.smoothed for feature in estimates.features]
+    )
     woman = np.array([plan.encode_row({"age": "young", "income": "medium", "gender": "female"})])
     products = np.exp(tables.scores(woman))[0]
     np.testing.assert_allclose(products, [0.025, 0.6 / 108], rtol=0.1)

@@ -23,7 +23,7 @@ from ldp_aggregator.cli.train import summary
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
-from ldp_aggregator.models.privacy_statement import privacy_of, read_audit
+from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
 from ldp_aggregator.rounds.narrow_toml import narrow
 from ldp_aggregator.sizing.pilot import read_pilot
 from ldp_aggregator.snapshot import Snapshot
@@ -160,7 +160,7 @@ def test_a_damaged_audit_is_refused_or_kept(number_snapshot: Snapshot, tmp_path:
 
     def keep(data: bytes) -> None:
         path.write_bytes(data)
-        privacy_of(number_snapshot, read_audit(path, plan))
+        build_privacy_statement(number_snapshot, read_audit(path, plan))
 
     audit = {
         "faults": [],

@@ -53,12 +53,12 @@ def any_model(rng):
     k = int(rng.integers(2, 27))
     seen = model_of(survey_of(rng), k)
     conditionals = []
-    for feature, column in zip(seen.plan_.features, seen.tables_.columns, strict=True):
+    for feature, column in zip(seen.plan_.features, seen.log_probabilities_.likelihoods, strict=True):
         if feature.kind == "numeric":
             gone = rng.uniform(0.1, 0.2, k) if feature.missing == "category" else None
             made = Gaussian(column.mean, 10 ** rng.uniform(-4, 0, k), gone)
         else:
-            made = np.exp(column.logs)
+            made = np.exp(column.log_table)
         conditionals.append(evened(rng, made))
     prior = np.full(k, 1 / k) if rng.random() < 0.4 else rng.dirichlet(np.ones(k))
     prior[rng.integers(k)] *= rng.random() < 0.7

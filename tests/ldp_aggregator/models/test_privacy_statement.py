@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan
-from ldp_aggregator.models.privacy_statement import AuditError, privacy_of, read_audit, shuffled_epsilon
+from ldp_aggregator.models.privacy_statement import (
+    AuditError,
+    build_privacy_statement,
+    read_audit,
+    shuffled_epsilon,
+)
 from ldp_aggregator.snapshot import Snapshot
 
 
@@ -37,7 +42,7 @@ def test_it_never_exceeds_the_local_epsilon() -> None:
 
 
 def test_the_section_says_so_much_for_each_question(snapshot: Snapshot) -> None:
-    said = privacy_of(snapshot)
+    said = build_privacy_statement(snapshot)
     plan = snapshot.plan
     assert [entry["question"] for entry in said["questions"]] == [each.name for each in plan.questions]
     assert [entry["mechanism"] for entry in said["questions"]] == [
@@ -64,7 +69,7 @@ def written(path: Path, plan: Plan, **changes: object) -> Path:
 def test_an_audit_of_the_plan_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
     audit = read_audit(written(tmp_path / "audit.json", snapshot.plan), snapshot.plan)
     assert audit == {"passed": True, "faults": 0, "trials": 20_000, "bound": 0.9}
-    assert privacy_of(snapshot, audit)["audit"] == audit
+    assert build_privacy_statement(snapshot, audit)["audit"] == audit
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.models.baseline import count_model
-from ldp_aggregator.models.scoring import Tables, normalise_logs
+from ldp_aggregator.models.baseline import train_baseline
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 TABLE = np.array([[0.2, 0.5, 1.0], [0.8, 0.5, 0.0]])
@@ -23,7 +23,7 @@ def codes_of(x):
 def test_scores_add_up_over_features():
     x = np.array([-1, -0.25, 0.5, np.nan])
     codes = np.column_stack([codes_of(x), [0, 1, 0, 0]])
-    scores = Tables.of(PRIOR, [NORMAL, TABLE]).scores(codes)
+    scores = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE]).scores(codes)
     density = stats.norm.pdf(x[:, None], NORMAL.mean, np.sqrt(NORMAL.variance)) * (1 - NORMAL.missing)
     density[3] = NORMAL.missing
     with np.errstate(divide="ignore"):
@@ -34,7 +34,7 @@ def test_scores_add_up_over_features():
 
 def test_some_rows_may_be_scored_alone():
     codes = np.column_stack([codes_of(np.linspace(-1, 1, 9)), np.arange(9) % 2])
-    tables = Tables.of(PRIOR, [NORMAL, TABLE])
+    tables = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE])
     chosen = np.array([7, 2, 2])
     np.testing.assert_array_equal(tables.scores(codes, chosen), tables.scores(codes)[chosen])
 
@@ -42,7 +42,9 @@ def test_some_rows_may_be_scored_alone():
 def test_an_absurd_number_leaves_probabilities_behind():
     # Yilmaz et al.'s recipe may put a mean far outside the range, and a variance near zero
     wild = Gaussian(np.array([1e9, -1e9, 0.0]), np.full(3, 1e-6), None)
-    logs = normalise_logs(Tables.of(PRIOR, [wild]).scores(codes_of(np.array([[0.3]]))))
+    logs = normalise_log_scores(
+        LogProbabilities.from_probabilities(PRIOR, [wild]).scores(codes_of(np.array([[0.3]])))
+    )
     np.testing.assert_allclose(np.exp(logs).sum(), 1)
 
 
@@ -73,7 +75,7 @@ def test_without_privacy_the_model_is_scikit_learns(rows):
     x, tea, label = rows
     plan = read_survey(SURVEY.format(missing="")).compile()
     codes = np.column_stack([codes_of(x), tea])
-    found = count_model(plan, codes, label, np.arange(len(label))).scores(codes)
+    found = train_baseline(plan, codes, label, np.arange(len(label))).scores(codes)
     grid = (codes[:, 0] - GRID) / GRID
     normal = GaussianNB(var_smoothing=0).fit(grid[:, None], label)
     counted = CategoricalNB(alpha=1).fit(tea[:, None], label)
@@ -87,6 +89,6 @@ def test_counting_bears_missing_numbers_and_labels_that_do_not_occur(rows):
     x = np.where(np.arange(len(x)) % 10 == 0, np.nan, x)
     plan = read_survey(SURVEY.format(missing='missing = "category"')).compile()
     codes = np.column_stack([codes_of(x), tea])
-    model = count_model(plan, codes, label, np.flatnonzero(label < 2))
-    np.testing.assert_allclose(np.exp(model.columns[0].missing[:2]), 0.1, atol=0.02)
+    model = train_baseline(plan, codes, label, np.flatnonzero(label < 2))
+    np.testing.assert_allclose(np.exp(model.likelihoods[0].log_missing[:2]), 0.1, atol=0.02)
     assert np.isfinite(model.scores(codes)).all()

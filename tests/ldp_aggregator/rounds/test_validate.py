@@ -9,7 +9,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, estimate_probabilities
-from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.narrow import next_round
 from ldp_aggregator.rounds.validate import ValidationError, tops_of, validation_of
 from ldp_aggregator.simulated_population import collect
@@ -58,7 +58,7 @@ def test_devices_guess_as_the_model_does() -> None:
     found = validation_of(plan, prior, tables)
     found.check()
     codes = rng.integers(0, 3, (2000, 4))
-    scores = Tables.of(prior, tables).scores(codes)
+    scores = LogProbabilities.from_probabilities(prior, tables).scores(codes)
     best = np.sort(scores, axis=1)
     clear = best[:, -1] - best[:, -2] > 0.01  # closer ones are rounded
     _, right = found.judge_table(codes, scores.argmax(axis=1))

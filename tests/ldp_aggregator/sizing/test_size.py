@@ -11,7 +11,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
-from ldp_aggregator.models.scoring import Tables
+from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.simulation.synthetic_people import People
 from ldp_aggregator.sizing.forecast import Forecaster, simulated
@@ -122,7 +122,7 @@ def test_the_band_holds_what_other_surveys_of_that_population_reach():
         rng = np.random.default_rng([7, seed])
         told = estimate_probabilities(collect(PLAN, *people.draw(5_000, rng), FastStream(seed)))
         codes, labels = people.draw(20_000, rng)
-        scores = Tables.of(told.prior, told.conditionals).scores(codes)
+        scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).scores(codes)
         found.append(np.mean(scores.argmax(axis=1) == labels))
     assert forecast.low < np.mean(found) < forecast.high
     assert forecast.majority < forecast.mean < forecast.most

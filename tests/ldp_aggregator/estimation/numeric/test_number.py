@@ -18,7 +18,7 @@ from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_number, smooth_numbers
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.models.scoring import Tables, normalise_logs
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import collect
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, NUMBERS, number_world
@@ -224,9 +224,9 @@ def test_noise_does_not_outvote_the_prior():
             each.covariance = np.eye(3)[:, :, None] * np.full(3, 0.09)
         heard.append(number(*question, weights={99: 1.0}, can_be_missing=False))
     rows = np.random.default_rng(99).normal(0, 0.3, size=(500, 14))
-    scores = Tables.of(SHARE, smooth_numbers(heard, SHARE)).scores(grid(rows))
+    scores = LogProbabilities.from_probabilities(SHARE, smooth_numbers(heard, SHARE)).scores(grid(rows))
     assert np.mean(scores.argmax(axis=1) == 0) > 0.98
-    assert np.abs(np.exp(normalise_logs(scores)) - SHARE).mean() < 0.1
+    assert np.abs(np.exp(normalise_log_scores(scores)) - SHARE).mean() < 0.1
 
 
 def grid(rows):

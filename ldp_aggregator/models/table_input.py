@@ -79,7 +79,7 @@ def to_array(rows: Any) -> Any:
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows
 
 
-def doubles(column: Iterable[Any], name: str) -> FloatArray:
+def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
     """Return numbers as one array of doubles, NaN where one is missing.
 
     Raises

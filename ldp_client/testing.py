@@ -152,7 +152,7 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
         patch.setenv("LDP_JOURNAL", str(folder / "ldp-journal.db"))
         for switch in SWITCHES:
             patch.delenv(switch, raising=False)
-        for module in ("client", "plans"):
+        for module in ("client", "plan_source"):
             patch.setattr(f"ldp_client.{module}.HttpTransport", transport)
         patch.setattr(HttpTransport, "request", refuse)
         patch.setattr("ldp_client.client._repeats", count(1))

@@ -15,8 +15,15 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, Form, FrequencyOracle, design, design_numeric
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms import (
+    MECHANISMS,
+    NUMERIC_MECHANISMS,
+    FrequencyOracle,
+    NumericDomain,
+    design,
+    design_numeric,
+)
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     Support,
@@ -35,27 +42,27 @@ CAUGHT = 0.9
 TARGETS = {8: 2, 64: 5}
 
 Matrix = NDArray[np.bool_]
-Attack = Callable[[Bits, int, int, np.random.Generator], Matrix]
+Attack = Callable[[SupportCounters, int, int, np.random.Generator], Matrix]
 
 
-def unpadded(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+def unpadded(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
     """Support the targets and nothing else."""
     return np.tile(np.arange(bits.length) < targets, (fakes, 1))
 
 
-def padded(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+def padded(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
     """Support the targets, and others at random up to the number of ones expected of an honest report."""
     expected = round(float(bits.own[0] + (bits.length - 1) * bits.off))
     return _filled(bits, targets, np.full(fakes, expected), rng)
 
 
-def padded_at_random(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+def padded_at_random(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
     """Do the same with a number of ones drawn as an honest report's is."""
     others = rng.binomial(bits.length - 1, float(bits.off), fakes)
     return _filled(bits, targets, others + (rng.random(fakes) < float(bits.own[0])), rng)
 
 
-def one_target_each(bits: Bits, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
+def one_target_each(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
     """Support one of the targets for certain, and randomise all else as a device does."""
     order = rng.random((fakes, bits.length))
     order[np.arange(fakes), rng.integers(0, targets, fakes)] = -1.0
@@ -70,7 +77,9 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-def _filled(bits: Bits, targets: int, sizes: NDArray[np.int64], rng: np.random.Generator) -> Matrix:
+def _filled(
+    bits: SupportCounters, targets: int, sizes: NDArray[np.int64], rng: np.random.Generator
+) -> Matrix:
     order = rng.random((len(sizes), bits.length))
     order[:, :targets] -= 1.0  # the targets first, all others in random order
     return _first(order, np.maximum(sizes, targets))
@@ -82,7 +91,7 @@ def _first(order: NDArray[np.float64], sizes: NDArray[np.int64]) -> Matrix:
 
 def lying(oracle: FrequencyOracle, fakes: int, targets: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Answer one of the targets through an honest device: input poisoning. Returns counters."""
-    bits = oracle.bits
+    bits = oracle.support_counters
     assert bits is not None
     payloads = oracle.perturb_many(rng.integers(0, targets, fakes), FastStream(int(rng.integers(1 << 32))))
     return bits.count(payloads)
@@ -90,7 +99,7 @@ def lying(oracle: FrequencyOracle, fakes: int, targets: int, rng: np.random.Gene
 
 def made_up(oracle: FrequencyOracle, attack: str, fakes: int, targets: int, seed: int) -> NDArray[np.int64]:
     """Return the counters of fake reports."""
-    bits, rng = oracle.bits, np.random.default_rng([seed, fakes])
+    bits, rng = oracle.support_counters, np.random.default_rng([seed, fakes])
     assert bits is not None
     if attack == "lying":
         return lying(oracle, fakes, targets, rng)
@@ -98,7 +107,7 @@ def made_up(oracle: FrequencyOracle, attack: str, fakes: int, targets: int, seed
     return bits.count(np.packbits(rows, axis=1, bitorder="little"))
 
 
-def alarms(bits: Bits, cells: NDArray[np.int64]) -> tuple[bool, bool]:
+def alarms(bits: SupportCounters, cells: NDArray[np.int64]) -> tuple[bool, bool]:
     """Return whether the numbers of ones and the pairs raise an alarm."""
     support = Support.of(bits, cells)
     return size_p_value(support) < LEVEL, pair_p_value(support, pair_surprise(support)) < LEVEL
@@ -106,7 +115,7 @@ def alarms(bits: Bits, cells: NDArray[np.int64]) -> tuple[bool, bool]:
 
 def least_share(oracle: FrequencyOracle, honest: list[NDArray[np.int64]], n: int, attack: str) -> list[str]:
     """Return the least share of fakes that each test, and either, catches nine times in ten."""
-    bits, targets = oracle.bits, TARGETS[oracle.domain]
+    bits, targets = oracle.support_counters, TARGETS[oracle.domain]
     assert bits is not None
     found = ["-"] * 3
     for share in reversed(SHARES):
@@ -134,7 +143,7 @@ def moved(oracle: FrequencyOracle, n: int, attack: str, share: str) -> str:
 
 def honest_counts(oracle: FrequencyOracle, n: int) -> list[NDArray[np.int64]]:
     """Return the counters of honest people, whose answers are as uneven as 1, 1/2, 1/3, ..."""
-    bits = oracle.bits
+    bits = oracle.support_counters
     assert bits is not None
     law = 1 / np.arange(1, oracle.domain + 1)
     found = []
@@ -160,18 +169,18 @@ def oracle_reach(name: str, epsilon: str) -> tuple[float, float, float]:
     """Return the range of one report's estimate of a frequency, and the variance of an honest one's."""
     oracle = design(name, 8, Decimal(epsilon))
     slope = oracle.on_mean - oracle.off_mean
-    least, most = oracle.reach(np.array([1.0, 0.0]) / slope, np.array([1, 7]))
+    least, most = oracle.contribution_range(np.array([1.0, 0.0]) / slope, np.array([1, 7]))
     shift = oracle.off_mean / slope
     return float(least) - shift, float(most) - shift, oracle.variance(1 / 8)
 
 
 def number_reach(name: str, epsilon: str) -> tuple[float, float, float]:
     """Do the same for E[x 1(class)], with two classes."""
-    mechanism = design_numeric(name, Form(2), Decimal(epsilon))
+    mechanism = design_numeric(name, NumericDomain(2), Decimal(epsilon))
     unit = np.eye(mechanism.cells, dtype=np.int64)
     zero = mechanism.moments(np.zeros(mechanism.cells, dtype=np.int64), 1)[0, 0, 0]
     weights = np.array([mechanism.moments(row, 1)[0, 0, 0] - zero for row in unit])
-    least, most = mechanism.reach(weights)
+    least, most = mechanism.contribution_range(weights)
     return float(least + zero), float(most + zero), mechanism.reference_variance
 
 

@@ -191,7 +191,7 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
         json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     )
     cells = {question.key: question.cells for question in plan.questions}
-    bits = {question.support_key: question.mechanism.bits for question in plan.questions}
+    bits = {question.support_key: question.mechanism.support_counters for question in plan.questions}
     cells |= {key: each.cells for key, each in bits.items() if each}
     totals = {key: _total(entry, cells[key], f"totals.{key}") for key, entry in document["totals"].items()}
     rejections = {

@@ -15,7 +15,7 @@ from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
 from encoders.survey.invitation import invitation
 from encoders.survey.plan import Plan
-from encoders.survey.randomise import answer_coded
+from encoders.survey.randomise import randomise_coded
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
 from ldp_client.journal import CLOSED_ONCE, Journal, require_pinned
 from ldp_client.journal_entry import Entry
@@ -379,7 +379,7 @@ class Client:
         entry, created = self._journal.commit(
             self.identity,
             plan,
-            lambda: answer_coded(plan, coded, SystemEntropy(), token=self._token).report,
+            lambda: randomise_coded(plan, coded, SystemEntropy(), token=self._token).report,
             self._terms.max_total,
         )
         if not created:  # another thread or process was faster

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from encoders.randomness import RandomSource, SystemEntropy
 from encoders.survey.plan import Plan
-from encoders.survey.randomise import answer
+from encoders.survey.randomise import randomise
 
 
 def make_report(
@@ -45,4 +45,4 @@ def make_report(
     TokenError
         If the token is none of this survey, or missing, or not asked for; likewise.
     """
-    return answer(plan, row, label, rng or SystemEntropy(), token=token).report
+    return randomise(plan, row, label, rng or SystemEntropy(), token=token).report

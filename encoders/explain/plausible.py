@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from encoders.explain.text import in_words, paragraph, table
+from encoders.explain.text import format_answer, paragraph, table
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import odds, percent
@@ -18,21 +18,21 @@ SHOWN = 16
 """Possible answers listed; a larger domain shows the likeliest."""
 
 
-def decoded(question: Question, payload: bytes) -> list[str]:
+def describe_payload(question: Question, payload: bytes) -> list[str]:
     """Return what a randomised answer says, in lines of text."""
     cells, mechanism = question.mechanism.contribution(payload), question.mechanism
     if isinstance(mechanism, NumericMechanism):
         return _of_numbers(question, mechanism, cells)
     assert isinstance(mechanism, FrequencyOracle)
     if isinstance(mechanism, DE):
-        return [in_words(question.meaning(cells.index(1)))]
+        return [format_answer(question.meaning(cells.index(1)))]
     if isinstance(mechanism, SHE):
         return [f"a noisy number for each of the {len(cells)} possible answers"]
     return [f"yes to {sum(cells)} of the {len(cells)} possible answers"]
 
 
 def _of_numbers(question: Question, mechanism: NumericMechanism, cells: Sequence[int]) -> list[str]:
-    names = mechanism.counters([feature.name for feature in question.asked], question.label_texts)
+    names = mechanism.counter_names([feature.name for feature in question.asked], question.label_texts)
     said = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
     if not said:
         return ["nothing of any of them"]
@@ -42,7 +42,7 @@ def _of_numbers(question: Question, mechanism: NumericMechanism, cells: Sequence
     return table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in said], "<>")
 
 
-def could_have_been(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
+def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
     """Return each true answer's chance to send this, in lines of text; `truth` is marked, if it is known."""
     chances = _chances(question, payload, truth)
     order = sorted(chances, key=lambda value: -chances[value])
@@ -81,15 +81,15 @@ def _chances(question: Question, payload: bytes, truth: Any) -> dict[Any, Fracti
     """Return P[payload | value] for every value, or for some numbers: lowest, middle, highest, the truth."""
     mechanism = question.mechanism
     if isinstance(mechanism, NumericMechanism):
-        return {value: mechanism.chance(payload, value) for value in _some_numbers(mechanism, truth)}
+        return {value: mechanism.probability(payload, value) for value in _some_numbers(mechanism, truth)}
     return dict(enumerate(mechanism.likelihood(payload)))
 
 
 def _some_numbers(mechanism: NumericMechanism, truth: Any) -> list[Any]:
-    lowest, k, missing = GRID * (1 + mechanism.form.low), mechanism.form.labels, mechanism.form.missing
+    lowest, k, missing = GRID * (1 + mechanism.domain.low), mechanism.domain.labels, mechanism.domain.missing
     codes = [lowest, (lowest + 2 * GRID) // 2, 2 * GRID] + [2 * GRID + 1] * all(missing)
     values: list[Any] = [code * k + label for label in range(k) for code in codes]
-    if mechanism.several:
+    if mechanism.multivariate:
         values = [(value,) * len(missing) for value in values]
     return values if truth is None or truth in values else [*values, truth]
 
@@ -102,7 +102,7 @@ def _answers(
     for value in shown:
         mark = "<- the truth" if value == truth else ""
         believed = percent(chances[value] / total)
-        rows.append([f"  {in_words(question.meaning(value))}", odds(chances[value]), believed, mark])
+        rows.append([f"  {format_answer(question.meaning(value))}", odds(chances[value]), believed, mark])
     if not question.moment:  # counters of a question about a number stand for no single answer
         for row, says in zip(rows, ["says", *_says(question, payload, shown)], strict=True):
             row.insert(1, says)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from encoders.explain.plausible import could_have_been, decoded
-from encoders.explain.text import in_words, paragraph, table
+from encoders.explain.plausible import describe_likelihoods, describe_payload
+from encoders.explain.text import format_answer, paragraph, table
 from encoders.randomness import RandomSource
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
-from encoders.survey.randomise import Answer, answer, read_report
+from encoders.survey.randomise import RandomisedReport, randomise, read_report
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Preview:
     Attributes
     ----------
     plan : Plan
-    answer : Answer
+    answer : RandomisedReport
         The question itself, and the true answer as its mechanism takes it.
     clipped : tuple of str
         What of the row is beyond its public bounds, see :meth:`encoders.survey.Plan.clipped`.
     """
 
     plan: Plan = field(repr=False)
-    answer: Answer
+    answer: RandomisedReport
     clipped: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -91,7 +91,7 @@ def preview(
     """
     if plan.by_invitation and asked is None and token is None:
         asked = plan.draw(rng).name
-    return Preview(plan, answer(plan, row, label, rng, asked, token), plan.clipped(row))
+    return Preview(plan, randomise(plan, row, label, rng, asked, token), plan.clipped(row))
 
 
 def explain(seen: Preview) -> str:
@@ -101,14 +101,14 @@ def explain(seen: Preview) -> str:
     return _paragraphs(
         _asked(plan, question, "asked", "is"),
         _judging(plan),
-        ["The true answer, which stays on the device:", f"  {in_words(seen.truth)}", *clipped],
+        ["The true answer, which stays on the device:", f"  {format_answer(seen.truth)}", *clipped],
         [
             f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
-            *paragraph(f"{question.mechanism.sends(truth)}.", "  "),
+            *paragraph(f"{question.mechanism.describe_output(truth)}.", "  "),
         ],
         _bytes(report, "What would be sent") + _decoded(question, payload),
         _invited(plan),
-        could_have_been(plan, question, payload, truth),
+        describe_likelihoods(plan, question, payload, truth),
     )
 
 
@@ -127,7 +127,7 @@ def explain_report(plan: Plan, report: bytes) -> str:
         _judging(plan),
         _bytes(report, "The report") + _decoded(question, read.payload),
         _invited(plan),
-        could_have_been(plan, question, read.payload),
+        describe_likelihoods(plan, question, read.payload),
     )
 
 
@@ -140,7 +140,7 @@ def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
         how, chances = "the one that the invitation names", ["" for _ in plan.questions]
     else:
         how = f"drawn before the row {tense} looked at"
-        chances = [f"{plan.chance(each):.1%}" for each in plan.questions]
+        chances = [f"{plan.question_probability(each):.1%}" for each in plan.questions]
     rows = [
         [f"  {each.name}", chance, "<- this one" if each is asked else ""]
         for each, chance in zip(plan.questions, chances, strict=True)
@@ -179,5 +179,5 @@ def _decoded(question: Question, payload: bytes) -> list[str]:
     last = "byte" if len(payload) == 1 else f"{len(payload)} bytes"
     return [
         f"The last {last}: the answer, randomised by {question.mechanism.name}. Decoded:",
-        *(f"  {line}" for line in decoded(question, payload)),
+        *(f"  {line}" for line in describe_payload(question, payload)),
     ]

@@ -29,6 +29,6 @@ def paragraph(text: str, indent: str = "") -> list[str]:
     )
 
 
-def in_words(meaning: dict[str, str]) -> str:
+def format_answer(meaning: dict[str, str]) -> str:
     """Return an answer as ``age = young, paid = no``."""
     return ", ".join(f"{name} = {value}" for name, value in meaning.items())

@@ -9,11 +9,11 @@ from decimal import Decimal, localcontext
 from operator import itemgetter
 
 from encoders.errors import PrivacyError, SurveyError
-from encoders.mechanisms.base import FrequencyOracle, Mechanism, Tables
+from encoders.mechanisms.base import FrequencyOracle, Mechanism, MechanismParameters
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.histogram import SHE, THE
 from encoders.mechanisms.laplace import Laplace, SampledLaplace
-from encoders.mechanisms.numeric_base import Form, NumericMechanism
+from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
@@ -30,10 +30,10 @@ __all__ = [
     "SS",
     "SUE",
     "THE",
-    "Form",
     "FrequencyOracle",
     "Laplace",
     "Mechanism",
+    "NumericDomain",
     "NumericMechanism",
     "OneBit",
     "Piecewise",
@@ -92,7 +92,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
     ----------
     name : str
         A key of MECHANISMS, "THE(theta)", or "auto": the one whose estimate of a frequency of 1/d has
-        the least variance in closed form, and of near-equals the simpler.
+        the least variance in closed domain, and of near-equals the simpler.
     domain : int
     epsilon : Decimal
 
@@ -110,7 +110,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
     return mechanism
 
 
-def load(name: str, domain: int, tables: Tables) -> FrequencyOracle:
+def load(name: str, domain: int, tables: MechanismParameters) -> FrequencyOracle:
     """Rebuild a frequency oracle from a plan; the caller proves it against the plan's epsilon."""
     if not (isinstance(name, str) and name in MECHANISMS):
         raise SurveyError(f"mechanism {name!r} is not one of {', '.join(MECHANISMS)}")
@@ -160,14 +160,14 @@ def check_numeric_name(name: str) -> str:
     return name
 
 
-def design_numeric(name: str, form: Form, epsilon: Decimal) -> NumericMechanism:
+def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> NumericMechanism:
     """Build a mechanism for numbers that spends at most `epsilon`, and prove it.
 
     Parameters
     ----------
     name : str
         A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_rivals`.
-    form : Form
+    domain : NumericDomain
     epsilon : Decimal
 
     Raises
@@ -176,14 +176,14 @@ def design_numeric(name: str, form: Form, epsilon: Decimal) -> NumericMechanism:
     """
     _check_epsilon(epsilon)
     if check_numeric_name(name) == "auto":
-        return numeric_rivals(form, epsilon)[0]
+        return numeric_rivals(domain, epsilon)[0]
     with localcontext(PRECISE):  # whatever precision the application works with
-        mechanism = NUMERIC_MECHANISMS[name].design(form, epsilon)
+        mechanism = NUMERIC_MECHANISMS[name].design(domain, epsilon)
     mechanism.prove(epsilon)
     return mechanism
 
 
-def numeric_rivals(form: Form, epsilon: Decimal) -> list[NumericMechanism]:
+def numeric_rivals(domain: NumericDomain, epsilon: Decimal) -> list[NumericMechanism]:
     """Return every mechanism that could ask for one number, the least closed-form variance first.
 
     For squares only those whose reports tell of the class: so the prior is always fed, and needs no
@@ -196,9 +196,9 @@ def numeric_rivals(form: Form, epsilon: Decimal) -> list[NumericMechanism]:
     """
     found = []
     for name, kind in NUMERIC_MECHANISMS.items():
-        if name != "laplace" and (form.low or kind.tells_label):
+        if name != "laplace" and (domain.low or kind.estimates_prior):
             try:
-                found.append(design_numeric(name, form, epsilon))
+                found.append(design_numeric(name, domain, epsilon))
             except PrivacyError:
                 raise
             except SurveyError:
@@ -208,10 +208,10 @@ def numeric_rivals(form: Form, epsilon: Decimal) -> list[NumericMechanism]:
     return sorted(found, key=lambda mechanism: mechanism.reference_variance)
 
 
-def load_numeric(name: str, form: Form, tables: Tables) -> NumericMechanism:
+def load_numeric(name: str, domain: NumericDomain, tables: MechanismParameters) -> NumericMechanism:
     """Rebuild a mechanism for numbers from a plan; the caller proves it against the plan's epsilon."""
     if not (isinstance(name, str) and name in NUMERIC_MECHANISMS):
         raise SurveyError(f"mechanism {name!r} is not one of {', '.join(NUMERIC_MECHANISMS)}")
     if not isinstance(tables, Mapping):
         raise SurveyError(f"{name} tables must be an object")
-    return NUMERIC_MECHANISMS[name](form, tables)
+    return NUMERIC_MECHANISMS[name](domain, tables)

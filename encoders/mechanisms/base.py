@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import MAX_WEIGHTS, WORD, require_private
 from encoders.randomness import RandomSource
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Tables = Mapping[str, object]
+MechanismParameters = Mapping[str, object]
 Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 
@@ -42,7 +42,7 @@ class Mechanism(ABC):
     ----------
     name : str
         As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers.
-    several : bool
+    multivariate : bool
         Whether a value is a tuple: one for each of several numbers asked at once.
     tables : Mapping[str, object]
         The integers it runs on, as the plan stores them (decimal strings).
@@ -55,8 +55,8 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
-    several: ClassVar[bool] = False
-    tables: Tables
+    multivariate: ClassVar[bool] = False
+    tables: MechanismParameters
     cells: int
     payload_bytes: int
     random_bytes: int
@@ -79,7 +79,7 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def sends(self, value: Any) -> str:
+    def describe_output(self, value: Any) -> str:
         """Say in words, with probabilities, what may be sent where `value` is the true answer.
 
         For the person at the device; it tells of the truth as much as the value does.
@@ -109,15 +109,15 @@ class Mechanism(ABC):
         """Raise :class:`~encoders.errors.ReportError` on anything a device could not have sent."""
         if len(payload) != self.payload_bytes:
             raise ReportError(Reason.BAD_PAYLOAD, f"{self.name} payloads have {self.payload_bytes} bytes")
-        if not self._possible(payload):
+        if not self._is_valid(payload):
             raise ReportError(Reason.BAD_PAYLOAD, f"no {self.name} device sends this")
 
     @abstractmethod
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         """Tell whether a payload of the right length can occur."""
 
     @abstractmethod
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell for each of many payloads, shape (m, payload_bytes), whether it can occur; shape (m,)."""
 
     @abstractmethod
@@ -129,15 +129,17 @@ class Mechanism(ABC):
         """Return what one checked payload adds to the counters: its tally, without numpy."""
 
     @property
-    def bits(self) -> Bits | None:
+    def support_counters(self) -> SupportCounters | None:
         """What is known of a payload of bits, whose support can be tested; None for others."""
         return None
 
     @abstractmethod
-    def reach(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def contribution_range(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return how little and how much one payload that passes `check` can add to sums over the counters.
 
-        What a device that lies can do, whatever it answers; exact, and in closed form.
+        What a device that lies can do, whatever it answers; exact, and in closed domain.
 
         Parameters
         ----------
@@ -189,7 +191,7 @@ class FrequencyOracle(Mechanism):
     off_mean: float
     off_var: float
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         if type(domain) is not int or not 2 <= domain <= MAX_DOMAIN:
             raise SurveyError(f"{self.name} needs a domain of 2 to {MAX_DOMAIN} values")
         self.domain = self.cells = domain
@@ -273,7 +275,7 @@ class FrequencyOracle(Mechanism):
         off_off = -(self.off_var + on_off) / (others - 1) if others > 1 else 0.0
         return off_off / unit, (on_off - off_off) / unit
 
-    def even_variance(self, parts: int) -> float:
+    def uniform_variance(self, parts: int) -> float:
         """Return the variance of one report's estimate of a share of 1/parts: of domain/parts values."""
         return self.variance(1 / parts, self.domain // parts)
 
@@ -291,10 +293,10 @@ class FrequencyOracle(Mechanism):
     def cell_range(self) -> tuple[int, int]:
         """Least and most that one report can add to a counter."""
 
-    def reach(
+    def contribution_range(
         self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what one payload can add to sums over the counters; see :meth:`Mechanism.reach`.
+        """Return what one payload can add to sums; see :meth:`Mechanism.contribution_range`.
 
         Here for counters that reach their range independently. Counters are alike, so `times` may say
         that a weight stands for as many of them.
@@ -346,7 +348,7 @@ def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
     return weights
 
 
-def check_keys(tables: Tables, keys: set[str], name: str) -> None:
+def check_keys(tables: MechanismParameters, keys: set[str], name: str) -> None:
     """Refuse tables with other keys than the mechanism reads."""
     if set(tables) != keys:
         raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")

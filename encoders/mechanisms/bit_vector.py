@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from encoders.mechanisms.base import FrequencyOracle, Tables
+from encoders.mechanisms.base import FrequencyOracle, MechanismParameters
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _ROWS = 4096
 class BitVector(FrequencyOracle):
     """An oracle whose payload is a vector: value i at bit i % 8 of byte i // 8; unused bits are 0."""
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         self.payload_bytes = (domain + 7) // 8
         self._mask = (1 << domain) - 1
@@ -45,7 +45,7 @@ class BitVector(FrequencyOracle):
 
     def contribution(self, payload: bytes) -> list[int]:
         """List the bits; see :meth:`Mechanism.contribution`."""
-        return listed_bits(payload, self.domain)
+        return unpack_bits(payload, self.domain)
 
     cell_range = (0, 1)
 
@@ -60,7 +60,7 @@ def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
     return np.concatenate(columns)[:length].astype(np.int64, copy=False)
 
 
-def listed_bits(payload: bytes, length: int) -> list[int]:
+def unpack_bits(payload: bytes, length: int) -> list[int]:
     """List the bits of one payload, position by position."""
     vector = int.from_bytes(payload, "little")
     return [vector >> place & 1 for place in range(length)]

@@ -7,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, width_of, words_of
-from encoders.mechanisms.probability_text import each_other, percent
+from encoders.mechanisms.base import FrequencyOracle, MechanismParameters, check_keys, width_of, words_of
+from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
@@ -35,7 +35,7 @@ class DE(FrequencyOracle):
     constant_sum: ClassVar[bool] = True
     random_bytes = 16
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         check_keys(tables, {"keep"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
@@ -60,11 +60,11 @@ class DE(FrequencyOracle):
         reported = (value, other + (other >= value))[keep_draw >= self._keep]
         return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
-    def sends(self, value: int) -> str:
-        """Tell p and q; see :meth:`Mechanism.sends`."""
+    def describe_output(self, value: int) -> str:
+        """Tell p and q; see :meth:`Mechanism.describe_output`."""
         kept, others = Fraction(self._keep, WORD), self._others
         moved = percent((1 - kept) / others)
-        return f"the true answer with probability {percent(kept)}, {each_other(others)} with {moved}"
+        return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
@@ -77,11 +77,11 @@ class DE(FrequencyOracle):
         reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < self.domain
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return words_of(payloads) < self.domain
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -99,10 +99,10 @@ class DE(FrequencyOracle):
 
     cell_range = (0, 1)
 
-    def reach(
+    def contribution_range(
         self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the least and the greatest weight: a report names one value; see :meth:`Mechanism.reach`."""
+        """Return the least and the greatest weight; see :meth:`Mechanism.contribution_range`."""
         import numpy as np
 
         there = True if times is None else np.asarray(times) > 0

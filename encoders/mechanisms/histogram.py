@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import FrequencyOracle, Tables, check_keys, read_weights
+from encoders.mechanisms.base import FrequencyOracle, MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import spread
 from encoders.mechanisms.unary import Unary
 from encoders.probability_tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
@@ -39,7 +39,7 @@ class SHE(FrequencyOracle):
 
     name: ClassVar[str] = "SHE"
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         check_keys(tables, {"weights"}, self.name)
         weights = read_weights(tables["weights"], "SHE table 'weights'")
@@ -63,8 +63,8 @@ class SHE(FrequencyOracle):
         noise[value] += 1
         return self._vector.pack(*[clamped[index] for index in noise])
 
-    def sends(self, value: int) -> str:
-        """Tell how noisy a 0 and a 1 are; see :meth:`Mechanism.sends`."""
+    def describe_output(self, value: int) -> str:
+        """Tell how noisy a 0 and a 1 are; see :meth:`Mechanism.describe_output`."""
         empty = spread(self._zero, self._steps - 1)
         return (
             f"a whole number for each of the {self.domain} possible answers: around 1 for the true one, "
@@ -86,12 +86,12 @@ class SHE(FrequencyOracle):
             payloads[start : start + _ROWS] = clamped[index]
         return payloads.view(np.uint8)
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         vector: tuple[int, ...] = self._vector.unpack(payload)
         return 1 - self._steps <= min(vector) and max(vector) <= self._steps
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         import numpy as np
 
         vectors = np.ascontiguousarray(payloads).view("<i2")
@@ -133,7 +133,7 @@ class THE(Unary):
     name: ClassVar[str] = "THE"
     _keys = Unary._keys | {"theta"}
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         theta = tables["theta"]
         if not (isinstance(theta, str) and re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", theta)):

@@ -12,12 +12,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Number, Tables, check_keys, read_weights
+from encoders.mechanisms.base import MechanismParameters, Number, check_keys, read_weights
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
     ROUNDING,
-    Form,
+    NumericDomain,
     NumericMechanism,
     by_slot,
     independent_slots,
@@ -60,12 +60,12 @@ class Laplace(NumericMechanism):
     """
 
     name: ClassVar[str] = "laplace"
-    several: ClassVar[bool] = True
+    multivariate: ClassVar[bool] = True
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        super().__init__(form, tables)
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        super().__init__(domain, tables)
         check_keys(tables, {"steps", "weights"}, self.name)
-        if not 1 <= len(form.missing) <= MAX_NUMBERS:
+        if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
         self._grid = self._integer("steps", 1, _FINEST)
         weights = read_weights(tables["weights"], f"{self.name} table 'weights'")
@@ -80,33 +80,33 @@ class Laplace(NumericMechanism):
             _laws(weights, self._grid),
         )
         self._bits = GRID_BITS - self._grid.bit_length()
-        self._starts = [0, *accumulate(form.labels * (1 + absent) for absent in form.missing)][:-1]
-        self.cells = form.slots
-        self.payload_bytes, self.random_bytes = 2 * form.slots, 8 * (len(form.missing) + form.slots)
-        self._draws = struct.Struct(f"<{len(form.missing) + form.slots}Q")
-        self._vector = struct.Struct(f"<{form.slots}h")
-        self.ratio = _worst_ratio(weights, self._grid, form.low) ** len(form.missing)
+        self._starts = [0, *accumulate(domain.labels * (1 + absent) for absent in domain.missing)][:-1]
+        self.cells = domain.slots
+        self.payload_bytes, self.random_bytes = 2 * domain.slots, 8 * (len(domain.missing) + domain.slots)
+        self._draws = struct.Struct(f"<{len(domain.missing) + domain.slots}Q")
+        self._vector = struct.Struct(f"<{domain.slots}h")
+        self.ratio = _worst_ratio(weights, self._grid, domain.low) ** len(domain.missing)
 
     @classmethod
-    def design(cls, form: Form, epsilon: Decimal) -> Self:
+    def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
         """Tabulate discrete Laplace noise of scale 2n/epsilon."""
-        scale, steps = 2 * len(form.missing) / epsilon, 1
+        scale, steps = 2 * len(domain.missing) / epsilon, 1
         if scale < _LEAST:
             raise SurveyError(f"{cls.name} has tables up to epsilon = 16 for each number; use piecewise")
         while steps < _FINEST and scale * steps < _ENOUGH:
             steps *= 2
         weights = laplace_weights(scale * steps)
-        return cls(form, {"steps": str(steps), "weights": [str(weight) for weight in weights]})
+        return cls(domain, {"steps": str(steps), "weights": [str(weight) for weight in weights]})
 
     # -- the device ------------------------------------------------------------------------
 
     def perturb(self, value: Any, rng: RandomSource) -> bytes:
         """Randomise the numbers and their class; every slot is treated alike."""
         draws = self._draws.unpack(rng.take(self.random_bytes))
-        numbers = len(self.form.missing)
-        vector = [0] * self.form.slots
+        numbers = len(self.domain.missing)
+        vector = [0] * self.domain.slots
         for each, start, draw in zip(self._listed(value), self._starts, draws, strict=False):
-            slot, code = slot_and_number(each, self.form.labels)
+            slot, code = slot_and_number(each, self.domain.labels)
             up = draw >> 64 - self._bits < code & (1 << self._bits) - 1
             vector[start + slot] = (code >> self._bits) + up - self._grid
         far, size = len(self._weights) - 1, self._size
@@ -114,13 +114,13 @@ class Laplace(NumericMechanism):
         noisy = [min(max(x + z, -size), size) for x, z in zip(vector, noise, strict=True)]
         return self._vector.pack(*noisy)
 
-    def sends(self, value: Any) -> str:
-        """Tell what is in the slots, and the noise; see :meth:`Mechanism.sends`."""
-        held = [self._held(slot_and_number(each, self.form.labels)[1]) for each in self._listed(value)]
+    def describe_output(self, value: Any) -> str:
+        """Tell what is in the slots, and the noise; see :meth:`Mechanism.describe_output`."""
+        held = [self._held(slot_and_number(each, self.domain.labels)[1]) for each in self._listed(value)]
         empty = spread(self._laws[0], self._size)
         return (
-            f"a whole number for each of {self.form.places}: around {', '.join(held)} in the true "
-            f"place{'s' * (len(held) > 1)}, where {self.form.low * self._grid} stands for the lowest "
+            f"a whole number for each of {self.domain.places}: around {', '.join(held)} in the true "
+            f"place{'s' * (len(held) > 1)}, where {self.domain.low * self._grid} stands for the lowest "
             f"and {self._grid} for the highest number; around 0 in every other, where it is {empty}"
         )
 
@@ -136,10 +136,10 @@ class Laplace(NumericMechanism):
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        numbers, slots = len(self.form.missing), self.form.slots
+        numbers, slots = len(self.domain.missing), self.domain.slots
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
-        own, code = slots_and_numbers(values, self.form.labels)
+        own, code = slots_and_numbers(values, self.domain.labels)
         rest = (draws[:, :numbers] >> np.uint64(64 - self._bits)).astype(np.int64)
         up = rest < (code & (1 << self._bits) - 1)
         vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
@@ -151,12 +151,12 @@ class Laplace(NumericMechanism):
 
     # -- the collector and the trainer -----------------------------------------------------
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         vector: tuple[int, ...] = self._vector.unpack(payload)
         return -self._size <= min(vector) and max(vector) <= self._size
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         import numpy as np
 
         vectors = np.ascontiguousarray(payloads).view("<i2")
@@ -173,8 +173,8 @@ class Laplace(NumericMechanism):
         """List the slots; see :meth:`Mechanism.contribution`."""
         return list(self._vector.unpack(payload))
 
-    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return every slot at its clamp; see :meth:`Mechanism.reach`."""
+    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return every slot at its clamp; see :meth:`Mechanism.contribution_range`."""
         most = self._size * abs(weights).sum(axis=-1)
         return -most, most
 
@@ -194,7 +194,7 @@ class Laplace(NumericMechanism):
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the means of the slots; see :meth:`NumericMechanism.moments`."""
-        return by_slot(self.form, totals / (self._unit * n))
+        return by_slot(self.domain, totals / (self._unit * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
@@ -211,24 +211,24 @@ class Laplace(NumericMechanism):
     def corners(self) -> list[Any]:
         """Return every grid point in every class (for several numbers: every combination, so few numbers)."""
         step = GRID // self._grid
-        codes = [range(GRID * (1 + self.form.low), 2 * GRID + 1, step)] * len(self.form.missing)
+        codes = [range(GRID * (1 + self.domain.low), 2 * GRID + 1, step)] * len(self.domain.missing)
         listed = [
             [*each, *([2 * GRID + 1] if absent else [])]
-            for each, absent in zip(codes, self.form.missing, strict=True)
+            for each, absent in zip(codes, self.domain.missing, strict=True)
         ]
-        k = self.form.labels
+        k = self.domain.labels
         return [self._packed([code * k + c for code in row]) for c in range(k) for row in product(*listed)]
 
     def _packed(self, values: list[int]) -> Any:
         return tuple(values)
 
-    def chance(self, payload: bytes, value: Any) -> Fraction:
+    def probability(self, payload: bytes, value: Any) -> Fraction:
         """Return P[payload | value], exactly: the product over the slots."""
         vector = self._vector.unpack(payload)
         empty = prod(self._laws[0][y + self._size] for y in vector)
         found = Fraction(empty, WORD ** len(vector))
         for each, start in zip(self._listed(value), self._starts, strict=True):
-            slot, code = slot_and_number(each, self.form.labels)
+            slot, code = slot_and_number(each, self.domain.labels)
             cell = vector[start + slot] + self._size
             x, rest = self._rounded(code)
             held = (1 - rest) * self._laws[x][cell] + (rest * self._laws[x + 1][cell] if rest else 0)
@@ -248,7 +248,7 @@ class SampledLaplace(Laplace):
     """
 
     name: ClassVar[str] = "sampled-laplace"
-    several: ClassVar[bool] = False
+    multivariate: ClassVar[bool] = False
 
     def _listed(self, value: Any) -> tuple[int, ...]:
         return (value,)

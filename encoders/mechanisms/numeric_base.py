@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Number, Tables
+from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ ROUNDING = 1 / 6
 
 
 @dataclass(frozen=True)
-class Form:
+class NumericDomain:
     """What is asked: how many classes, how many numbers, and where those may lie.
 
     Attributes
@@ -71,27 +71,27 @@ class NumericMechanism(Mechanism):
 
     Attributes
     ----------
-    form : Form
-    tells_label : bool
+    domain : NumericDomain
+    estimates_prior : bool
         Whether a report tells of the class by itself; otherwise class means need a prior from elsewhere.
     """
 
-    tells_label: ClassVar[bool] = False
-    form: Form
+    estimates_prior: ClassVar[bool] = False
+    domain: NumericDomain
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        if not 2 <= form.labels <= MAX_LABELS:
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        if not 2 <= domain.labels <= MAX_LABELS:
             raise SurveyError(f"{self.name} needs 2 to {MAX_LABELS} classes")
-        if len(form.missing) != 1 and not self.several:
+        if len(domain.missing) != 1 and not self.multivariate:
             raise SurveyError(f"{self.name} asks for one number at a time")
-        self.form, self.tables = form, dict(tables)
+        self.domain, self.tables = domain, dict(tables)
 
     def __repr__(self) -> str:
-        return f"{self.name}(labels={self.form.labels}, numbers={len(self.form.missing)})"
+        return f"{self.name}(labels={self.domain.labels}, numbers={len(self.domain.missing)})"
 
     @classmethod
     @abstractmethod
-    def design(cls, form: Form, epsilon: Decimal) -> Self:
+    def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
         """Choose the tables that spend at most `epsilon`."""
 
     # -- the trainer -----------------------------------------------------------------------
@@ -134,8 +134,8 @@ class NumericMechanism(Mechanism):
 
         Classes are equally likely; it is what "auto" compares.
         """
-        share = 1 / self.form.labels
-        first, second = (0.0, 1 / 3) if self.form.low else (1 / 3, 1 / 5)
+        share = 1 / self.domain.labels
+        first, second = (0.0, 1 / 3) if self.domain.low else (1 / 3, 1 / 5)
         return self.slot_variance(share, first * share, second * share)
 
     @property
@@ -145,7 +145,7 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Return the variance that one report has as an estimate of E[x 1(class)], in closed form.
+        """Return the variance that one report has as an estimate of E[x 1(class)], in closed domain.
 
         Parameters
         ----------
@@ -153,11 +153,11 @@ class NumericMechanism(Mechanism):
             P(present, class), E[x 1(class)] and E[x^2 1(class)], see `covariance`.
         """
 
-    def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+    def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Name the counters, for people, given the names of the numbers and of the classes: the slots."""
         return [
             f"{number}{gone}, {label}"
-            for number, absent in zip(numbers, self.form.missing, strict=True)
+            for number, absent in zip(numbers, self.domain.missing, strict=True)
             for gone in ["", " missing"][: 1 + absent]
             for label in labels
         ]
@@ -167,19 +167,21 @@ class NumericMechanism(Mechanism):
     @property
     def corners(self) -> Sequence[Any]:
         """The least and the greatest number, and a missing one, in every class."""
-        return [code * self.form.labels + c for code in self._corner_codes() for c in range(self.form.labels)]
+        return [
+            code * self.domain.labels + c for code in self._corner_codes() for c in range(self.domain.labels)
+        ]
 
     def _corner_codes(self) -> list[int]:
-        lowest = GRID * (1 + self.form.low)
-        return [lowest, 2 * GRID] + [2 * GRID + 1] * self.form.missing[0]
+        lowest = GRID * (1 + self.domain.low)
+        return [lowest, 2 * GRID] + [2 * GRID + 1] * self.domain.missing[0]
 
     @abstractmethod
-    def chance(self, payload: bytes, value: Any) -> Fraction:
+    def probability(self, payload: bytes, value: Any) -> Fraction:
         """Return P[payload | value], exactly."""
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | value] for every one of the `corners`, exactly."""
-        return [self.chance(payload, value) for value in self.corners]
+        return [self.probability(payload, value) for value in self.corners]
 
 
 def slot_and_number(value: int, labels: int) -> tuple[int, int]:
@@ -196,13 +198,13 @@ def slots_and_numbers(values: NDArray[np.int64], labels: int) -> tuple[NDArray[n
     return label + labels * absent, code - absent
 
 
-def by_slot(form: Form, estimates: Floats, label_share: Floats | None = None) -> Floats:
+def by_slot(domain: NumericDomain, estimates: Floats, label_share: Floats | None = None) -> Floats:
     """Lay out estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
     import numpy as np
 
-    k, place = form.labels, 0
-    laid = np.full((len(form.missing), 3, k), np.nan)
-    for number, absent in enumerate(form.missing):
+    k, place = domain.labels, 0
+    laid = np.full((len(domain.missing), 3, k), np.nan)
+    for number, absent in enumerate(domain.missing):
         laid[number, 0] = estimates[place : place + k]
         laid[number, 1] = estimates[place + k : place + 2 * k] if absent else 0.0
         place += k * (1 + absent)

@@ -12,13 +12,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import Number, Tables, check_keys, width_of, words_of
-from encoders.mechanisms.bit_vector import count_bits, listed_bits
+from encoders.mechanisms.base import MechanismParameters, Number, check_keys, width_of, words_of
+from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
-    Form,
+    NumericDomain,
     NumericMechanism,
     by_slot,
     independent_slots,
@@ -26,7 +26,7 @@ from encoders.mechanisms.numeric_base import (
     slots_and_numbers,
 )
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD, exp_bounds
 from encoders.randomness import RandomSource
 
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 class _Coin(NumericMechanism):
     """What both have in common: the coin of one slot."""
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        super().__init__(form, tables)
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        super().__init__(domain, tables)
         check_keys(tables, {"q"}, self.name)
         self._q = self._integer("q", 1, WORD // 2 - 1)
         self._span = WORD - 2 * self._q
         self.ratio = Fraction(WORD - self._q, self._q)
         self._bias = self._span / WORD
-        self.cells = form.slots
+        self.cells = domain.slots
 
     @classmethod
-    def design(cls, form: Form, epsilon: Decimal) -> Self:
+    def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
         """Bias the coin as far as `epsilon` allows."""
-        return cls(form, {"q": str(math.ceil(WORD / (exp_bounds(epsilon)[0] + 1)))})
+        return cls(domain, {"q": str(math.ceil(WORD / (exp_bounds(epsilon)[0] + 1)))})
 
     def _threshold(self, code: int) -> int:
         return self._q + (self._span * code >> GRID_BITS)
@@ -78,7 +78,7 @@ class _Coin(NumericMechanism):
 
     def _coins(self, value: int) -> str:
         """Say how likely a yes is in the own slot and in any other."""
-        _, code = slot_and_number(value, self.form.labels)
+        _, code = slot_and_number(value, self.domain.labels)
         own, other = (percent(self._coin_chance(1, each)) for each in (code, GRID))
         return f"yes with probability {own} in the true place, with {other} in any other"
 
@@ -96,25 +96,25 @@ class OneBit(_Coin):
     name: ClassVar[str] = "onebit"
     random_bytes = 16
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        super().__init__(form, tables)
-        self.payload_bytes = width_of(2 * form.slots)
-        if form.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        super().__init__(domain, tables)
+        self.payload_bytes = width_of(2 * domain.slots)
+        if domain.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
             self.ratio = Fraction(WORD // 2, self._q)
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class."""
-        own, code = slot_and_number(value, self.form.labels)
+        own, code = slot_and_number(value, self.domain.labels)
         draws = rng.take(16)
-        slot = int.from_bytes(draws[:8], "little") * self.form.slots >> 64
+        slot = int.from_bytes(draws[:8], "little") * self.domain.slots >> 64
         asked = (GRID, code)[slot == own]
         bit = int.from_bytes(draws[8:], "little") < self._threshold(asked)
         return (2 * slot + bit).to_bytes(self.payload_bytes, "little")
 
-    def sends(self, value: int) -> str:
-        """Tell how the coin is biased; see :meth:`Mechanism.sends`."""
+    def describe_output(self, value: int) -> str:
+        """Tell how the coin is biased; see :meth:`Mechanism.describe_output`."""
         return (
-            f"a yes or a no for a single one of {self.form.places}, drawn without looking at the answer: "
+            f"a yes or a no for a single one of {self.domain.places}, drawn without looking at the answer: "
             f"{self._coins(value)}"
         )
 
@@ -122,53 +122,53 @@ class OneBit(_Coin):
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.form.labels)
+        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
-        slots = multiply_shift(draws[:, 0], self.form.slots).astype(np.int64)
+        slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
         bits = draws[:, 1] < self._thresholds(np.where(slots == own, codes, GRID))
         reported = (2 * slots + bits).astype(f"<u{self.payload_bytes}")
         return reported.view(np.uint8).reshape(-1, self.payload_bytes)
 
-    def _possible(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") < 2 * self.form.slots
+    def _is_valid(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") < 2 * self.domain.slots
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
-        return words_of(payloads) < 2 * self.form.slots
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        return words_of(payloads) < 2 * self.domain.slots
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to the slot asked for."""
         import numpy as np
 
         reported = words_of(payloads)
-        counts = np.bincount(reported, minlength=2 * self.form.slots).astype(np.int64, copy=False)
+        counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
     def contribution(self, payload: bytes) -> list[int]:
         """Add +1 or -1 to the slot asked for; see :meth:`Mechanism.contribution`."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
-        counts = [0] * self.form.slots
+        counts = [0] * self.domain.slots
         counts[slot] = 2 * bit - 1
         return counts
 
-    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the greatest weight, either way; see :meth:`Mechanism.reach`."""
+    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the greatest weight, either way; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).max(axis=-1)
         return -most, most
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
-        return by_slot(self.form, totals / (self._bias * n / self.form.slots))
+        return by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return slots / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
-        return self.form.slots / self._bias**2 - first**2
+        return self.domain.slots / self._bias**2 - first**2
 
-    def chance(self, payload: bytes, value: int) -> Fraction:
+    def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
-        own, code = slot_and_number(value, self.form.labels)
-        drawn = Fraction(cell_size(slot, self.form.slots), WORD)
+        own, code = slot_and_number(value, self.domain.labels)
+        drawn = Fraction(cell_size(slot, self.domain.slots), WORD)
         return drawn * self._coin_chance(bit, code if slot == own else GRID)
 
 
@@ -185,30 +185,30 @@ class SignVector(_Coin):
 
     name: ClassVar[str] = "sign-vector"
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        super().__init__(form, tables)
-        self.payload_bytes = (form.slots + 7) // 8
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        super().__init__(domain, tables)
+        self.payload_bytes = (domain.slots + 7) // 8
         self.random_bytes = self.payload_bytes + 8
-        self._mask = (1 << form.slots) - 1
+        self._mask = (1 << domain.slots) - 1
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class."""
-        own, code = slot_and_number(value, self.form.labels)
+        own, code = slot_and_number(value, self.domain.labels)
         draws = rng.take(self.random_bytes)
         coins = int.from_bytes(draws[:-8], "little") & self._mask
         bit = int.from_bytes(draws[-8:], "little") < self._threshold(code)
         vector = (coins & ~(1 << own)) | bit << own
         return vector.to_bytes(self.payload_bytes, "little")
 
-    def sends(self, value: int) -> str:
-        """Tell how the coins are biased; see :meth:`Mechanism.sends`."""
-        return f"a yes or a no for each of {self.form.places}: {self._coins(value)}"
+    def describe_output(self, value: int) -> str:
+        """Tell how the coins are biased; see :meth:`Mechanism.describe_output`."""
+        return f"a yes or a no for each of {self.domain.places}: {self._coins(value)}"
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.form.labels)
+        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
         bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._thresholds(codes)
         vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
@@ -218,42 +218,42 @@ class SignVector(_Coin):
         vectors[rows, byte] = kept | bits.astype(np.uint8) << place
         return vectors
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to every slot."""
-        return 2 * count_bits(payloads, self.form.slots) - len(payloads)
+        return 2 * count_bits(payloads, self.domain.slots) - len(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
         """Add +1 or -1 to every slot; see :meth:`Mechanism.contribution`."""
-        return [2 * bit - 1 for bit in listed_bits(payload, self.form.slots)]
+        return [2 * bit - 1 for bit in unpack_bits(payload, self.domain.slots)]
 
     @property
-    def bits(self) -> Bits:
-        """Fair coins, but for the owner's; see :attr:`Mechanism.bits`."""
+    def support_counters(self) -> SupportCounters:
+        """Fair coins, but for the owner's; see :attr:`Mechanism.support_counters`."""
         biased = Fraction(self._q, WORD)
-        return Bits(self.form.slots, Fraction(1, 2), (biased, 1 - biased))
+        return SupportCounters(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
 
-    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return every bit the worst way; see :meth:`Mechanism.reach`."""
+    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return every bit the worst way; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).sum(axis=-1)
         return -most, most
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
-        return by_slot(self.form, totals / (self._bias * n))
+        return by_slot(self.domain, totals / (self._bias * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return 1 / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return 1 / self._bias**2 - first**2
 
-    def chance(self, payload: bytes, value: int) -> Fraction:
+    def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
-        own, code = slot_and_number(value, self.form.labels)
+        own, code = slot_and_number(value, self.domain.labels)
         bit = int.from_bytes(payload, "little") >> own & 1
-        return self._coin_chance(bit, code) / (1 << self.form.slots - 1)
+        return self._coin_chance(bit, code) / (1 << self.domain.slots - 1)

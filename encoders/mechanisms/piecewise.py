@@ -10,13 +10,13 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MAX_DOMAIN, Number, Tables, check_keys, words_of
+from encoders.mechanisms.base import MAX_DOMAIN, MechanismParameters, Number, check_keys, words_of
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
     ROUNDING,
-    Form,
+    NumericDomain,
     NumericMechanism,
     by_slot,
     slot_and_number,
@@ -53,37 +53,37 @@ class Piecewise(NumericMechanism):
     """
 
     name: ClassVar[str] = "piecewise"
-    tells_label: ClassVar[bool] = True
+    estimates_prior: ClassVar[bool] = True
     random_bytes, payload_bytes = 24, 2
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        super().__init__(form, tables)
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        super().__init__(domain, tables)
         check_keys(tables, {"near", "reach"}, self.name)
         self._reach = self._integer("reach", 0, _POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
         self._far = _POSITIONS + self._reach
         self._line, self._window = 2 * self._far + 1, 2 * self._reach + 1
-        self._all = form.slots * self._line
+        self._all = domain.slots * self._line
         if self._all > MAX_DOMAIN:
             raise SurveyError(f"piecewise has at most {MAX_DOMAIN} cells; this many classes need more")
-        self.cells = 2 * form.slots
+        self.cells = 2 * domain.slots
         self.ratio = 1 + Fraction(self._near, WORD - self._near) * self._worst_odds()
-        self._zero, self._double = GRID * (1 + form.low), int(form.low == 0)
+        self._zero, self._double = GRID * (1 + domain.low), int(domain.low == 0)
         self._share = self._near / WORD
         self._unit = self._share * _POSITIONS
 
     @classmethod
-    def design(cls, form: Form, epsilon: Decimal) -> Self:
+    def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
         """Choose reach and probability of the window; see the class."""
         gain, best = exp_bounds(epsilon)[0], None
         for reach in range(_POSITIONS + 1):
-            window, cells = 2 * reach + 1, form.slots * (2 * (_POSITIONS + reach) + 1)
+            window, cells = 2 * reach + 1, domain.slots * (2 * (_POSITIONS + reach) + 1)
             if cells > MAX_DOMAIN:
                 break
             # 1 + near/(1 - near) cells/window <= gain, in the numbers of draws that make a cell
             odds = (gain - 1) * (WORD // cells) / -(-WORD // window)
             tables = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(reach)}
-            candidate = cls(form, tables)
+            candidate = cls(domain, tables)
             if best is None or candidate.reference_variance < best.reference_variance:
                 best = candidate
         if best is None:
@@ -105,7 +105,7 @@ class Piecewise(NumericMechanism):
             cell_size(slot * self._line + position + place, self._all) == anywhere
             for place in range(self._window)
             if cell_size(place, self._window) == inside
-            for slot in range(self.form.slots)
+            for slot in range(self.domain.slots)
             for position in range(2 * _POSITIONS + 1)
         )
 
@@ -113,7 +113,7 @@ class Piecewise(NumericMechanism):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class; all three draws are always used."""
-        slot, code = slot_and_number(value, self.form.labels)
+        slot, code = slot_and_number(value, self.domain.labels)
         code = code - self._zero << self._double
         rounding, decision, choice = _DRAWS.unpack(rng.take(24))
         up = rounding >> 64 - _POSITION_BITS < code & (1 << _POSITION_BITS) - 1
@@ -122,19 +122,19 @@ class Piecewise(NumericMechanism):
         reported: int = (anywhere, near)[decision < self._near]
         return reported.to_bytes(2, "little")
 
-    def sends(self, value: int) -> str:
-        """Tell how likely the window is; see :meth:`Mechanism.sends`."""
+    def describe_output(self, value: int) -> str:
+        """Tell how likely the window is; see :meth:`Mechanism.describe_output`."""
         near, window, cells = percent(Fraction(self._near, WORD)), self._window, self._all
         return (
-            f"one of {cells} points, {self._line} in a line for each of {self.form.places}: with probability "
-            f"{near} one of the {window} around the true one, else any of the {cells}, each as likely"
+            f"one of {cells} points, {self._line} in a line for each of {self.domain.places}: with "
+            f"probability {near} one of the {window} around the true one, else any of the {cells}, each as likely"
         )
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        slot, code = slots_and_numbers(np.asarray(values, dtype=np.int64), self.form.labels)
+        slot, code = slots_and_numbers(np.asarray(values, dtype=np.int64), self.domain.labels)
         code = code - self._zero << self._double
         draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
         rest = (draws[:, 0] >> np.uint64(64 - _POSITION_BITS)).astype(np.int64)
@@ -147,11 +147,11 @@ class Piecewise(NumericMechanism):
 
     # -- the collector and the trainer -----------------------------------------------------
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < self._all
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return words_of(payloads) < self._all
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -159,43 +159,43 @@ class Piecewise(NumericMechanism):
         import numpy as np
 
         line, cell = np.divmod(words_of(payloads).astype(np.int64), self._line)
-        counts = np.bincount(line, minlength=self.form.slots)
-        positions = np.zeros(self.form.slots, dtype=np.int64)
+        counts = np.bincount(line, minlength=self.domain.slots)
+        positions = np.zeros(self.domain.slots, dtype=np.int64)
         np.add.at(positions, line, cell - self._far)
         return np.concatenate([counts.astype(np.int64, copy=False), positions])
 
     def contribution(self, payload: bytes) -> list[int]:
         """Count the line, and add the position; see :meth:`Mechanism.contribution`."""
         line, cell = divmod(int.from_bytes(payload, "little"), self._line)
-        counts, positions = [0] * self.form.slots, [0] * self.form.slots
+        counts, positions = [0] * self.domain.slots, [0] * self.domain.slots
         counts[line], positions[line] = 1, cell - self._far
         return counts + positions
 
-    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the best line's end; see :meth:`Mechanism.reach`."""
-        lines = weights[..., : self.form.slots]
-        ends = self._far * abs(weights[..., self.form.slots :])
+    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the best line's end; see :meth:`Mechanism.contribution_range`."""
+        lines = weights[..., : self.domain.slots]
+        ends = self._far * abs(weights[..., self.domain.slots :])
         return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)
 
-    def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Name lines and positions; see :meth:`NumericMechanism.counters`."""
-        lines = super().counters(numbers, labels)
+    def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """Name lines and positions; see :meth:`NumericMechanism.counter_names`."""
+        lines = super().counter_names(numbers, labels)
         return [*lines, *(f"position of {line}" for line in lines)]
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Scale the positions, and debias the lines' counts; see :meth:`NumericMechanism.moments`."""
-        slots, k = self.form.slots, self.form.labels
+        slots, k = self.domain.slots, self.domain.labels
         shares = (totals[:slots] / n - (1 - self._share) / slots) / self._share
         numbers = totals[slots:] / (self._unit * n)
         if self._double:
             numbers = (numbers + shares) / 2
         numbers[k:] = shares[k:]  # of the missing, the line alone tells
-        return by_slot(self.form, numbers, shares.reshape(-1, k).sum(axis=0))
+        return by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
 
     @property
     def label_variance(self) -> float:
         """That of counting lines; see :attr:`NumericMechanism.label_variance`."""
-        even = 1 / self.form.labels
+        even = 1 / self.domain.labels
         return even * (1 - even) / self._share**2
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -210,19 +210,19 @@ class Piecewise(NumericMechanism):
 
     def _drawn(self, share: Number) -> Number:
         """Return how likely a report is on a line whose owners are that share of all."""
-        return self._share * share + (1 - self._share) / self.form.slots
+        return self._share * share + (1 - self._share) / self.domain.slots
 
     def _position_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return E[y^2 1(line)] / unit^2 - first^2, where t / 64 has these moments."""
         within = share * (self._reach * (self._reach + 1) / 3 + ROUNDING) + _POSITIONS**2 * second
-        beyond = self._far * (self._far + 1) / 3 / self.form.slots
+        beyond = self._far * (self._far + 1) / 3 / self.domain.slots
         return (self._share * within + (1 - self._share) * beyond) / self._unit**2 - first**2
 
     def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
         """Combine positions and lines; see :meth:`NumericMechanism.covariance`."""
         import numpy as np
 
-        drawn, gone = self._drawn(share), self._drawn(missing) * self.form.missing[0]
+        drawn, gone = self._drawn(share), self._drawn(missing) * self.domain.missing[0]
         blank = 1 - drawn - gone
         position = 2 * first - share if self._double else first
         laid = np.empty((3, 3, len(first)))
@@ -242,11 +242,11 @@ class Piecewise(NumericMechanism):
 
     def _corner_codes(self) -> list[int]:
         step = GRID // _POSITIONS >> self._double
-        return [*range(self._zero, 2 * GRID + 1, step)] + [2 * GRID + 1] * self.form.missing[0]
+        return [*range(self._zero, 2 * GRID + 1, step)] + [2 * GRID + 1] * self.domain.missing[0]
 
-    def chance(self, payload: bytes, value: int) -> Fraction:
+    def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
-        slot, code = slot_and_number(value, self.form.labels)
+        slot, code = slot_and_number(value, self.domain.labels)
         code, cell = code - self._zero << self._double, int.from_bytes(payload, "little")
         rest = Fraction(code & (1 << _POSITION_BITS) - 1, 1 << _POSITION_BITS)
         first = slot * self._line + (code >> _POSITION_BITS)

@@ -31,7 +31,7 @@ def odds(share: Fraction) -> str:
     return f"1 in 10^{-_log10(share):.1f}"
 
 
-def each_other(count: int) -> str:
+def others_text(count: int) -> str:
     """Speak of `count` others: "the other", "each of the 11 others"."""
     return "the other" if count == 1 else f"each of the {count} others"
 

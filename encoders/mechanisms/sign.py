@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import FrequencyOracle, Number, Tables
+from encoders.mechanisms.base import FrequencyOracle, MechanismParameters, Number
 from encoders.mechanisms.direct import DE
-from encoders.mechanisms.numeric_base import GRID, GRID_BITS, Form, NumericMechanism
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.mechanisms.unary import OUE, SUE
 from encoders.randomness import GivenBytes, RandomSource
 
@@ -38,48 +38,48 @@ class Sign(NumericMechanism):
     """
 
     name: ClassVar[str] = "sign"
-    tells_label: ClassVar[bool] = True
+    estimates_prior: ClassVar[bool] = True
 
-    def __init__(self, form: Form, tables: Tables) -> None:
-        super().__init__(form, tables)
+    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+        super().__init__(domain, tables)
         rest = dict(tables)
         name = rest.pop("oracle", None)
         if not (isinstance(name, str) and name in _ORACLES):
             raise SurveyError(f"sign table 'oracle' must be one of {', '.join(_ORACLES)}")
-        self.oracle = _ORACLES[name]((2 + form.missing[0]) * form.labels, rest)
+        self.oracle = _ORACLES[name]((2 + domain.missing[0]) * domain.labels, rest)
         self.cells, self.ratio = self.oracle.cells, self.oracle.ratio
         self.payload_bytes = self.oracle.payload_bytes
         self.random_bytes = 8 + self.oracle.random_bytes
-        self._zero = GRID * (1 + form.low)
-        self._shift = 64 - GRID_BITS + (form.low == 0)
+        self._zero = GRID * (1 + domain.low)
+        self._shift = 64 - GRID_BITS + (domain.low == 0)
 
     @classmethod
-    def design(cls, form: Form, epsilon: Decimal) -> Self:
+    def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
         """Take the oracle with the least variance of a slot's mean, for evenly spread numbers."""
-        domain = (2 + form.missing[0]) * form.labels
-        oracles = [each.design(domain, epsilon) for each in _ORACLES.values()]
-        candidates = [cls(form, {"oracle": each.name, **each.tables}) for each in oracles]
+        answers = (2 + domain.missing[0]) * domain.labels
+        oracles = [each.design(answers, epsilon) for each in _ORACLES.values()]
+        candidates = [cls(domain, {"oracle": each.name, **each.tables}) for each in oracles]
         return min(candidates, key=lambda each: each.reference_variance)
 
     def _to_oracle(self, code: int, label: int, draw: int) -> int:
         sign = (draw >> self._shift < code - self._zero) + (code > 2 * GRID)
-        return sign * self.form.labels + label
+        return sign * self.domain.labels + label
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Round one number to a sign, and randomise it together with the class."""
-        code, label = divmod(int(value), self.form.labels)
+        code, label = divmod(int(value), self.domain.labels)
         draw = int.from_bytes(rng.take(8), "little")
         return self.oracle.perturb(self._to_oracle(code, label, draw), rng)
 
-    def sends(self, value: int) -> str:
-        """Tell how the number is rounded, then what the oracle sends; see :meth:`Mechanism.sends`."""
-        code, label = divmod(value, self.form.labels)
+    def describe_output(self, value: int) -> str:
+        """Describe the rounding and the oracle's output; see :meth:`Mechanism.describe_output`."""
+        code, label = divmod(value, self.domain.labels)
         if code > 2 * GRID:
             rounding = "a missing number stays missing"
         else:
             up = percent(self._plus(code))
             rounding = f"the number is rounded to the highest with probability {up}, else to the lowest"
-        sent = self.oracle.sends(label)  # in the same words for each of its values
+        sent = self.oracle.describe_output(label)  # in the same words for each of its values
         return f"{rounding}; of that and the label together, {sent}"
 
     def _plus(self, code: int) -> Fraction:
@@ -90,21 +90,21 @@ class Sign(NumericMechanism):
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.form.labels)
+        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(code)), np.uint8).reshape(
             -1, self.random_bytes
         )
         rounding = np.ascontiguousarray(draws[:, :8]).view("<u8").ravel() >> np.uint64(self._shift)
         sign = (rounding.astype(np.int64) < code - self._zero).astype(np.int64) + (code > 2 * GRID)
         rest = GivenBytes(np.ascontiguousarray(draws[:, 8:]).tobytes())
-        return self.oracle.perturb_many(sign * self.form.labels + label, rest)
+        return self.oracle.perturb_many(sign * self.domain.labels + label, rest)
 
-    def _possible(self, payload: bytes) -> bool:
-        return self.oracle._possible(payload)
+    def _is_valid(self, payload: bytes) -> bool:
+        return self.oracle._is_valid(payload)
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
-        return self.oracle.possible(payloads)
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        return self.oracle.are_valid(payloads)
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count as the oracle does."""
@@ -115,34 +115,34 @@ class Sign(NumericMechanism):
         return self.oracle.contribution(payload)
 
     @property
-    def bits(self) -> Bits | None:
-        """Those of the oracle; see :attr:`Mechanism.bits`."""
-        return self.oracle.bits
+    def support_counters(self) -> SupportCounters | None:
+        """Those of the oracle; see :attr:`Mechanism.support_counters`."""
+        return self.oracle.support_counters
 
-    def reach(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return what the oracle can add; see :meth:`Mechanism.reach`."""
-        return self.oracle.reach(weights)
+    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return what the oracle can add; see :meth:`Mechanism.contribution_range`."""
+        return self.oracle.contribution_range(weights)
 
-    def counters(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Name the oracle's values; see :meth:`NumericMechanism.counters`."""
-        signs = ["lowest", "highest", "missing"][: 2 + self.form.missing[0]]
+    def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """Name the oracle's values; see :meth:`NumericMechanism.counter_names`."""
+        signs = ["lowest", "highest", "missing"][: 2 + self.domain.missing[0]]
         return [f"{numbers[0]} {sign}, {label}" for sign in signs for label in labels]
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Combine the frequencies; see :meth:`NumericMechanism.moments`."""
         counts, _ = self.oracle.estimate(totals, n)
-        frequencies = (counts / n).reshape(-1, self.form.labels)
+        frequencies = (counts / n).reshape(-1, self.domain.labels)
         found: Floats = (self._mix() @ frequencies)[None]
         return found
 
     @property
     def label_variance(self) -> float:
         """The oracle's; see :attr:`NumericMechanism.label_variance`."""
-        return self.oracle.even_variance(self.form.labels)
+        return self.oracle.uniform_variance(self.domain.labels)
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return the variance of F(+) + low F(-); see :meth:`NumericMechanism.slot_variance`."""
-        low = self.form.low
+        low = self.domain.low
         plus = (first - low * share) / (1 - low)
         minus = share - plus
         spread = self.oracle.variance(plus) + low**2 * self.oracle.variance(minus)
@@ -152,9 +152,9 @@ class Sign(NumericMechanism):
         """Combine the frequencies' covariances; see :meth:`NumericMechanism.covariance`."""
         import numpy as np
 
-        low = self.form.low
+        low = self.domain.low
         plus = (first - low * share) / (1 - low)
-        cells = np.stack([share - plus, plus, missing][: 2 + self.form.missing[0]])
+        cells = np.stack([share - plus, plus, missing][: 2 + self.domain.missing[0]])
         between = self.oracle.covariance(cells[:, None], cells[None, :])
         own = np.arange(len(cells))
         between[own, own] = self.oracle.variance(cells)
@@ -165,12 +165,12 @@ class Sign(NumericMechanism):
         """Return what -, + and missing contribute to E[x 1(class)], P(missing, class) and P(class)."""
         import numpy as np
 
-        mix = np.array([[self.form.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
-        return mix[:, : 2 + self.form.missing[0]]
+        mix = np.array([[self.domain.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
+        return mix[:, : 2 + self.domain.missing[0]]
 
-    def chance(self, payload: bytes, value: int) -> Fraction:
+    def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
-        k = self.form.labels
+        k = self.domain.labels
         code, label = divmod(value, k)
         chances = self.oracle.likelihood(payload)
         if code > 2 * GRID:

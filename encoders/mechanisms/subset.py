@@ -10,11 +10,11 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Tables, check_keys
+from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
@@ -54,7 +54,7 @@ class SS(BitVector):
     constant_sum: ClassVar[bool] = True
     random_bytes = 16
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         if domain > MAX_SUBSET_DOMAIN:
             most = f"SS asks for at most {MAX_SUBSET_DOMAIN} values, not {domain}"
@@ -99,8 +99,8 @@ class SS(BitVector):
         around = (others + others + own) << value | others >> (self.domain - 1 - value)
         return (around & self._mask).to_bytes(self.payload_bytes, "little")
 
-    def sends(self, value: int) -> str:
-        """Tell p and q; see :meth:`Mechanism.sends`."""
+    def describe_output(self, value: int) -> str:
+        """Tell p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
         true = f"the true one is among them with probability {percent(kept)}"
@@ -136,12 +136,12 @@ class SS(BitVector):
         rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._counts])
         return _unrank(self._rows, rank, left)
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         chosen = int.from_bytes(payload, "little")
         return chosen <= self._mask and chosen.bit_count() == self._size
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         import numpy as np
 
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
@@ -150,17 +150,17 @@ class SS(BitVector):
         return np.asarray((sizes == self._size) & ~unused)
 
     @property
-    def bits(self) -> Bits | None:
-        """The set, if it is one of several values, and not of all but one; see :attr:`Mechanism.bits`."""
+    def support_counters(self) -> SupportCounters | None:
+        """For sets of 2 to d - 2 values; see :attr:`Mechanism.support_counters`."""
         if not 1 < self._size < self.domain - 1:
             return None
         kept = Fraction(self._keep, WORD)
-        return Bits(self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size)
+        return SupportCounters(self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size)
 
-    def reach(
+    def contribution_range(
         self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the sums of the omega least and the omega greatest weights; see :meth:`Mechanism.reach`."""
+        """Return the sums of the omega least and greatest weights; see :meth:`Mechanism.contribution_range`."""
         import numpy as np
 
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)

@@ -27,7 +27,7 @@ _EXACT = 32
 
 
 @dataclass(frozen=True)
-class Bits:
+class SupportCounters:
     """A payload of bits, given the value: one the owner's, all others alike.
 
     They are independent, or, if their number is fixed, drawn together: so many of them are 1, and any

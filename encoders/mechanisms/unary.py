@@ -6,10 +6,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from encoders.mechanisms.base import Tables, check_keys
+from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import bit_ratio, bit_thresholds, exp_bounds
 from encoders.randomness import RandomSource
 
@@ -35,7 +35,7 @@ class Unary(BitVector):
 
     _keys = frozenset({"bits", "p", "q"})
 
-    def __init__(self, domain: int, tables: Tables) -> None:
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         check_keys(tables, set(self._keys), self.name)
         self._bits = self._integer("bits", 1, 64)
@@ -65,8 +65,8 @@ class Unary(BitVector):
         bits = others ^ ((ones ^ others) & (1 << int(value)))
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
-    def sends(self, value: int) -> str:
-        """Tell p and q; see :meth:`Mechanism.sends`."""
+    def describe_output(self, value: int) -> str:
+        """Tell p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
@@ -85,18 +85,18 @@ class Unary(BitVector):
         payloads[:, -1] &= self._mask >> 8 * (width - 1)
         return payloads
 
-    def _possible(self, payload: bytes) -> bool:
+    def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
 
-    def possible(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Tell which payloads can occur; see :meth:`Mechanism.possible`."""
+    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     @property
-    def bits(self) -> Bits:
-        """All of them; see :attr:`Mechanism.bits`."""
+    def support_counters(self) -> SupportCounters:
+        """All of them; see :attr:`Mechanism.support_counters`."""
         p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
-        return Bits(self.domain, q, (p, p))
+        return SupportCounters(self.domain, q, (p, p))
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the bits, with v's own swapped in."""

@@ -19,7 +19,7 @@ from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
 from encoders.survey.projection import Projection
-from encoders.survey.questions import Question, draw, form_of, thresholds
+from encoders.survey.questions import Question, build_numeric_domain, draw, thresholds
 from encoders.survey.validation_round import Validation
 
 FORMAT = 1
@@ -187,7 +187,7 @@ class Plan:
         """Draw the question to ask by the public weights; takes 8 random bytes, sees no data."""
         return self.questions[draw(self._limits, rng)]
 
-    def chance(self, question: Question) -> float:
+    def question_probability(self, question: Question) -> float:
         """Return the probability that a person is asked this question."""
         return question.weight / sum(each.weight for each in self.questions)
 
@@ -273,7 +273,7 @@ def _question(
         which: tuple[object, ...] = (name, entry["domain"], entry["tables"])
         mechanism = built.get(which) or load(name, entry["domain"], tables[entry["tables"]])
     else:
-        numeric = form_of(label, asked, moment)
+        numeric = build_numeric_domain(label, asked, moment)
         which = (name, numeric, entry["tables"])
         mechanism = built.get(which) or load_numeric(name, numeric, tables[entry["tables"]])
     built[which] = mechanism

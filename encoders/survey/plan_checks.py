@@ -160,7 +160,7 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     if not questions:
         raise SurveyError("no question has a positive weight", "questions")
     for index, question in enumerate(questions):
-        most = 2 * MAX_WEIGHT * (len(question.asked) if question.mechanism.several else 1)
+        most = 2 * MAX_WEIGHT * (len(question.asked) if question.mechanism.multivariate else 1)
         if type(question.weight) is not int or not 0 < question.weight <= most:
             raise SurveyError(f"weights are whole numbers up to {most}", f"questions.{index}")
         _check_kind(question, f"questions.{index}")
@@ -179,7 +179,7 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
 
 
 def _order(question: Question, features: int) -> tuple[int, int]:
-    if question.mechanism.several:
+    if question.mechanism.multivariate:
         return features, question.moment or 0
     return (question.features or (-1,))[0], question.moment or 0
 
@@ -203,7 +203,7 @@ def _check_size(question: Question) -> None:
     if isinstance(mechanism, FrequencyOracle):
         fits = question.moment is None and mechanism.domain == question.domain
     else:
-        fits = isinstance(mechanism, NumericMechanism) and mechanism.form == question.form
+        fits = isinstance(mechanism, NumericMechanism) and mechanism.domain == question.numeric_domain
         fits = fits and question.moment is not None
     if not fits:
         raise SurveyError("the mechanism is not one for this question", field)

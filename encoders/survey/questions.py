@@ -21,7 +21,7 @@ from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
-from encoders.mechanisms import Form, Mechanism
+from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
@@ -106,9 +106,9 @@ class Question:
         return prod(self.shape)
 
     @property
-    def form(self) -> Form:
+    def numeric_domain(self) -> NumericDomain:
         """What a question about numbers asks its mechanism."""
-        return form_of(self.label, self.asked, self.moment)
+        return build_numeric_domain(self.label, self.asked, self.moment)
 
     @property
     def cells(self) -> int:
@@ -117,7 +117,7 @@ class Question:
 
     @property
     def support_key(self) -> str:
-        """Where the counts of :class:`~encoders.mechanisms.support_counters.Bits` are kept, if any are."""
+        """Name of the total of this question's support counters, see :mod:`encoders.mechanisms.support_counters`."""
         return f"{self.key}:support"
 
     @cached_property
@@ -159,7 +159,7 @@ class Question:
         found = [codes[place] for place in self.features]
         if self.moment == SQUARE:
             found = [square_code(code) for code in found]
-        if self.mechanism.several:
+        if self.mechanism.multivariate:
             return tuple(code * len(self.label.values) + label_code for code in found)
         return sum(map(mul, found, self._steps), label_code)
 
@@ -174,7 +174,7 @@ class Question:
     ) -> NDArray[np.int64]:
         """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
         own = label_codes[rows]
-        if not self.mechanism.several:
+        if not self.mechanism.multivariate:
             found = [codes[rows, place] for place in self.features]
             if self.moment == SQUARE:
                 found = [square_code(each) for each in found]
@@ -195,7 +195,7 @@ class Question:
 
     def _apart(self, value: Any) -> tuple[list[int], int]:
         """Return the codes of the features and of the label that an answer stands for."""
-        if self.mechanism.several:
+        if self.mechanism.multivariate:
             k = len(self.label.values)
             return [part // k for part in value], value[0] % k
         codes = []
@@ -221,7 +221,7 @@ class Question:
 
     @property
     def _lists_features(self) -> bool:
-        return self.mechanism.several or len(self.features) > 1
+        return self.mechanism.multivariate or len(self.features) > 1
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
         """Return the plan's form."""
@@ -243,10 +243,10 @@ def _six_digits(number: float) -> str:
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e15 else text
 
 
-def form_of(label: Label, asked: Sequence[Feature], moment: int | None) -> Form:
+def build_numeric_domain(label: Label, asked: Sequence[Feature], moment: int | None) -> NumericDomain:
     """Return what a mechanism is asked: these features' numbers or squares, with the label."""
     missing = tuple(feature.missing == "category" for feature in asked)
-    return Form(len(label.values), missing, 0 if moment == SQUARE else -1)
+    return NumericDomain(len(label.values), missing, 0 if moment == SQUARE else -1)
 
 
 def square_code(code: Any) -> Any:

@@ -13,7 +13,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 
 
-class Answer(NamedTuple):
+class RandomisedReport(NamedTuple):
     """What a device makes of one row. Only `report` leaves it.
 
     Attributes
@@ -33,17 +33,17 @@ class Answer(NamedTuple):
 
     def __repr__(self) -> str:  # ends up in logs: without the truth
         # nor with the report: to log many previews of one row would be to send them
-        return f"Answer(question={self.question.name!r})"
+        return f"RandomisedReport(question={self.question.name!r})"
 
 
-def answer(
+def randomise(
     plan: Plan,
     row: Mapping[str, object],
     label: object,
     rng: RandomSource,
     asked: str | None = None,
     token: str | None = None,
-) -> Answer:
+) -> RandomisedReport:
     """Draw a question, and answer it by a report.
 
     Parameters
@@ -70,23 +70,23 @@ def answer(
     LdpError
         If there is no such question.
     """
-    return answer_coded(plan, plan.encode(row, label), rng, asked, token)
+    return randomise_coded(plan, plan.encode(row, label), rng, asked, token)
 
 
-def answer_coded(
+def randomise_coded(
     plan: Plan,
     coded: tuple[Sequence[int], int],
     rng: RandomSource,
     asked: str | None = None,
     token: str | None = None,
-) -> Answer:
+) -> RandomisedReport:
     """Do the same for a row that :meth:`Plan.encode` has coded: from here on there are only integers."""
     codes, label_code = coded  # all of the row was checked, whatever is asked
     question, report_id = _question(plan, rng, asked, token)
     truth = question.value(codes, label_code)
     payload = question.mechanism.perturb(truth, rng)  # the last line that sees the truth
     report = pack(Report(plan.digest_bytes, question.index, report_id, payload))
-    return Answer(question, truth, payload, report)
+    return RandomisedReport(question, truth, payload, report)
 
 
 def read_report(plan: Plan, data: bytes) -> Report:

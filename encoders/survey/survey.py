@@ -8,7 +8,13 @@ from decimal import Decimal
 from math import ceil, fsum, prod
 
 from encoders.errors import SurveyError, for_each
-from encoders.mechanisms import NUMERIC_MECHANISMS, Form, FrequencyOracle, NumericMechanism, design_numeric
+from encoders.mechanisms import (
+    NUMERIC_MECHANISMS,
+    FrequencyOracle,
+    NumericDomain,
+    NumericMechanism,
+    design_numeric,
+)
 from encoders.mechanisms import design as design_oracle
 from encoders.mechanisms.base import MAX_DOMAIN
 from encoders.survey.compiler import label_weight
@@ -18,7 +24,7 @@ from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import MAX_WEIGHT, OPEN
 from encoders.survey.projection import Projection
-from encoders.survey.questions import MEAN, SQUARE, Question, form_of
+from encoders.survey.questions import MEAN, SQUARE, Question, build_numeric_domain
 from encoders.survey.validation_round import Validation
 
 
@@ -127,7 +133,7 @@ class _Compiler:
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
         self.oracles: dict[int, FrequencyOracle] = {}
-        self.numeric: dict[Form, NumericMechanism] = {}
+        self.numeric: dict[NumericDomain, NumericMechanism] = {}
         asked = zip(range(len(survey.features)), survey.features, survey.weights[1:], strict=True)
         self.asked = [(place, feature, weight) for place, feature, weight in asked if weight]
         self.numbers = [each for each in self.asked if isinstance(each[1], NumericFeature)]
@@ -186,7 +192,7 @@ class _Compiler:
     def is_told(self) -> bool:
         """Tell whether the questions about features tell of the label too."""
         name = self.survey.numeric
-        tells = name == "auto" or NUMERIC_MECHANISMS[name].tells_label
+        tells = name == "auto" or NUMERIC_MECHANISMS[name].estimates_prior
         return bool(self.asked) and (tells or len(self.numbers) < len(self.asked))
 
     def categories(self) -> Iterator[_Draft]:
@@ -202,7 +208,7 @@ class _Compiler:
         return [(number,) for number in range(len(sizes))]
 
     def variance(self, domain: int, parts: int) -> float:
-        return self.oracle(domain).even_variance(parts)
+        return self.oracle(domain).uniform_variance(parts)
 
     def numbers_alone(self) -> Iterator[_Draft]:
         for place, _, weight in [] if self.several else self.numbers:
@@ -224,7 +230,7 @@ class _Compiler:
         try:
             if moment is None:
                 return self.oracle(prod(each.size for each in asked) * len(self.survey.label.values))
-            form = form_of(self.survey.label, asked, moment)
+            form = build_numeric_domain(self.survey.label, asked, moment)
             if form not in self.numeric:
                 self.numeric[form] = design_numeric(self.survey.numeric, form, self.survey.epsilon)
             return self.numeric[form]
@@ -240,5 +246,5 @@ class _Compiler:
 
 def _label_variance(mechanism: FrequencyOracle | NumericMechanism, labels: int) -> float:
     if isinstance(mechanism, FrequencyOracle):
-        return mechanism.even_variance(labels)
+        return mechanism.uniform_variance(labels)
     return mechanism.label_variance

@@ -89,7 +89,7 @@ def _row(plan: Plan, question: Question) -> list[str]:
         mechanism.name,
         f"{spent:.9f}",
         f"{1 - spent / plan.epsilon:.4%}",
-        f"{plan.chance(question):.1%}",
+        f"{plan.question_probability(question):.1%}",
         f"{report_bytes(plan, question)} bytes",
     ]
 

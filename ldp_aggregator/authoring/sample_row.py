@@ -20,10 +20,10 @@ def made_up_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
 
 def rivals(plan: Plan, question: Question) -> str:
     """Compare the mechanisms that could ask for a number: what "auto" goes by. Empty for other questions."""
-    if question.moment is None or question.mechanism.several:
+    if question.moment is None or question.mechanism.multivariate:
         return ""
     rows = [["  mechanism", "standard error with 1,000 reports", ""]]
-    for rival in numeric_rivals(question.form, plan.epsilon):
+    for rival in numeric_rivals(question.numeric_domain, plan.epsilon):
         off = math.sqrt(rival.reference_variance / 1000) * len(plan.label.values)
         mark = "<- this one" if rival.name == question.mechanism.name else ""
         rows.append([f"  {rival.name}", f"{off:.3g}", mark])

@@ -37,7 +37,7 @@ class Metering:
 
     def add(self, column: Column) -> None:
         """Take reports that were recorded just now."""
-        if column.question.mechanism.bits is None:
+        if column.question.mechanism.support_counters is None:
             return
         with self._lock:
             self._kept.setdefault(column.question.index, []).append(column)
@@ -58,8 +58,10 @@ class Metering:
 
     def _batch(self, columns: list[Column]) -> Batch:
         question = columns[0].question
-        assert question.mechanism.bits is not None
-        counted = question.mechanism.bits.count(np.concatenate([column.payloads for column in columns]))
+        assert question.mechanism.support_counters is not None
+        counted = question.mechanism.support_counters.count(
+            np.concatenate([column.payloads for column in columns])
+        )
         return Batch(self._survey, question.support_key, _none(16), _none(8), counted)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.explain.text import in_words
+from encoders.explain.text import format_answer
 from encoders.mechanisms.base import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
@@ -120,11 +120,11 @@ def _name(question: Question, support: Support, group: int) -> str:
     """Name a group of values by its first."""
     mechanism, others = question.mechanism, len(range(group, support.bits.length, support.bits.groups)) - 1
     if isinstance(mechanism, FrequencyOracle):
-        name = in_words(question.meaning(group))
+        name = format_answer(question.meaning(group))
     else:
         assert isinstance(mechanism, NumericMechanism)
         numbers = [feature.name for feature in question.asked]
-        name = mechanism.counters(numbers, question.label_texts)[group]
+        name = mechanism.counter_names(numbers, question.label_texts)[group]
     return f"[{name}" + (f" or {others} others]" if others else "]")
 
 

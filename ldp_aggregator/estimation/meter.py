@@ -77,7 +77,7 @@ def _of_number(
     width, several = estimate.width, f" of {estimate.name}"
     for told in _moments(heard):
         question, total = told.question, total_of(snapshot, told.question)
-        name = several if question.mechanism.several else ""
+        name = several if question.mechanism.multivariate else ""
         ratios = [
             (f"means{name}", heard.first, heard.present, estimate.means, width),
             (f"variances{name}", heard.deviation, heard.present, estimate.variances, width**2),

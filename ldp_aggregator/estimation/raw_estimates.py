@@ -131,7 +131,7 @@ def _moments(
 
 def _label_shares(moments: Iterable[_Pair]) -> list[LabelShares]:
     """Return what the questions about numbers say of the label, each question once."""
-    telling = [each for pair in moments for each in pair if each and each.tells_label]
+    telling = [each for pair in moments for each in pair if each and each.estimates_prior]
     return [LabelShares.of_moments(each) for each in {each.question.index: each for each in telling}.values()]
 
 

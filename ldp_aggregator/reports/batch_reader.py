@@ -98,7 +98,7 @@ class Reader:
             return self._one_by_one(split(body))
         refused: dict[int, Refusal] = {}
         for index, column in enumerate(columns):
-            possible = column.question.mechanism.possible(column.payloads)
+            possible = column.question.mechanism.are_valid(column.payloads)
             if not possible.all():
                 refusal = Refusal(
                     Reason.BAD_PAYLOAD, f"no {column.question.mechanism.name} device sends this"

@@ -31,7 +31,7 @@ CODE_BYTES = 3
 
 
 @dataclass(frozen=True)
-class Form:
+class NumericDomain:
     """What a canonical report of one question looks like.
 
     Attributes
@@ -52,7 +52,7 @@ class Form:
     id_start: bytes = b""
 
     @classmethod
-    def of(cls, plan: Plan, question: Question) -> Form:
+    def of(cls, plan: Plan, question: Question) -> NumericDomain:
         """Read the form off a packed report: the wire format is told in one place."""
         width = question.mechanism.payload_bytes
         blank = pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), bytes(width)))
@@ -95,7 +95,7 @@ class Layout:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.forms = [Form.of(plan, question) for question in plan.questions]
+        self.forms = [NumericDomain.of(plan, question) for question in plan.questions]
         codes = np.array([form.code for form in self.forms])
         self._order = np.argsort(codes)
         self._codes = codes[self._order]

@@ -141,7 +141,7 @@ def _with_label(kept: set[Places], plan: Plan, relevance: Mapping[Places, float]
 
 def _tells_label(question: Question) -> bool:
     mechanism = question.mechanism
-    return mechanism.tells_label if isinstance(mechanism, NumericMechanism) else True
+    return mechanism.estimates_prior if isinstance(mechanism, NumericMechanism) else True
 
 
 def _gain(asked: Mapping[Places, int], kept: set[Places], told: Sequence[Told]) -> float:

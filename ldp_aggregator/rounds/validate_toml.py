@@ -130,7 +130,7 @@ def _comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
 
 def _error_of_right(plan: Plan) -> float:
     """Return the standard error of how often the model is right, after so many answers to all questions."""
-    told = sum(n / oracle.even_variance(2) for n, oracle in _asked(plan))
+    told = sum(n / oracle.uniform_variance(2) for n, oracle in _asked(plan))
     return 1 / math.sqrt(told)
 
 
@@ -144,4 +144,4 @@ def _errors_of_gains(plan: Plan) -> Iterator[float]:
 def _asked(plan: Plan) -> Iterator[tuple[int, FrequencyOracle]]:
     for question in plan.questions:
         assert isinstance(question.mechanism, FrequencyOracle)
-        yield round(_ANSWERS * plan.chance(question)), question.mechanism
+        yield round(_ANSWERS * plan.question_probability(question)), question.mechanism

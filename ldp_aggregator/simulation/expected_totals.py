@@ -24,7 +24,9 @@ class Expectation:
 
     def __init__(self, plan: Plan, people: People) -> None:
         self.plan = plan
-        self._reports = {each.key: (plan.chance(each), _report(each, people)) for each in plan.questions}
+        self._reports = {
+            each.key: (plan.question_probability(each), _report(each, people)) for each in plan.questions
+        }
 
     def snapshot(self, users: int) -> Snapshot:
         """Return the totals to expect of so many people: whole reports, but broken counts.

@@ -106,7 +106,7 @@ def expected_margins(expected: Expectation, people: People, users: int) -> tuple
     chances = {feature.name: 0.0 for feature in plan.features}
     for question in plan.questions:
         for feature in question.asked:
-            chances[feature.name] += plan.chance(question)
+            chances[feature.name] += plan.question_probability(question)
     features = zip(estimates.features, people.conditionals, hear(snapshot).heard, strict=True)
     found = [
         _number(each, chances[each.name], said, people.prior, heard)
@@ -119,7 +119,9 @@ def expected_margins(expected: Expectation, people: People, users: int) -> tuple
 
 
 def _label(estimates: Estimates, expected: Expectation) -> Margin:
-    alone = math.fsum(expected.plan.chance(each) for each in expected.plan.questions if each.kind == "label")
+    alone = math.fsum(
+        expected.plan.question_probability(each) for each in expected.plan.questions if each.kind == "label"
+    )
     labels = _labels(estimates.raw_prior)
     useful, k = _useful(len(labels)), len(labels)
     return Margin(estimates.label, "label", (estimates.label_n or 0,), alone, max(labels), labels, useful, k)

@@ -186,7 +186,7 @@ def _why_alone(survey: Survey) -> str:
 
 def _often(survey: Survey) -> float:
     plan = survey.compile()
-    return sum(plan.chance(each) for each in plan.questions if each.kind == "label")
+    return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
 def _people(plan: Plan, pilot: Pilot | None) -> People:

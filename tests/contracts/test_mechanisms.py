@@ -243,8 +243,8 @@ def test_possible_tells_of_many_payloads_what_check_tells_of_one(name: str, doma
             return False
         return True
 
-    assert mechanism.possible(payloads).tolist() == [passes(payload.tobytes()) for payload in payloads]
-    assert mechanism.possible(honest).all()
+    assert mechanism.are_valid(payloads).tolist() == [passes(payload.tobytes()) for payload in payloads]
+    assert mechanism.are_valid(honest).all()
 
 
 @every_name_of(2, 7, 8, 9, 65, 300)
@@ -277,10 +277,10 @@ def first_cells(mechanism: Mechanism, payloads: list[bytes], owner: int) -> dict
 @pytest.mark.parametrize("epsilon", ["1", "4"])
 def test_the_words_state_the_probabilities_of_the_exact_law(name: str, epsilon: str) -> None:
     for mechanism, payloads in enumerable(name, epsilon)[:4]:
-        stated = percentages(mechanism.sends(0))
+        stated = percentages(mechanism.describe_output(0))
         own, other = (first_cells(mechanism, payloads, owner) for owner in (0, 1))
         if name == "SHE":
-            reach = int(re.findall(r"between -(\d+)", mechanism.sends(0))[0])
+            reach = int(re.findall(r"between -(\d+)", mechanism.describe_output(0))[0])
             inside = sum(chance for cell, chance in other.items() if abs(cell) <= reach)
             assert stated == pytest.approx([other[0], inside], abs=6e-4)
             assert inside >= 0.9
@@ -292,12 +292,12 @@ def test_the_words_state_the_probabilities_of_the_exact_law(name: str, epsilon: 
 @pytest.mark.parametrize("domain", [2, 3, 300])
 def test_what_de_says_of_itself_is_its_likelihood(domain: int, epsilon: str) -> None:
     mechanism = made("DE", domain, epsilon)
-    kept, moved = percentages(mechanism.sends(1))
+    kept, moved = percentages(mechanism.describe_output(1))
     law = [mechanism.likelihood(index_payload(mechanism, sent))[1] for sent in range(domain)]
     assert kept == pytest.approx(float(law[1]), abs=6e-4)
     assert moved == pytest.approx(float(law[0]), rel=0.05, abs=6e-4)
     assert sum(law) == 1
-    assert ("each of the" in mechanism.sends(1)) == (domain > 2)
+    assert ("each of the" in mechanism.describe_output(1)) == (domain > 2)
 
 
 def index_payload(mechanism: Mechanism, value: int) -> bytes:
@@ -308,7 +308,7 @@ def index_payload(mechanism: Mechanism, value: int) -> bytes:
 def test_the_words_are_the_same_for_every_true_answer(name: str) -> None:
     """So they tell how an answer is kept, and not which."""
     mechanism = made(name, 9)
-    assert len({mechanism.sends(value) for value in range(9)}) == 1
+    assert len({mechanism.describe_output(value) for value in range(9)}) == 1
 
 
 # -- the trainer ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import pytest
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
 from encoders.mechanisms import (
     NUMERIC_MECHANISMS,
-    Form,
+    NumericDomain,
     NumericMechanism,
     design_numeric,
     load_numeric,
@@ -44,14 +44,14 @@ every_moment = pytest.mark.parametrize("low", [-1, 0], ids=["numbers", "squares"
 
 
 @cache
-def made(name: str, form: Form, epsilon: str = "1") -> NumericMechanism:
+def made(name: str, form: NumericDomain, epsilon: str = "1") -> NumericMechanism:
     return design_numeric(name, form, Decimal(epsilon))
 
 
-def forms(name: str, low: int, labels: tuple[int, ...] = LABELS) -> list[Form]:
+def forms(name: str, low: int, labels: tuple[int, ...] = LABELS) -> list[NumericDomain]:
     """Return what a mechanism may be asked: missing or not, and several numbers where it takes them."""
-    missing = [(False,), (True,), *(SEVERAL if NUMERIC_MECHANISMS[name].several else ())]
-    return [Form(k, each, low) for k in labels for each in missing]
+    missing = [(False,), (True,), *(SEVERAL if NUMERIC_MECHANISMS[name].multivariate else ())]
+    return [NumericDomain(k, each, low) for k in labels for each in missing]
 
 
 def codes_of(absent: bool, low: int, count: int, seed: int) -> list[int]:
@@ -62,7 +62,7 @@ def codes_of(absent: bool, low: int, count: int, seed: int) -> list[int]:
     return [*known, *drawn, *([MISSING] if absent else [])]
 
 
-def values_of(form: Form, count: int, seed: int) -> list[tuple[int, ...]]:
+def values_of(form: NumericDomain, count: int, seed: int) -> list[tuple[int, ...]]:
     """Return values to ask for, one code per number and the class in each."""
     rng, columns = np.random.default_rng(seed), []
     for number, absent in enumerate(form.missing):
@@ -76,11 +76,11 @@ def values_of(form: Form, count: int, seed: int) -> list[tuple[int, ...]]:
 
 
 def perturbed(mechanism: NumericMechanism, values: tuple[int, ...], data: bytes) -> bytes:
-    return mechanism.perturb(values if mechanism.several else values[0], GivenBytes(data))
+    return mechanism.perturb(values if mechanism.multivariate else values[0], GivenBytes(data))
 
 
 def by_reference(mechanism: NumericMechanism, values: tuple[int, ...], data: bytes) -> bytes:
-    form = mechanism.form
+    form = mechanism.domain
     return reference.perturb_numbers(
         mechanism.name, mechanism.tables, form.labels, form.missing, form.low == 0, list(values), data
     )
@@ -154,21 +154,31 @@ def assert_exact(mechanism: NumericMechanism) -> None:
 @every_epsilon
 @every_moment
 def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name: str, epsilon: str, low: int) -> None:
-    for form in [Form(2, (False,), low), Form(2, (True,), low), Form(3, (False,), low)]:
+    for form in [
+        NumericDomain(2, (False,), low),
+        NumericDomain(2, (True,), low),
+        NumericDomain(3, (False,), low),
+    ]:
         assert_exact(made(name, form, epsilon))
 
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [("onebit", Form(10, (True,))), ("onebit", Form(25, (True,), 0)), ("sign-vector", Form(8, (False,)))],
+    [
+        ("onebit", NumericDomain(10, (True,))),
+        ("onebit", NumericDomain(25, (True,), 0)),
+        ("sign-vector", NumericDomain(8, (False,))),
+    ],
 )
-def test_the_ratio_is_the_worst_for_many_classes_too(name: str, form: Form) -> None:
+def test_the_ratio_is_the_worst_for_many_classes_too(name: str, form: NumericDomain) -> None:
     assert_exact(made(name, form))
 
 
-@pytest.mark.parametrize(("epsilon", "form"), [("0.5", Form(2)), ("8", Form(2, (True,), 0))])
+@pytest.mark.parametrize(
+    ("epsilon", "form"), [("0.5", NumericDomain(2)), ("8", NumericDomain(2, (True,), 0))]
+)
 def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(
-    epsilon: str, form: Form
+    epsilon: str, form: NumericDomain
 ) -> None:
     # A law out of 2^64 takes one addition per corner: all that any input changes is its own window.
     mechanism = made("piecewise", form, epsilon)
@@ -199,7 +209,7 @@ def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(
             law[own * line + position + place] += near * size(place, window)
         assert sum(law) == WORD * WORD
         for cell in range(0, cells, 5):
-            found = mechanism.chance(cell.to_bytes(2, "little"), corners[number])
+            found = mechanism.probability(cell.to_bytes(2, "little"), corners[number])
             assert found == Fraction(law[cell], WORD * WORD)
 
 
@@ -209,7 +219,10 @@ def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(
 def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name: str, epsilon: str, low: int) -> None:
     # The slots are independent given the input: an input that moves to another slot changes two of them,
     # one that stays changes one, and of several numbers each does so on its own.
-    for form in [Form(2, (True,), low), *([Form(3, (True, False), low)] if name == "laplace" else [])]:
+    for form in [
+        NumericDomain(2, (True,), low),
+        *([NumericDomain(3, (True, False), low)] if name == "laplace" else []),
+    ]:
         mechanism = made(name, form, epsilon)
         steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
         laws = reference.slot_laws(mechanism.tables, low * steps)
@@ -226,7 +239,10 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name: str, epsilon: str,
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_moment
 def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name: str, low: int) -> None:
-    for form in [Form(2, (True,), low), *([Form(2, (False, True, False), low)] if name == "laplace" else [])]:
+    for form in [
+        NumericDomain(2, (True,), low),
+        *([NumericDomain(2, (False, True, False), low)] if name == "laplace" else []),
+    ]:
         mechanism = made(name, form, "2")
         steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
         laws, half = reference.slot_laws(mechanism.tables, low * steps), GRID // steps // 2
@@ -242,24 +258,24 @@ def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name: str, low: i
                 for i in range(2 + 2 * absent):
                     expected *= laws[x if i == slot else 0][int(vector[start + i])]
                 start += 2 + 2 * absent
-            assert mechanism.chance(payload, values if mechanism.several else values[0]) == expected
+            assert mechanism.probability(payload, values if mechanism.multivariate else values[0]) == expected
 
 
 @every_name
 @every_moment
 def test_every_law_is_between_those_of_the_corners(name: str, low: int) -> None:
-    for form in [Form(2, (True,), low), Form(3, (False,), low)]:
+    for form in [NumericDomain(2, (True,), low), NumericDomain(3, (False,), low)]:
         mechanism, noise = made(name, form), FastStream(3)
         for values in values_of(form, 10, 1)[::7]:
             payload = perturbed(mechanism, values, noise.take(mechanism.random_bytes))
-            chance = mechanism.chance(payload, values if mechanism.several else values[0])
+            chance = mechanism.probability(payload, values if mechanism.multivariate else values[0])
             corners = mechanism.likelihood(payload)
             assert 0 < min(corners) <= chance <= max(corners)
 
 
 @every_name
 def test_corners_reach_both_ends_and_the_missing_in_every_class(name: str) -> None:
-    for form in (Form(3, (True,)), Form(3, (True,), 0)):
+    for form in (NumericDomain(3, (True,)), NumericDomain(3, (True,), 0)):
         corners = [each[0] if isinstance(each, tuple) else each for each in made(name, form).corners]
         for code, label in itertools.product((GRID * (1 + form.low), 2 * GRID, MISSING), range(3)):
             assert code * 3 + label in corners
@@ -268,7 +284,7 @@ def test_corners_reach_both_ends_and_the_missing_in_every_class(name: str) -> No
 @every_name
 @every_moment
 def test_a_mechanism_is_refused_below_what_it_spends(name: str, low: int) -> None:
-    mechanism = made(name, Form(3, (True,), low))
+    mechanism = made(name, NumericDomain(3, (True,), low))
     mechanism.prove(Decimal(1))
     spent = realised_epsilon(mechanism.ratio)
     with pytest.raises(PrivacyError):
@@ -279,7 +295,7 @@ def test_a_mechanism_is_refused_below_what_it_spends(name: str, low: int) -> Non
     ("name", "key", "step"), [("onebit", "q", -1), ("sign-vector", "q", -1), ("piecewise", "near", 10)]
 )
 def test_tables_edited_to_spend_more_are_refused(name: str, key: str, step: int) -> None:
-    form = Form(3, (True,))
+    form = NumericDomain(3, (True,))
     tables = dict(made(name, form).tables)
     edited = load_numeric(name, form, tables | {key: str(int(tables[key]) + step)})  # type: ignore[call-overload]
     with pytest.raises(PrivacyError, match="spend"):
@@ -288,7 +304,7 @@ def test_tables_edited_to_spend_more_are_refused(name: str, key: str, step: int)
 
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 def test_less_noise_or_more_steps_are_refused(name: str) -> None:
-    form = Form(3, (True,))
+    form = NumericDomain(3, (True,))
     tables, finer = dict(made(name, form).tables), dict(made(name, form, "1.001").tables)
     for spending in (finer, tables | {"steps": str(2 * int(tables["steps"]))}):  # type: ignore[call-overload]
         with pytest.raises(PrivacyError, match="spend"):
@@ -296,7 +312,7 @@ def test_less_noise_or_more_steps_are_refused(name: str) -> None:
 
 
 def test_a_sign_s_oracle_is_proved() -> None:
-    edited = load_numeric("sign", Form(2), {"oracle": "DE", "keep": str(WORD // 2)})
+    edited = load_numeric("sign", NumericDomain(2), {"oracle": "DE", "keep": str(WORD // 2)})
     assert edited.ratio > 2.999
     with pytest.raises(PrivacyError, match="spend"):
         edited.prove(Decimal(1))
@@ -319,7 +335,7 @@ def test_perturb_follows_the_wire_format(name: str, low: int) -> None:
 @every_name
 @every_epsilon
 def test_perturb_follows_the_wire_format_at_every_epsilon(name: str, epsilon: str) -> None:
-    form, stream = Form(3, (True,) * (2 if name == "laplace" else 1)), FastStream(1)
+    form, stream = NumericDomain(3, (True,) * (2 if name == "laplace" else 1)), FastStream(1)
     mechanism = made(name, form, epsilon)
     for values in values_of(form, 20, 3):
         data = stream.take(mechanism.random_bytes)
@@ -333,34 +349,34 @@ def test_a_population_is_bit_equal_to_its_devices(name: str, low: int) -> None:
         mechanism = made(name, form)
         values = values_of(form, 12, 9)[:100]
         data = FastStream(4).take(len(values) * mechanism.random_bytes)
-        given = np.array(values if mechanism.several else [each[0] for each in values], dtype=np.int64)
+        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
         payloads = mechanism.perturb_many(given, GivenBytes(data))
         assert payloads.dtype == np.uint8
         assert payloads.shape == (len(values), mechanism.payload_bytes)
         rng = GivenBytes(data)
-        devices = [mechanism.perturb(each if mechanism.several else each[0], rng) for each in values]
+        devices = [mechanism.perturb(each if mechanism.multivariate else each[0], rng) for each in values]
         assert payloads.tobytes() == b"".join(devices)
 
 
 @every_name
 @every_moment
 def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name: str, low: int) -> None:
-    form = Form(3, (True,), low)
+    form = NumericDomain(3, (True,), low)
     mechanism = made(name, form, "8")
     values = [each[0] for each in values_of(form, 4, 2)]
-    shaped = np.array(values, dtype=np.int64).reshape((-1, 1) if mechanism.several else -1)
+    shaped = np.array(values, dtype=np.int64).reshape((-1, 1) if mechanism.multivariate else -1)
     for byte in (b"\x00", b"\xff"):
         data = byte * (len(values) * mechanism.random_bytes)
         payloads = mechanism.perturb_many(shaped, GivenBytes(data))
         rng = GivenBytes(data)
-        devices = [mechanism.perturb((value,) if mechanism.several else value, rng) for value in values]
+        devices = [mechanism.perturb((value,) if mechanism.multivariate else value, rng) for value in values]
         assert payloads.tobytes() == b"".join(devices)
 
 
 @every_name
 def test_nobody_is_a_population(name: str) -> None:
-    mechanism = made(name, Form(3, (True,)))
-    none = np.empty((0, 1) if mechanism.several else 0, dtype=np.int64)
+    mechanism = made(name, NumericDomain(3, (True,)))
+    none = np.empty((0, 1) if mechanism.multivariate else 0, dtype=np.int64)
     payloads = mechanism.perturb_many(none, GivenBytes(b""))
     assert payloads.shape == (0, mechanism.payload_bytes)
     assert mechanism.tally(payloads).tolist() == [0] * mechanism.cells
@@ -369,7 +385,7 @@ def test_nobody_is_a_population(name: str) -> None:
 @every_name
 def test_a_value_may_be_a_numpy_integer(name: str) -> None:
     # Numpy's truth values add up as truths, and its integers overflow: neither may reach the arithmetic.
-    form = Form(70, (True,))
+    form = NumericDomain(70, (True,))
     mechanism = made(name, form)
     for code, label in itertools.product((0, GRID + 1, 2 * GRID, MISSING), (0, 69)):
         value = code * 70 + label
@@ -397,7 +413,7 @@ def test_lengths_depend_on_nothing_but_the_form(name: str, low: int) -> None:
         mechanism, rng = made(name, form), Counting()
         for values in values_of(form, 0, 1)[:24]:
             rng.taken = 0
-            payload = mechanism.perturb(values if mechanism.several else values[0], rng)
+            payload = mechanism.perturb(values if mechanism.multivariate else values[0], rng)
             assert len(payload) == mechanism.payload_bytes
             assert rng.taken == mechanism.random_bytes
 
@@ -405,12 +421,14 @@ def test_lengths_depend_on_nothing_but_the_form(name: str, low: int) -> None:
 def coin_of(mechanism: NumericMechanism, code: int) -> int:
     """Return below which draw the own slot's coin shows 1, from the likelihood alone."""
     if mechanism.name == "onebit":
-        slots = mechanism.form.slots
+        slots = mechanism.domain.slots
         of_first = Fraction(-(-WORD // slots), WORD)  # draws that ask for slot 0
-        found = mechanism.chance(b"\x01", code * mechanism.form.labels) / of_first * WORD
+        found = mechanism.probability(b"\x01", code * mechanism.domain.labels) / of_first * WORD
     else:
         found = (
-            mechanism.chance(b"\x01", code * mechanism.form.labels) * 2 ** (mechanism.form.slots - 1) * WORD
+            mechanism.probability(b"\x01", code * mechanism.domain.labels)
+            * 2 ** (mechanism.domain.slots - 1)
+            * WORD
         )
     assert found.denominator == 1
     return found.numerator
@@ -419,7 +437,7 @@ def coin_of(mechanism: NumericMechanism, code: int) -> int:
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
 def test_the_coin_turns_exactly_where_the_likelihood_says(name: str, low: int) -> None:
-    mechanism = made(name, Form(2, (True,), low))
+    mechanism = made(name, NumericDomain(2, (True,), low))
     for code in codes_of(False, low, 20, 2):
         turn = coin_of(mechanism, code)
         for draw, bit in ((turn - 1, 1), (turn, 0)):
@@ -433,11 +451,11 @@ def test_the_coin_turns_exactly_where_the_likelihood_says(name: str, low: int) -
 @every_moment
 def test_reports_are_as_frequent_as_their_likelihood_says(name: str, low: int) -> None:
     """Chi-square of 15,000 reports, for four values; each is beyond its bound by chance once in 1e7."""
-    form, n = Form(2, (True,), low), 15_000
+    form, n = NumericDomain(2, (True,), low), 15_000
     mechanism = made(name, form, "2")
     for number, code in enumerate((GRID * (1 + low), GRID + 300_001, 2 * GRID, MISSING)):
         value = code * 2 + number % 2
-        shape = (n, 1) if mechanism.several else n
+        shape = (n, 1) if mechanism.multivariate else n
         payloads = mechanism.perturb_many(np.full(shape, value), FastStream(number))
         if is_laplace(name):  # the own slot's law; the others are at their first output, whatever it is
             slot = number % 2 + 2 * (code == MISSING)
@@ -447,14 +465,14 @@ def test_reports_are_as_frequent_as_their_likelihood_says(name: str, low: int) -
             counts = np.bincount(seen + size, minlength=len(outputs))
             vectors = np.zeros((len(outputs), form.slots), "<i2")
             vectors[:, slot] = outputs
-            given = (value,) if mechanism.several else value
-            chances = np.array([float(mechanism.chance(row.tobytes(), given)) for row in vectors])
+            given = (value,) if mechanism.multivariate else value
+            chances = np.array([float(mechanism.probability(row.tobytes(), given)) for row in vectors])
             expected = chances / chances.sum() * n
         else:
             keys = [payload.tobytes() for payload in np.unique(payloads, axis=0)]
             place = {key: i for i, key in enumerate(keys)}
             counts = np.bincount([place[payload.tobytes()] for payload in payloads])
-            expected = np.array([float(mechanism.chance(key, value)) for key in keys]) * n
+            expected = np.array([float(mechanism.probability(key, value)) for key in keys]) * n
         common = expected >= 8
         rest = n - expected[common].sum()
         observed = np.append(counts[common], n - counts[common].sum())
@@ -474,7 +492,7 @@ def test_whatever_a_device_sends_passes_the_check(name: str, low: int) -> None:
     for form, epsilon in itertools.product(forms(name, low, (2, 3, 8, 64, 65)), ("0.1", "8")):
         mechanism = made(name, form, epsilon)
         values = values_of(form, 4, 6)[:40]
-        given = np.array(values if mechanism.several else [each[0] for each in values], dtype=np.int64)
+        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
         for payload in mechanism.perturb_many(given, FastStream(3)):
             mechanism.check(payload.tobytes())
 
@@ -493,23 +511,23 @@ def test_a_payload_of_another_length_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "form", "epsilon", "count"),
     [
-        ("onebit", Form(3), "1", 6),
-        ("onebit", Form(65, (True,)), "1", 260),
-        ("sign-vector", Form(3), "1", 8),
-        ("sign-vector", Form(8), "1", 256),
-        ("sign-vector", Form(5, (True,)), "1", 1024),
-        ("sign", Form(2), "4", 4),
-        ("sign", Form(3, (True,)), "0.5", 512),
+        ("onebit", NumericDomain(3), "1", 6),
+        ("onebit", NumericDomain(65, (True,)), "1", 260),
+        ("sign-vector", NumericDomain(3), "1", 8),
+        ("sign-vector", NumericDomain(8), "1", 256),
+        ("sign-vector", NumericDomain(5, (True,)), "1", 1024),
+        ("sign", NumericDomain(2), "4", 4),
+        ("sign", NumericDomain(3, (True,)), "0.5", 512),
     ],
 )
 def test_exactly_what_some_value_makes_likely_passes_the_check(
-    name: str, form: Form, epsilon: str, count: int
+    name: str, form: NumericDomain, epsilon: str, count: int
 ) -> None:
     assert sum(1 for _ in every_payload(made(name, form, epsilon))) == count
 
 
 def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
-    for form in (Form(2), Form(3, (True,), 0)):
+    for form in (NumericDomain(2), NumericDomain(3, (True,), 0)):
         mechanism = made("piecewise", form)
         cells = form.slots * (129 + 2 * int(mechanism.tables["reach"]))  # type: ignore[call-overload]
         mechanism.check((cells - 1).to_bytes(2, "little"))
@@ -521,7 +539,7 @@ def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_epsilon
 def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) -> None:
-    mechanism = made(name, Form(2, (True,)), epsilon)
+    mechanism = made(name, NumericDomain(2, (True,)), epsilon)
     size = len(mechanism.tables["weights"]) - 1 - int(mechanism.tables["steps"])  # type: ignore[arg-type,call-overload]
     for slot, sign in itertools.product(range(4), (-1, 1)):
         vector = np.zeros(4, "<i2")
@@ -539,14 +557,14 @@ def test_many_payloads_are_checked_like_each(name: str, low: int) -> None:
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
         values = values_of(form, 4, 8)[:120]
-        given = np.array(values if mechanism.several else [each[0] for each in values], dtype=np.int64)
+        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
         sent = mechanism.perturb_many(given, FastStream(5))
         changed = sent.copy()
         rows = np.arange(len(sent))
         changed[rows, rng.integers(0, sent.shape[1], len(sent))] = rng.integers(0, 256, len(sent))
         payloads = np.concatenate([sent, changed, rng.integers(0, 256, sent.shape).astype(np.uint8)])
-        assert mechanism.possible(payloads).tolist() == [accepted(mechanism, each) for each in payloads]
-        assert mechanism.possible(payloads[:0]).tolist() == []
+        assert mechanism.are_valid(payloads).tolist() == [accepted(mechanism, each) for each in payloads]
+        assert mechanism.are_valid(payloads[:0]).tolist() == []
 
 
 def accepted(mechanism: NumericMechanism, payload: np.ndarray) -> bool:
@@ -563,7 +581,7 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
         values = values_of(form, 4, 8)[:120]
-        given = np.array(values if mechanism.several else [each[0] for each in values], dtype=np.int64)
+        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
         payloads = mechanism.perturb_many(given, FastStream(5))
         slow = [
             reference.contribution_of_numbers(
@@ -585,12 +603,12 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
 def test_a_contribution_is_the_tally_of_one_payload(name: str, low: int) -> None:
     for form in forms(name, low, (2, 3, 10)):
         mechanism = made(name, form)
-        values = [each if mechanism.several else each[0] for each in values_of(form, 3, 8)]
+        values = [each if mechanism.multivariate else each[0] for each in values_of(form, 3, 8)]
         for payload in mechanism.perturb_many(np.array(values), FastStream(4)):
             added = mechanism.contribution(payload.tobytes())
             assert added == mechanism.tally(payload[None]).tolist()
             assert {type(cell) for cell in added} == {int}
-        names = mechanism.counters(
+        names = mechanism.counter_names(
             [f"x{i}" for i in range(len(form.missing))], [*map(str, range(form.labels))]
         )
         assert len(names) == len(set(names)) == mechanism.cells
@@ -613,27 +631,31 @@ def number(share: float, low: int) -> int:
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
 def test_the_words_of_a_coin_state_its_exact_law(name: str, low: int) -> None:
-    mechanism = made(name, Form(2, (True,), low))
+    mechanism = made(name, NumericDomain(2, (True,), low))
     payloads, _ = enumerated(mechanism)
     for value, own in [(number(0.3, low), 1), (2 * MISSING + 1, 3)]:
         yes, asked = [Fraction(0)] * 4, [Fraction(0)] * 4
         for payload in payloads:
-            chance = mechanism.chance(payload, value)
+            chance = mechanism.probability(payload, value)
             for slot, cell in enumerate(mechanism.contribution(payload)):
                 yes[slot] += chance * (cell == 1)
                 asked[slot] += chance * (cell != 0)
         coins = [float(ones / all_of) for ones, all_of in zip(yes, asked, strict=True)]
-        assert percentages(mechanism.sends(value)) == pytest.approx([coins[own], coins[0]], abs=6e-4)
+        assert percentages(mechanism.describe_output(value)) == pytest.approx(
+            [coins[own], coins[0]], abs=6e-4
+        )
 
 
 @every_moment
 def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
-    mechanism = made("sign", Form(2, (True,), low))
+    mechanism = made("sign", NumericDomain(2, (True,), low))
     assert isinstance(mechanism, Sign)
-    oracle = mechanism.oracle.sends(0)
-    assert percentages(mechanism.sends(number(0.3, low))) == pytest.approx([0.3, *percentages(oracle)])
-    assert mechanism.sends(number(0.3, low)).endswith(oracle)
-    assert mechanism.sends(2 * MISSING) == (
+    oracle = mechanism.oracle.describe_output(0)
+    assert percentages(mechanism.describe_output(number(0.3, low))) == pytest.approx(
+        [0.3, *percentages(oracle)]
+    )
+    assert mechanism.describe_output(number(0.3, low)).endswith(oracle)
+    assert mechanism.describe_output(2 * MISSING) == (
         f"a missing number stays missing; of that and the label together, {oracle}"
     )
 
@@ -641,11 +663,11 @@ def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
 @every_moment
 def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: int) -> None:
     for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:
-        mechanism = made(name, Form(2, missing, low))
+        mechanism = made(name, NumericDomain(2, missing, low))
         steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
         noise = reference.slot_laws(mechanism.tables, 0)[0]
         value = number(0.3, low)
-        words = mechanism.sends((value, 2 * MISSING) if mechanism.several else value)
+        words = mechanism.describe_output((value, 2 * MISSING) if mechanism.multivariate else value)
         *rounding, none, inside = percentages(words)
         held = low * steps + 0.3 * (1 - low) * steps
         below, up = re.findall(r"around (-?\d+) \(or (-?\d+),", words)[0]
@@ -659,9 +681,9 @@ def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: i
 
 @every_moment
 def test_the_words_of_piecewise_state_its_tables(low: int) -> None:
-    mechanism = made("piecewise", Form(2, (True,), low))
+    mechanism = made("piecewise", NumericDomain(2, (True,), low))
     near, reach = (int(mechanism.tables[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
-    words, line = mechanism.sends(number(0.3, low)), 129 + 2 * reach
+    words, line = mechanism.describe_output(number(0.3, low)), 129 + 2 * reach
     assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
     assert words.startswith(f"one of {4 * line} points, {line} in a line for each of 4 places")
     assert f"one of the {2 * reach + 1} around the true one" in words
@@ -670,7 +692,7 @@ def test_the_words_of_piecewise_state_its_tables(low: int) -> None:
 def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
     """Return what each report on its own estimates, shape (m, numbers, 3, k)."""
     unique, which = np.unique(payloads, axis=0, return_inverse=True)
-    form = mechanism.form
+    form = mechanism.domain
     added = np.array(
         [
             reference.contribution_of_numbers(
@@ -685,7 +707,7 @@ def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
     return start + np.tensordot(added, moves, axes=1)[which.ravel()]
 
 
-def population(form: Form, m: int, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def population(form: NumericDomain, m: int, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Draw values of classes of unequal size and spread; return what is true of each number.
 
     The truth: P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class).
@@ -708,26 +730,36 @@ def population(form: Form, m: int, seed: int) -> tuple[np.ndarray, list[np.ndarr
 
 
 CASES = [
-    *((name, Form(3, (True,), low), epsilon) for name in NAMES for low, epsilon in ((-1, "1"), (0, "4"))),
-    *((name, Form(2, (False,), low), epsilon) for name in NAMES for low, epsilon in ((-1, "4"), (0, "1"))),
-    ("laplace", Form(2, (False, True, False)), "4"),
-    ("piecewise", Form(2, (True,)), "8"),
+    *(
+        (name, NumericDomain(3, (True,), low), epsilon)
+        for name in NAMES
+        for low, epsilon in ((-1, "1"), (0, "4"))
+    ),
+    *(
+        (name, NumericDomain(2, (False,), low), epsilon)
+        for name in NAMES
+        for low, epsilon in ((-1, "4"), (0, "1"))
+    ),
+    ("laplace", NumericDomain(2, (False, True, False)), "4"),
+    ("piecewise", NumericDomain(2, (True,)), "8"),
 ]
 
 
 @pytest.mark.parametrize(("name", "form", "epsilon"), CASES)
-def test_moments_are_unbiased_with_the_stated_covariance(name: str, form: Form, epsilon: str) -> None:
+def test_moments_are_unbiased_with_the_stated_covariance(
+    name: str, form: NumericDomain, epsilon: str
+) -> None:
     """12,000 reporters, each an estimate: a z-test for every mean, variance and covariance of the three."""
     mechanism, m = made(name, form, epsilon), 12_000
     values, truths = population(form, m, 17)
-    payloads = mechanism.perturb_many(values if mechanism.several else values[:, 0], FastStream(23))
+    payloads = mechanism.perturb_many(values if mechanism.multivariate else values[:, 0], FastStream(23))
     each = estimates(mechanism, payloads)
     assert mechanism.moments(mechanism.tally(payloads), m) == pytest.approx(each.mean(axis=0), nan_ok=True)
     for number, (share, first, second, missing) in enumerate(truths):
         found, expected = each[:, number], np.array([first, missing, share + missing])
         stated = mechanism.covariance(share, first, second, missing)
         assert stated.shape == (3, 3, form.labels)
-        told = 3 if mechanism.tells_label else 2
+        told = 3 if mechanism.estimates_prior else 2
         assert np.isnan(found[:, told:]).all()
         assert np.isnan(stated[told:]).all()
         assert np.isnan(stated[:, told:]).all()
@@ -750,7 +782,7 @@ def test_moments_are_unbiased_with_the_stated_covariance(name: str, form: Form, 
 @every_name
 @every_moment
 def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name: str, low: int) -> None:
-    for form in (Form(3, (True,), low), Form(2, (False,), low)):
+    for form in (NumericDomain(3, (True,), low), NumericDomain(2, (False,), low)):
         mechanism = made(name, form, "2")
         _, (truth,) = population(form, 1, 1)
         share, first, second, _ = truth
@@ -764,7 +796,7 @@ def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name: str, low: 
 @pytest.mark.parametrize("epsilon", ["1", "8", "12", "16"])
 def test_clamping_bends_the_mean_of_a_slot_by_little(epsilon: str) -> None:
     # Only the ends are debiased exactly. What the middle is off by grows as the noise's tail is cut off.
-    mechanism = made("sampled-laplace", Form(2), epsilon)
+    mechanism = made("sampled-laplace", NumericDomain(2), epsilon)
     steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
     laws = reference.slot_laws(mechanism.tables, -steps)
     means = {x: sum(y * int(chance * WORD) for y, chance in law.items()) for x, law in laws.items()}
@@ -778,15 +810,15 @@ def test_clamping_bends_the_mean_of_a_slot_by_little(epsilon: str) -> None:
 @every_name
 def test_a_design_does_not_depend_on_the_application_s_decimal_context(name: str) -> None:
     epsilon = Decimal("1.23456789")
-    expected = design_numeric(name, Form(3), epsilon)
+    expected = design_numeric(name, NumericDomain(3), epsilon)
     with decimal.localcontext() as context:
         context.prec, context.rounding = 2, decimal.ROUND_UP
-        assert design_numeric(name, Form(3), epsilon).tables == expected.tables
+        assert design_numeric(name, NumericDomain(3), epsilon).tables == expected.tables
 
 
 @every_epsilon
 def test_auto_is_the_least_variance_that_any_mechanism_has(epsilon: str) -> None:
-    for form in (Form(2), Form(3, (True,)), Form(10)):
+    for form in (NumericDomain(2), NumericDomain(3, (True,)), NumericDomain(10)):
         best = design_numeric("auto", form, Decimal(epsilon))
         rivals = [made(name, form, epsilon) for name in NAMES]
         assert best.reference_variance == min(each.reference_variance for each in rivals)
@@ -794,30 +826,30 @@ def test_auto_is_the_least_variance_that_any_mechanism_has(epsilon: str) -> None
 
 @every_epsilon
 def test_auto_asks_for_squares_only_what_tells_of_the_class(epsilon: str) -> None:
-    for form in (Form(2, low=0), Form(3, (True,), 0), Form(10, low=0)):
-        assert all(each.tells_label for each in numeric_rivals(form, Decimal(epsilon)))
+    for form in (NumericDomain(2, low=0), NumericDomain(3, (True,), 0), NumericDomain(10, low=0)):
+        assert all(each.estimates_prior for each in numeric_rivals(form, Decimal(epsilon)))
 
 
 @pytest.mark.parametrize(
     ("name", "form", "epsilon", "why"),
     [
-        ("laplace", Form(2, (False,) * 101), "8", "1 to 100 numbers"),
-        ("laplace", Form(2), "16.1", "epsilon = 16"),
-        ("sampled-laplace", Form(2), "32", "epsilon = 16"),
-        ("sampled-laplace", Form(2), "0.0039", "too many steps: raise epsilon"),
-        ("laplace", Form(2, (False,) * 60), "0.2", "too many steps: raise epsilon"),
-        ("piecewise", Form(600), "1", "use sign-vector"),
-        ("sign", Form(2, (False, False)), "1", "one number at a time"),
-        *((name, Form(1), "1", "classes") for name in NAMES),
-        *((name, Form(20_000), "1", "classes") for name in NAMES),
-        ("auto", Form(20_000), "1", "so many classes"),
-        ("auto", Form(2), "0", "epsilon"),
-        ("auto", Form(2), "NaN", "epsilon"),
-        ("Laplace", Form(2), "1", "choose one of"),
+        ("laplace", NumericDomain(2, (False,) * 101), "8", "1 to 100 numbers"),
+        ("laplace", NumericDomain(2), "16.1", "epsilon = 16"),
+        ("sampled-laplace", NumericDomain(2), "32", "epsilon = 16"),
+        ("sampled-laplace", NumericDomain(2), "0.0039", "too many steps: raise epsilon"),
+        ("laplace", NumericDomain(2, (False,) * 60), "0.2", "too many steps: raise epsilon"),
+        ("piecewise", NumericDomain(600), "1", "use sign-vector"),
+        ("sign", NumericDomain(2, (False, False)), "1", "one number at a time"),
+        *((name, NumericDomain(1), "1", "classes") for name in NAMES),
+        *((name, NumericDomain(20_000), "1", "classes") for name in NAMES),
+        ("auto", NumericDomain(20_000), "1", "so many classes"),
+        ("auto", NumericDomain(2), "0", "epsilon"),
+        ("auto", NumericDomain(2), "NaN", "epsilon"),
+        ("Laplace", NumericDomain(2), "1", "choose one of"),
     ],
 )
 def test_what_cannot_be_designed_is_refused_with_a_reason(
-    name: str, form: Form, epsilon: str, why: str
+    name: str, form: NumericDomain, epsilon: str, why: str
 ) -> None:
     with pytest.raises(SurveyError, match=why) as caught:
         design_numeric(name, form, Decimal(epsilon))
@@ -827,7 +859,9 @@ def test_what_cannot_be_designed_is_refused_with_a_reason(
 @pytest.mark.parametrize("scale", ["512", "511.9", "430.01"])
 def test_noise_of_every_scale_that_has_tables_keeps_epsilon(scale: str) -> None:
     epsilon = 2 / Decimal(scale)
-    design_numeric("sampled-laplace", Form(2), epsilon.quantize(Decimal("1e-9"), decimal.ROUND_CEILING))
+    design_numeric(
+        "sampled-laplace", NumericDomain(2), epsilon.quantize(Decimal("1e-9"), decimal.ROUND_CEILING)
+    )
 
 
 # -- tables from a plan --------------------------------------------------------------------------
@@ -837,7 +871,7 @@ BAD_INTEGERS = ["-1", "00", "01", "+1", " 1", "1_0", "1e3", "1.0", "", "\u0661",
 
 @every_name
 def test_malformed_tables_are_refused(name: str) -> None:
-    form = Form(3, (True,))
+    form = NumericDomain(3, (True,))
     tables = dict(made(name, form).tables)
     for wrong in (
         {},
@@ -853,7 +887,12 @@ def test_malformed_tables_are_refused(name: str) -> None:
     for wrong in (None, [], "q", 5):
         with pytest.raises(SurveyError):
             load_numeric(name, form, wrong)  # type: ignore[arg-type]
-    for strange in (Form(1), Form(1 << 15), Form(3, ()), Form(3, (True,) * 101)):
+    for strange in (
+        NumericDomain(1),
+        NumericDomain(1 << 15),
+        NumericDomain(3, ()),
+        NumericDomain(3, (True,) * 101),
+    ):
         with pytest.raises(SurveyError):
             load_numeric(name, strange, tables)
 
@@ -887,17 +926,17 @@ def test_malformed_tables_are_refused(name: str) -> None:
 )
 def test_tables_out_of_range_are_refused(name: str, tables: dict[str, Any]) -> None:
     with pytest.raises(SurveyError):
-        load_numeric(name, Form(2), tables)
+        load_numeric(name, NumericDomain(2), tables)
 
 
 def test_piecewise_has_at_most_as_many_cells_as_two_bytes_count() -> None:
     tables = {"near": "1", "reach": "0"}
-    assert load_numeric("piecewise", Form(508), tables).form.slots * 129 <= 1 << 16
+    assert load_numeric("piecewise", NumericDomain(508), tables).domain.slots * 129 <= 1 << 16
     with pytest.raises(SurveyError, match="cells"):
-        load_numeric("piecewise", Form(509), tables)
+        load_numeric("piecewise", NumericDomain(509), tables)
 
 
 def test_an_unknown_mechanism_is_refused_by_name() -> None:
     for name in ("", "auto", "Sign", "DE", None, ["sign"]):
         with pytest.raises(SurveyError, match="is not one of laplace, onebit, sampled-laplace, sign"):
-            load_numeric(name, Form(2), {"q": "1"})  # type: ignore[arg-type]
+            load_numeric(name, NumericDomain(2), {"q": "1"})  # type: ignore[arg-type]

@@ -9,16 +9,23 @@ import numpy as np
 import pytest
 
 from encoders.errors import ReportError
-from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, Form, Mechanism, design, design_numeric
+from encoders.mechanisms import (
+    MECHANISMS,
+    NUMERIC_MECHANISMS,
+    Mechanism,
+    NumericDomain,
+    design,
+    design_numeric,
+)
 
 ORACLES = [design(name, domain, Decimal(1)) for name in MECHANISMS for domain in (2, 5) if name != "SHE"]
 NUMBERS = [
-    design_numeric(name, Form(2, (missing,), low), Decimal(2))
+    design_numeric(name, NumericDomain(2, (missing,), low), Decimal(2))
     for name in NUMERIC_MECHANISMS
     for missing in (False, True)
     for low in (-1, 0)
 ]
-LAPLACE = Form(2, (True, False), -1)
+LAPLACE = NumericDomain(2, (True, False), -1)
 
 
 def payloads(mechanism: Mechanism) -> list[bytes]:
@@ -50,7 +57,7 @@ def test_reach_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -
     weights[0] = 0
     weights[0, 0] = 1
     added = np.array([mechanism.contribution(each) for each in payloads(mechanism)]) @ weights.T
-    least, most = mechanism.reach(weights)
+    least, most = mechanism.contribution_range(weights)
     assert np.allclose(least, added.min(axis=0))
     assert np.allclose(most, added.max(axis=0))
 
@@ -59,5 +66,8 @@ def test_reach_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -
 def test_a_weight_may_stand_for_many_counters(name: str) -> None:
     oracle = design(name, 7, Decimal(1))
     weights, times = np.array([[0.5, -2.0, 9.0], [-1.0, 3.0, 9.0]]), np.array([3, 4, 0])
-    few, all_of_them = oracle.reach(weights, times), oracle.reach(np.repeat(weights, times, axis=1))
+    few, all_of_them = (
+        oracle.contribution_range(weights, times),
+        oracle.contribution_range(np.repeat(weights, times, axis=1)),
+    )
     assert np.allclose(few, all_of_them)

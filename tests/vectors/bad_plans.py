@@ -15,7 +15,7 @@ from encoders.probability_tables import bit_ratio, realised_epsilon
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.canonical import decimal_text
-from encoders.survey.questions import form_of
+from encoders.survey.questions import build_numeric_domain
 from ldp_client import make_report
 from tests.vectors.common import WORD, first_draws, random_bytes, words
 
@@ -606,7 +606,7 @@ def _ratio(base: str, entry: Document, new: Document) -> Fraction:
         return load(entry["mechanism"], entry["domain"], new).ratio
     plan = Plan.from_json(base.encode())
     places = entry["feature"] if isinstance(entry["feature"], list) else [entry["feature"]]
-    form = form_of(plan.label, [plan.features[place] for place in places], entry["moment"])
+    form = build_numeric_domain(plan.label, [plan.features[place] for place in places], entry["moment"])
     return load_numeric(entry["mechanism"], form, new).ratio
 
 

@@ -342,10 +342,10 @@ def impossible_payloads(frequency: str) -> list[dict[str, Any]]:
 def impossible_numbers(numeric: str) -> list[dict[str, Any]]:
     """Return payloads about numbers that no device sends: one step too far, and as far as bytes go."""
     plan = numeric_plan_of(numeric, "1")
-    question = next(each for each in plan.questions if each.moment and each.mechanism.form.missing[-1])
+    question = next(each for each in plan.questions if each.moment and each.mechanism.domain.missing[-1])
     mechanism = question.mechanism
     if numeric == "piecewise":
-        cells = mechanism.form.slots * (129 + 2 * int(mechanism.tables["reach"]))
+        cells = mechanism.domain.slots * (129 + 2 * int(mechanism.tables["reach"]))
         impossible = [cells.to_bytes(2, "little"), b"\xff\xff"]
     elif numeric in ("laplace", "sampled-laplace"):
         beyond = len(mechanism.tables["weights"]) - int(mechanism.tables["steps"])

@@ -23,7 +23,7 @@ def noises(question: Question, value: Any) -> Iterator[bytes]:
     if question.moment is None:
         yield from oracle(mechanism.name, tables, question.domain, value)
     elif mechanism.name in ("laplace", "sampled-laplace"):
-        yield from laplace(question, tables, value if mechanism.several else (value,))
+        yield from laplace(question, tables, value if mechanism.multivariate else (value,))
     else:
         u, label = divmod(value, len(question.label.values))
         missing = u > 2 * G
@@ -55,7 +55,11 @@ def oracle(name: str, tables: Any, domain: int, value: int) -> Iterator[bytes]:
 
 
 def sign(question: Question, tables: Any, own: int, u: int) -> Iterator[bytes]:
-    squares, missing, labels = question.moment == 2, question.form.missing[0], len(question.label.values)
+    squares, missing, labels = (
+        question.moment == 2,
+        question.numeric_domain.missing[0],
+        len(question.label.values),
+    )
     limit = (u - G) << 44 if squares else u << 43
     for r in _around(limit):
         b = int(r < limit)
@@ -64,7 +68,7 @@ def sign(question: Question, tables: Any, own: int, u: int) -> Iterator[bytes]:
 
 
 def onebit(question: Question, tables: Any, own: int, u: int) -> Iterator[bytes]:
-    slots = question.form.slots
+    slots = question.numeric_domain.slots
     first = _first(own, slots)
     for s in _around(_coin(tables, u)):
         yield words(first, s)
@@ -73,7 +77,7 @@ def onebit(question: Question, tables: Any, own: int, u: int) -> Iterator[bytes]
 
 
 def sign_vector(question: Question, tables: Any, own: int, u: int) -> Iterator[bytes]:
-    width = -(-question.form.slots // 8)
+    width = -(-question.numeric_domain.slots // 8)
     for s in _around(_coin(tables, u)):
         yield b"\xa5" * width + words(s)
 
@@ -82,7 +86,7 @@ def piecewise(question: Question, tables: Any, own: int, u: int) -> Iterator[byt
     near, window = int(tables["near"]), 2 * int(tables["reach"]) + 1
     v = 2 * (u - G) if question.moment == 2 else u
     rounding = _around((v % (1 << 14)) << 50)
-    everywhere = question.form.slots * (128 + window)
+    everywhere = question.numeric_domain.slots * (128 + window)
     for r in rounding:
         yield words(r, near - 1, _first(1, window))
     yield words(rounding[0], near - 1, _first(1, window) - 1)
@@ -96,7 +100,7 @@ def laplace(question: Question, tables: Any, values: Sequence[int]) -> Iterator[
     limits = [(u % (1 << bits)) << (64 - bits) for u in codes]
     for place, start in ((0, 0), (-1, 3)):
         rounding = [_around(limit)[place] for limit in limits]
-        yield words(*rounding, *_cell_ends(tables["weights"], question.form.slots, start))
+        yield words(*rounding, *_cell_ends(tables["weights"], question.numeric_domain.slots, start))
 
 
 NUMERIC = {"onebit": onebit, "piecewise": piecewise, "sign": sign, "sign-vector": sign_vector}

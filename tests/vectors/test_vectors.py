@@ -59,7 +59,7 @@ def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
         assert not plan.validation or list(plan.encode_row(row)) == case["row_codes"]
         question = plan.questions[case["question"]]
         value = question.value(case["codes"], case["label_code"])
-        assert (list(value) if question.mechanism.several else value) == case["value"]
+        assert (list(value) if question.mechanism.multivariate else value) == case["value"]
         with pytest.raises(LdpError, match="random bytes asked for, 0 are left"):
             rng.take(1)
 

@@ -44,7 +44,7 @@ def _questions(snapshot: Snapshot) -> list[dict[str, Any]]:
             "name": question.name,
             "kind": question.kind,
             "mechanism": question.mechanism.name,
-            "chance": snapshot.plan.chance(question),
+            "chance": snapshot.plan.question_probability(question),
             "n": totals[question.key].n if question.key in totals else 0,
         }
         for question in snapshot.plan.questions

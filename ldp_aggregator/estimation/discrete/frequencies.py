@@ -160,7 +160,7 @@ def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
     oracle, d = oracle_of(question), len(raw)
     likely = uniform = np.full(d, 1.0 / d)
     if n:
-        share = UNIFORM_SHARE * min(1.0, d * math.sqrt(oracle.even_variance(d) / n))
+        share = UNIFORM_SHARE * min(1.0, d * math.sqrt(oracle.uniform_variance(d) / n))
         likely = (1 - share) * project_simplex(raw) + share * uniform
     return Frequencies(question, n, raw, Noise.of(oracle, likely, n))
 

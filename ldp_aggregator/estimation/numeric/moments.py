@@ -121,9 +121,9 @@ class Moments:
     covariance: FloatArray
 
     @property
-    def tells_label(self) -> bool:
+    def estimates_prior(self) -> bool:
         """Whether G is told."""
-        return mechanism_of(self.question).tells_label
+        return mechanism_of(self.question).estimates_prior
 
 
 def mechanism_of(question: Question) -> NumericMechanism:

@@ -83,7 +83,7 @@ class Number:
         if heard is None:
             return None
         told = Quantity.source(heard.raw[part], place + part, _SOURCES)
-        if not heard.tells_label:
+        if not heard.estimates_prior:
             return told
         slope = heard.covariance[part, 2] / heard.covariance[2, 2]
         surplus = Quantity.source(heard.raw[2], place + 2, _SOURCES) - self.share

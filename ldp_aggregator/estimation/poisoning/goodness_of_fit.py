@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from ldp_aggregator.arrays import FloatArray, IntArray
 
 _DOUBT = 1e-12
@@ -24,11 +24,11 @@ _DOUBT = 1e-12
 
 @dataclass(frozen=True)
 class Support:
-    """What was counted of the ones of n reports, see :meth:`Bits.count`.
+    """What was counted of the ones of n reports, see :meth:`SupportCounters.count`.
 
     Attributes
     ----------
-    bits : Bits
+    bits : SupportCounters
     sizes : (len(bits.sizes),) array
         Reports with each number of ones.
     sums : (groups,) array
@@ -37,13 +37,13 @@ class Support:
         Sums of the products of two groups' ones; symmetric.
     """
 
-    bits: Bits
+    bits: SupportCounters
     sizes: IntArray
     sums: IntArray
     pairs: IntArray
 
     @classmethod
-    def of(cls, bits: Bits, cells: IntArray) -> Support:
+    def of(cls, bits: SupportCounters, cells: IntArray) -> Support:
         """Cut what was counted to its parts."""
         sizes, sums, upper = np.split(cells, np.cumsum([len(bits.sizes), bits.groups]))
         pairs = np.zeros((bits.groups, bits.groups), dtype=np.int64)
@@ -65,7 +65,7 @@ class Support:
 # -- how many ones -------------------------------------------------------------------------------
 
 
-def size_law(bits: Bits, own: float) -> FloatArray:
+def size_law(bits: SupportCounters, own: float) -> FloatArray:
     """Return how likely a report has each of `bits.sizes` ones: one coin of `own`, d - 1 of `off`."""
     if bits.ones is not None:
         return np.ones(1)
@@ -136,7 +136,7 @@ class Product:
     most: float
 
     @classmethod
-    def of(cls, bits: Bits) -> Product:
+    def of(cls, bits: SupportCounters) -> Product:
         """Work it out for any two positions."""
         (none, one), q, p = bits.pairs, bits.off, bits.own[1]
         slope = (one - none) / (p - q)
@@ -221,7 +221,7 @@ def pair_p_value(support: Support, pairs: Pairs) -> float:
     return min(1.0, _bounded(tests, float(pairs.surprise.max())) + _DOUBT)
 
 
-def _group_sizes(bits: Bits) -> FloatArray:
+def _group_sizes(bits: SupportCounters) -> FloatArray:
     return np.bincount(np.arange(bits.length) % bits.groups).astype(np.float64)
 
 

@@ -4,7 +4,7 @@ An estimate is (nearly) linear in the mean of what reports add to the counters; 
 of n reports are made up, the estimate differs from that of the others alone by
 m/(n - m) (w x - w t), where t is the mean over all n and x what a made-up report adds, on average. So the
 furthest move is that of the payload that adds the most or the least to w x, which every mechanism knows
-in closed form (`Mechanism.reach`): exact for frequencies, priors and E[x 1(label)], and to first order, as
+in closed form (`contribution_range`): exact for frequencies, priors and E[x 1(label)], and to first order, as
 standard errors are, for ratios. Nothing is corrected by it: no correction knows which reports are made up.
 """
 
@@ -104,7 +104,7 @@ def of_prior(heard: Frequencies, figure: Figure, weight: float) -> Influence:
 
 
 def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: FloatArray) -> FloatArray:
-    least, most = oracle.reach(weights, times)
+    least, most = oracle.contribution_range(weights, times)
     return np.maximum(most - now, now - least)
 
 
@@ -151,7 +151,7 @@ def _furthest_moments(heard: Moments, total: Total, slopes: FloatArray) -> Float
         if np.isfinite(own).all():
             weights = np.zeros((len(own), k))
             weights[:, label] = own
-            least, most = mechanism.reach(weights.ravel())
+            least, most = mechanism.contribution_range(weights.ravel())
             now = weights.ravel() @ mean
             found[label] = max(most - now, now - least)
     return found
@@ -163,7 +163,7 @@ def _counter_slopes(heard: Moments) -> FloatArray:
     Moments are affine in the counters, and those of a label depend on its own counters alone.
     """
     mechanism = mechanism_of(heard.question)
-    k, cells = mechanism.form.labels, mechanism.cells
+    k, cells = mechanism.domain.labels, mechanism.cells
     zero = mechanism.moments(np.zeros(cells, dtype=np.int64), 1)
     found = []
     for block in range(cells // k):

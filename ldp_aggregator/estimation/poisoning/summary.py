@@ -116,7 +116,9 @@ def measure(snapshot: Snapshot, influences: Mapping[int, Sequence[Influence]]) -
     influences : mapping of question index to the influences on its figures
     """
     questions = snapshot.plan.questions
-    level = FALSE_ALARMS / (2 * max(sum(each.mechanism.bits is not None for each in questions), 1))
+    level = FALSE_ALARMS / (
+        2 * max(sum(each.mechanism.support_counters is not None for each in questions), 1)
+    )
     return Poisoning(
         tuple(
             QuestionMeter(
@@ -132,7 +134,7 @@ def measure(snapshot: Snapshot, influences: Mapping[int, Sequence[Influence]]) -
 
 
 def _tests(snapshot: Snapshot, question: Question, level: float) -> SupportTests | str:
-    bits, counted = question.mechanism.bits, snapshot.totals.get(question.support_key)
+    bits, counted = question.mechanism.support_counters, snapshot.totals.get(question.support_key)
     if bits is None:
         return f"a report of {question.mechanism.name} is no set of values: nothing tells a made-up one"
     if counted is None:

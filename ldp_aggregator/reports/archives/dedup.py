@@ -50,7 +50,7 @@ class Once:
         totals = {}
         for index, records in self._distinct.items():
             question = self._plan.questions[index]
-            payloads, bits = records[:, ID_BYTES:], question.mechanism.bits
+            payloads, bits = records[:, ID_BYTES:], question.mechanism.support_counters
             if len(records):
                 totals[question.key] = Total(len(records), question.mechanism.tally(payloads))
             if len(records) and bits:

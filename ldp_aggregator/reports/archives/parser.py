@@ -97,7 +97,7 @@ class Cutter:
     def _accept(self, index: int, data: bytes, starts: IntArray) -> Records:
         form = self._layout.forms[index]
         records = form.records(data, starts)
-        possible = form.mechanism.possible(records[:, ID_BYTES:])
+        possible = form.mechanism.are_valid(records[:, ID_BYTES:])
         accepted = records if possible.all() else records[possible]
         self.account.accepted += len(accepted)
         self._reject(Reason.BAD_PAYLOAD, len(records) - len(accepted))

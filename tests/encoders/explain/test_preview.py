@@ -15,7 +15,7 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes, SystemEntropy
 from encoders.report import pack, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.randomise import answer, read_report
+from encoders.survey.randomise import randomise, read_report
 from ldp_client import make_report
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,7 +62,7 @@ def test_every_question_is_explained_with_and_without_the_truth(frequency: str, 
         seen = preview(plan, ROW, "no", SystemEntropy(), asked=question.name)
         mine, theirs = str(seen), explain_report(plan, seen.report)
         assert mine.count("<- the truth") == 1
-        assert question.mechanism.sends(seen.answer.truth) in " ".join(mine.split())
+        assert question.mechanism.describe_output(seen.answer.truth) in " ".join(mine.split())
         assert "truth" not in theirs.replace("No one can be sure of the truth from it", "")
         for text in (mine, theirs):
             assert "<- this one" in next(line for line in text.splitlines() if f"  {question.name}  " in line)
@@ -113,8 +113,8 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_an_answer_takes_nothing_for_a_question_that_is_named() -> None:
     plan = made()
-    named = answer(plan, ROW, "no", GivenBytes(bytes(32)), asked="age")
-    drawn = answer(plan, ROW, "no", GivenBytes(bytes(40)))
+    named = randomise(plan, ROW, "no", GivenBytes(bytes(32)), asked="age")
+    drawn = randomise(plan, ROW, "no", GivenBytes(bytes(40)))
     assert named == drawn
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms.probability_text import each_other, odds, percent, spread
+from encoders.mechanisms.probability_text import odds, others_text, percent, spread
 from encoders.probability_tables import WORD
 
 
@@ -41,7 +41,7 @@ def test_odds_are_never_nought_however_small(share: Fraction, words: str) -> Non
 
 
 def test_one_other_is_the_other() -> None:
-    assert (each_other(1), each_other(11)) == ("the other", "each of the 11 others")
+    assert (others_text(1), others_text(11)) == ("the other", "each of the 11 others")
 
 
 def test_a_law_that_hardly_leaves_zero_says_only_that() -> None:

@@ -111,7 +111,7 @@ def test_a_population_agrees_with_a_device_at_borders_of_cells(domain: int, size
     rng = GivenBytes(data)
     payloads = mechanism.perturb_many(np.array(values), GivenBytes(data))
     assert payloads.tobytes() == b"".join(mechanism.perturb(value, rng) for value in values)
-    assert mechanism.possible(payloads).all()
+    assert mechanism.are_valid(payloads).all()
 
 
 def test_a_set_of_one_value_is_direct_encoding() -> None:

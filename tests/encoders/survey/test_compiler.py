@@ -9,7 +9,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import MECHANISMS, design
-from encoders.mechanisms.numeric_base import Form
+from encoders.mechanisms.numeric_base import NumericDomain
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import PRECISE
@@ -54,7 +54,9 @@ def test_many_users_need_no_question_about_the_label():
 def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     weight, plan = weight_of_label("users = 1_300")
     assert 0 < weight < MOST_WEIGHT * 4
-    told = math.fsum(plan.chance(each) / each.mechanism.even_variance(3) for each in plan.questions)
+    told = math.fsum(
+        plan.question_probability(each) / each.mechanism.uniform_variance(3) for each in plan.questions
+    )
     assert 1 / math.sqrt(told * 1_300) == pytest.approx(PRIOR_ERROR, rel=0.05)
 
 
@@ -70,7 +72,9 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(size
     for users in range(40, 8000, 40):
         plan = replace(survey, users=users).compile()
         weight = sum(each.weight for each in plan.questions if each.kind == "label")
-        told = math.fsum(plan.chance(each) / each.mechanism.even_variance(2) for each in plan.questions)
+        told = math.fsum(
+            plan.question_probability(each) / each.mechanism.uniform_variance(2) for each in plan.questions
+        )
         if 0 < weight < MOST_WEIGHT:
             assert 1 / math.sqrt(told * users) <= PRIOR_ERROR
             asked += 1
@@ -128,13 +132,13 @@ def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
     oracle = design(mechanism, size * k, PRECISE.create_decimal("1.5"))
     cells = np.full((size, size), oracle.covariance(1 / 12, 1 / 12))
     np.fill_diagonal(cells, oracle.variance(1 / 12))
-    assert oracle.even_variance(k) == pytest.approx(cells.sum())
+    assert oracle.uniform_variance(k) == pytest.approx(cells.sum())
 
 
 @pytest.mark.parametrize("kind", [Sign, Piecewise])
 @pytest.mark.parametrize("missing", [False, True])
 def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(kind, missing):
-    form = Form(3, (missing,))
+    form = NumericDomain(3, (missing,))
     mechanism = kind.design(form, PRECISE.create_decimal("1.5"))
     # piecewise counts missing as places of its own; sign as values, all of them equally likely
     absent = np.full(3, 1 / 9 if missing and kind is Sign else 0.0)

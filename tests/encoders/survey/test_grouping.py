@@ -44,7 +44,7 @@ def oracle(domain: int, epsilon: str) -> FrequencyOracle:
 
 
 def groups(sizes: Sequence[int], labels: int, epsilon: str) -> list[tuple[int, ...]]:
-    return grouped(sizes, labels, lambda domain, parts: oracle(domain, epsilon).even_variance(parts))
+    return grouped(sizes, labels, lambda domain, parts: oracle(domain, epsilon).uniform_variance(parts))
 
 
 # -- the rule -----------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_laplace_asks_for_all_numbers_at_once_as_often_as_for_each_together() ->
         ("hours, nap (square)", 7),
     ]
     assert plan.questions[2].features == (1, 2)
-    assert plan.questions[2].form.missing == (False, True)
+    assert plan.questions[2].numeric_domain.missing == (False, True)
 
 
 def test_laplace_leaves_out_numbers_that_are_not_asked_for() -> None:
@@ -624,7 +624,7 @@ def forged(plan: Plan, change: Callable[[Document], None]) -> bytes:
     key = hashlib.sha256(canonical.dump(tables)).hexdigest()[:16]
     forgery["tables"][key] = tables
     entry = forgery["questions"][mean.index]
-    ratio = load_numeric(mean.mechanism.name, mean.form, tables).ratio
+    ratio = load_numeric(mean.mechanism.name, mean.numeric_domain, tables).ratio
     entry["ratio"] = [str(ratio.numerator), str(ratio.denominator)]
     entry |= {"tables": key, "epsilon": decimal_text(realised_epsilon(ratio))}
     if all(question["tables"] != old for question in forgery["questions"]):

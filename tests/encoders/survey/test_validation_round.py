@@ -22,7 +22,7 @@ from encoders.randomness import GivenBytes
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.plan import _from_dict
-from encoders.survey.randomise import answer, read_report
+from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, VERDICTS, Validation, cells_of
 from tests.encoders.survey.authored import PROJECTED, VALIDATED
 
@@ -222,7 +222,7 @@ def test_a_plan_asks_for_verdicts_and_rows_are_coded_by_the_model_s_survey() -> 
     assert (PLAN.label.name, PLAN.label.values) == ("all 3", VERDICTS)
     assert [(each.name, each.values) for each in PLAN.features] == [("top 1", VERDICTS), ("top 2", VERDICTS)]
     assert [question.name for question in PLAN.questions] == ["top 1", "top 2"]
-    assert [PLAN.chance(question) for question in PLAN.questions] == [0.5, 0.5]
+    assert [PLAN.question_probability(question) for question in PLAN.questions] == [0.5, 0.5]
     assert PLAN.projection is None
     assert (PLAN.rows.label, PLAN.rows.features) == (JUDGED.label, JUDGED.features)
     assert PLAN.rows.projection == JUDGED.projection
@@ -287,11 +287,11 @@ def test_all_of_a_row_is_checked_before_anything_is_drawn(
     changes: dict[str, Any], label: Any, field: str
 ) -> None:
     with pytest.raises(RowError) as caught:
-        answer(PLAN, ROW | changes, label, GivenBytes(b""))
+        randomise(PLAN, ROW | changes, label, GivenBytes(b""))
     assert caught.value.field == field
     absent = {name: value for name, value in ROW.items() if name != "city"}
     with pytest.raises(RowError, match=r"^city: the row has no such entry"):
-        answer(PLAN, absent, "no", GivenBytes(b""))
+        randomise(PLAN, absent, "no", GivenBytes(b""))
 
 
 def test_what_is_beyond_the_model_s_bounds_is_told() -> None:
@@ -302,7 +302,7 @@ def test_what_is_beyond_the_model_s_bounds_is_told() -> None:
 def test_an_answer_is_the_verdict_randomised_like_any_other() -> None:
     for label, question in product(JUDGED.label.values, PLAN.questions):
         codes, code = PLAN.encode(ROW, label)
-        given = answer(
+        given = randomise(
             PLAN, ROW, label, GivenBytes(bytes(16 + question.mechanism.random_bytes)), question.name
         )
         assert given.truth == 2 * codes[question.index] + code

@@ -53,13 +53,13 @@ def test_the_support_of_what_is_recorded_is_counted_once(plan: Plan, store: Memo
     intake.take(b"".join(map(pack, sent)))
     intake.flush()
     for question in plan.questions:
-        bits, total = question.mechanism.bits, store.totals("sleep").get(question.support_key)
+        bits, total = question.mechanism.support_counters, store.totals("sleep").get(question.support_key)
         payloads = [report.payload for report in sent if report.question == question.index]
         matrix = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
         assert (total is None) == (bits is None)
         if bits and total:
             assert (total.n, total.cells.tolist()) == (0, bits.count(matrix).tolist())
-    assert any(question.mechanism.bits for question in plan.questions)
+    assert any(question.mechanism.support_counters for question in plan.questions)
     assert counted(store) == 100
 
 
@@ -85,7 +85,7 @@ def test_the_meter_hears_of_the_last_report_too(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.metering.KEEP_SECONDS", 0.05)
-    question = next(each for each in plan.questions if each.mechanism.bits)
+    question = next(each for each in plan.questions if each.mechanism.support_counters)
     for number in range(2):
         Intake(plan, store).take(pack(make(plan, question.index, number=number)))
     wait_for(lambda: question.support_key in store.totals("sleep"))

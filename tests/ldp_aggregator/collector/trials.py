@@ -489,7 +489,7 @@ def other_report(plan: Plan, report: bytes, rng: random.Random) -> bytes:
     while True:
         payload = bytes(each ^ rng.randrange(256) for each in read.payload)
         candidate = np.frombuffer(payload, np.uint8)[None]
-        if payload != read.payload and question.mechanism.possible(candidate).all():
+        if payload != read.payload and question.mechanism.are_valid(candidate).all():
             return pack(Report(read.plan_digest, read.question, read.id, payload))
 
 

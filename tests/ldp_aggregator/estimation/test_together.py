@@ -215,7 +215,7 @@ def test_made_up_reports_are_named_by_all_that_they_support():
 
     def meter(payloads):
         total = Total(len(payloads), question.mechanism.tally(payloads))
-        support = Total(0, question.mechanism.bits.count(payloads))
+        support = Total(0, question.mechanism.support_counters.count(payloads))
         return estimate_snapshot(
             Snapshot(plan, {question.key: total, question.support_key: support})
         ).poisoning

@@ -33,13 +33,13 @@ def made_up(*parts, tells=True, seed=1):
     covariance = np.einsum("iak,jak->ijk", root, root)
     if not tells:
         covariance[2], covariance[:, 2] = 0, 0
-    mechanism = SimpleNamespace(tells_label=tells)
+    mechanism = SimpleNamespace(estimates_prior=tells)
     return SimpleNamespace(
         question=SimpleNamespace(index=seed, mechanism=mechanism),
         n=1000,
         raw=np.stack(parts),
         covariance=covariance,
-        tells_label=tells,
+        estimates_prior=tells,
     )
 
 

@@ -14,9 +14,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from encoders.mechanisms import Form, Mechanism, design, design_numeric
+from encoders.mechanisms import Mechanism, NumericDomain, design, design_numeric
 from encoders.mechanisms.numeric_base import GRID
-from encoders.mechanisms.support_counters import Bits
+from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     Product,
@@ -29,12 +29,12 @@ from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     size_p_value,
 )
 
-SHORT = Bits(6, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
+SHORT = SupportCounters(6, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
 
 
-def bits_of(mechanism: Mechanism) -> Bits:
-    assert mechanism.bits is not None
-    return mechanism.bits
+def bits_of(mechanism: Mechanism) -> SupportCounters:
+    assert mechanism.support_counters is not None
+    return mechanism.support_counters
 
 
 def p_values(support: Support) -> tuple[float, float]:
@@ -56,7 +56,7 @@ def with_fakes(support: Support, rows: np.ndarray) -> Support:
 @pytest.mark.parametrize("length", [2, 3, 8, 64, 1000])
 def test_the_law_of_the_number_of_ones_is_exact(length: int) -> None:
     own, off = Fraction(1, 2), Fraction(269, 1000)
-    bits, others = Bits(length, off, (own, own)), length - 1
+    bits, others = SupportCounters(length, off, (own, own)), length - 1
     ones = [math.comb(others, k) * off**k * (1 - off) ** (others - k) for k in range(length)]
     law = [(1 - own) * a + own * b for a, b in zip([*ones, 0], [0, *ones], strict=True)]
     first, last = bits.sizes[0], bits.sizes[-1]
@@ -73,22 +73,25 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain
     oracle = design("SS", domain, Decimal(epsilon))
     sets = [each for each in range(1 << domain) if each.bit_count() == int(oracle.tables["size"])]  # type: ignore[call-overload]
     laws = [oracle.likelihood(each.to_bytes(1, "little")) for each in sets]
-    if oracle.bits is None:
+    if oracle.support_counters is None:
         assert sets[0].bit_count() in (1, domain - 1)
         return
-    product, bits = Product.of(oracle.bits), [[each >> i & 1 for i in range(domain)] for each in sets]
+    product, bits = (
+        Product.of(oracle.support_counters),
+        [[each >> i & 1 for i in range(domain)] for each in sets],
+    )
     left = [x[0] * x[1] - product.slope * (x[0] + x[1]) - product.level for x in bits]
     for owner, variance in ((0, product.owned), (1, product.owned), (2, product.unowned)):
         chances = [float(law[owner]) for law in laws]
         assert sum(c * t for c, t in zip(chances, left, strict=True)) == pytest.approx(0, abs=1e-12)
         assert sum(c * t * t for c, t in zip(chances, left, strict=True)) == pytest.approx(variance, rel=1e-9)
     assert max(map(abs, left)) == pytest.approx(product.most, rel=1e-9)
-    assert size_law(oracle.bits, 0.5).tolist() == [1.0]
+    assert size_law(oracle.support_counters, 0.5).tolist() == [1.0]
 
 
 def test_the_excess_is_the_sum_of_the_centred_products() -> None:
     for length in (6, 130):
-        bits = Bits(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
+        bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
         rows = np.random.default_rng(length).random((40, length)) < 0.4
         support = Support.of(bits, bits.count(np.packbits(rows, axis=1, bitorder="little")))
         centred, group = rows - 0.25, np.arange(length) % bits.groups
@@ -140,8 +143,8 @@ def test_honest_reports_raise_no_alarm_whatever_people_answer(mechanism: Mechani
 @pytest.mark.parametrize("code", [0, GRID, 2 * GRID])
 def test_honest_reports_of_numbers_raise_no_alarm(name: str, code: int) -> None:
     """The owner's coin may have any bias: p >= 1e-6 for each of 6 surveys and 2 tests."""
-    mechanism = design_numeric(name, Form(6), Decimal(1))
-    if mechanism.bits:
+    mechanism = design_numeric(name, NumericDomain(6), Decimal(1))
+    if mechanism.support_counters:
         values = np.full(20_000, code * 6) + np.arange(20_000) % 2
         assert min(p_values(honest(mechanism, values, 5))) >= 1e-6
 

@@ -22,7 +22,7 @@ FIGURES = ("frequencies", "conditionals", "prior", "means", "variances", "missin
 def payloads(mechanism: Mechanism) -> list[list[int]]:
     """Return what each payload that passes the check adds; of numbers' vectors, those at their ends."""
     if mechanism.payload_bytes > 2:
-        most = -int(mechanism.reach(np.eye(1, mechanism.cells)[0])[0])
+        most = -int(mechanism.contribution_range(np.eye(1, mechanism.cells)[0])[0])
         return [list(each) for each in itertools.product((-most, most), repeat=mechanism.cells)]
     found = []
     for each in itertools.product(range(256), repeat=mechanism.payload_bytes):
@@ -88,7 +88,7 @@ def test_no_payload_moves_numbers_further_and_one_nearly_as_far(mechanism: str) 
         if question.moment is None or "degrees" not in question.name:
             continue
         bound = influences(now, question)
-        of = " of degrees" if question.mechanism.several else ""
+        of = " of degrees" if question.mechanism.multivariate else ""
         every = payloads(question.mechanism)
         chosen = every if len(every) < 1000 else every[:: len(every) // 40] + every[-1:]
         before = [estimate_snapshot(without(snapshot, question, each)).features[2] for each in chosen]

@@ -40,8 +40,8 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
         if question.name == "age":
             payloads = np.concatenate([payloads, np.full((fakes, 1), 0b00001001, dtype=np.uint8)])
         totals[question.key] = Total(len(payloads), mechanism.tally(payloads))
-        if counted and mechanism.bits:
-            totals[question.support_key] = Total(0, mechanism.bits.count(payloads))
+        if counted and mechanism.support_counters:
+            totals[question.support_key] = Total(0, mechanism.support_counters.count(payloads))
     return Snapshot(plan, totals)
 
 

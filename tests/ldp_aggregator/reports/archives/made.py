@@ -9,7 +9,7 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.reports.record_format import Form, Layout
+from ldp_aggregator.reports.record_format import Layout, NumericDomain
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore
 
@@ -45,7 +45,7 @@ def make_reports(plan: Plan, count: int, seed: int = 1) -> list[bytes]:
     return reports.tolist()
 
 
-def _many(form: Form, count: int, rng: np.random.Generator) -> list[bytes]:
+def _many(form: NumericDomain, count: int, rng: np.random.Generator) -> list[bytes]:
     payloads = form.mechanism.perturb_many(
         np.zeros(count, dtype=np.int64), FastStream(int(rng.integers(1 << 30)))
     )

@@ -18,7 +18,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Button, Footer, Header, Input, Label, Select, Static, Switch
-from wording import format_answer, promise
+from wording import in_words, promise
 
 from encoders.survey import Plan
 from ldp_client import AsyncClient, LdpError, Receipt, RowError, State, load_plan
@@ -152,7 +152,7 @@ class Questionnaire(App[None]):
 
     def show(self, receipt: Receipt) -> None:
         """Let the screen say how the survey stands, and allow what can still be done."""
-        self.query_one("#status", Static).update(format_answer(receipt))
+        self.query_one("#status", Static).update(in_words(receipt))
         self.query_one("#form").disabled = receipt.state not in (State.READY, State.INVALID)
         switch = self.query_one(Switch)
         switch.disabled = receipt.state not in OPEN

@@ -13,7 +13,7 @@ import argparse
 import sys
 import textwrap
 
-from wording import format_answer, promise
+from wording import in_words, promise
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan
 from ldp_client import Client, LdpError, Receipt, RowError, State
@@ -29,7 +29,7 @@ def main() -> None:
     chosen = parser.parse_args()
     try:
         with Client(chosen.survey, chosen.url) as client:
-            print(format_answer(withdraw(client) if chosen.withdraw else take_part(client)))
+            print(in_words(withdraw(client) if chosen.withdraw else take_part(client)))
     except LdpError as error:
         sys.exit(f"This survey cannot be answered now: {error}")
 

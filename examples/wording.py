@@ -23,7 +23,7 @@ SENTENCES = {
 EXPLAINED = (State.NO_CONSENT, State.REJECTED, State.INVALID, State.UNAVAILABLE)
 
 
-def format_answer(receipt: Receipt) -> str:
+def in_words(receipt: Receipt) -> str:
     """Tell a person what became of her answer."""
     sentence = SENTENCES[receipt.state]
     why = "; ".join(": ".join(problem) for problem in receipt.problems) or receipt.why

@@ -127,7 +127,8 @@ class Piecewise(NumericMechanism):
         near, window, cells = percent(Fraction(self._near, WORD)), self._window, self._all
         return (
             f"one of {cells} points, {self._line} in a line for each of {self.domain.places}: with "
-            f"probability {near} one of the {window} around the true one, else any of the {cells}, each as likely"
+            f"probability {near} one of the {window} around the true one, else any of the {cells}, "
+            "each as likely"
         )
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:

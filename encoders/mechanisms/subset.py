@@ -160,7 +160,7 @@ class SS(BitVector):
     def contribution_range(
         self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the sums of the omega least and greatest weights; see :meth:`Mechanism.contribution_range`."""
+        """Sum the omega least and the omega greatest weights; see :meth:`Mechanism.contribution_range`."""
         import numpy as np
 
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)

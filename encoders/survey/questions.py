@@ -117,7 +117,7 @@ class Question:
 
     @property
     def support_key(self) -> str:
-        """Name of the total of this question's support counters, see :mod:`encoders.mechanisms.support_counters`."""
+        """Name of the total of this question's support counters, if its mechanism has any."""
         return f"{self.key}:support"
 
     @cached_property

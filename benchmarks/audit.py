@@ -29,7 +29,7 @@ from ldp_audit.check import ALPHA
 from ldp_audit.exact import exactly
 from ldp_audit.people import cases_of, focused
 from ldp_audit.timing import Timing, compare_times, timing
-from ldp_client import Answer, Client
+from ldp_client import Client, Response
 from tests.ldp_audit.mutants import MUTANTS, Mutant, plan_of
 
 DISCRETE = ("DE", "SUE", "OUE", "SHE", "THE", "SS")
@@ -95,9 +95,9 @@ def flagged(mutant: Mutant) -> str:
 class Network:
     """Notes when a report reaches it."""
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         self.reached = time.perf_counter_ns()
-        return Answer(200, b'{"status": "recorded"}')
+        return Response(200, b'{"status": "recorded"}')
 
 
 def until_sent(mechanism: str, runs: int) -> Timing:

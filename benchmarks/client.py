@@ -18,9 +18,9 @@ from unittest import mock
 from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
-from ldp_client import Answer, Client, Journal, State, TransportError
-from ldp_client.sender import sender_of
-from ldp_client.survey_identity import Identity, origin_of
+from ldp_client import Client, Journal, Response, State, TransportError
+from ldp_client.sending.sender import find_sender
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 REPEATS, REPORTS = 2_000, 200
 URL = "http://collector.test/v1/surveys/bench"
@@ -39,7 +39,7 @@ Times = dict[str, float]
 class Nobody:
     """A collector that is never there."""
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         raise TransportError("no answer from the collector: none is there")
 
 
@@ -82,13 +82,13 @@ def journals(plan: Plan, synchronous: str) -> Iterator[Iterator[Journal]]:
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch("ldp_client.journal_file._SYNCHRONOUS", synchronous),
+        mock.patch("ldp_client.journal.file._SYNCHRONOUS", synchronous),
     ):
         yield granted(folder)
 
 
 def commit(plan: Plan, synchronous: str) -> float:
-    seconds, identity = [], Identity(plan.id, origin_of(URL))
+    seconds, identity = [], SurveyIdentity(plan.id, origin_of_url(URL))
     with journals(plan, synchronous) as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
             start = perf_counter()
@@ -103,7 +103,7 @@ def enqueue(plan: Plan) -> float:
     with journals(plan, "OFF") as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
             with Client(plan, URL, journal=journal, transport=Nobody()) as client:
-                sender = sender_of(journal)
+                sender = find_sender(journal)
                 start = perf_counter()
                 sender.wake(client)
                 seconds.append(perf_counter() - start)

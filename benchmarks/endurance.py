@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ldp_client import State
-from ldp_client.sender import EXIT_SECONDS
+from ldp_client.sending.sender import EXIT_SECONDS
 from tests.ldp_client import trials
 
 FAULTS = 104

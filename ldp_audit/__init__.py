@@ -11,6 +11,6 @@ from encoders.extras import needs_extra
 with needs_extra("audit", "ldp-audit"):
     from ldp_audit.audit import Audit, audit
     from ldp_audit.device import Device, PublicClient, Sending
-    from ldp_audit.wire import Request
+    from ldp_audit.request_capture import Request
 
 __all__ = ["Audit", "Device", "PublicClient", "Request", "Sending", "audit"]

@@ -12,15 +12,15 @@ from encoders.explain.nonresponse import silence_warnings
 from encoders.survey import Plan, Question
 from ldp_audit.blackbox import Leak, compare, requests_for
 from ldp_audit.check import ALPHA, HOMOGENEITY, Check
-from ldp_audit.controlled import Repeated, fresh_noise, repeat_all
 from ldp_audit.device import Device, PublicClient, Reporting, Sending, body_of, requests_of, ways_of, whole_of
 from ldp_audit.exact import Exact, exactly
 from ldp_audit.freshness import copies_of, forks, retries, two_surveys
 from ldp_audit.homogeneity import homogeneity
 from ldp_audit.messages import Heard, as_array
+from ldp_audit.noise_reuse import Repeated, fresh_noise, repeat_all
 from ldp_audit.people import Case, cases_of, crowd_of, focused
+from ldp_audit.request_capture import same_requests
 from ldp_audit.timing import same_time
-from ldp_audit.wire import same_requests
 
 COPIES = 64
 ANY = "any question"

@@ -9,7 +9,7 @@ import click
 
 from encoders.errors import LdpError
 from ldp_audit.audit import audit
-from ldp_audit.html_page import as_html, as_text
+from ldp_audit.render import as_html, as_text
 from ldp_client import load_plan
 
 TIMED = 20_000

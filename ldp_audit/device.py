@@ -17,8 +17,8 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.invitation import drawn_token
 from ldp_audit.people import Case
-from ldp_audit.wire import HOST, Request, captured
-from ldp_client import Answer, Client, Journal, TransportError
+from ldp_audit.request_capture import HOST, Request, captured
+from ldp_client import Client, Journal, Response, TransportError
 
 _URL = f"http://{HOST}/v1/surveys/"
 _WAIT = 0.03
@@ -162,10 +162,10 @@ class _Network:
         self.sound = False
         self.tried = threading.Event()
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Note the body."""
         self.bodies.append(body or b"")
         self.tried.set()
         if not self.sound:
             raise TransportError("no network")
-        return Answer(200, b'{"status": "recorded"}')
+        return Response(200, b'{"status": "recorded"}')

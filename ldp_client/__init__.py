@@ -18,7 +18,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from ldp_client.tracebacks import without_row
+from ldp_client.traceback_redaction import redact_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from ldp_client.plan_source import load_plan
     from ldp_client.receipt import Receipt, State
     from ldp_client.report_maker import make_report
-    from ldp_client.transport import Answer, HttpTransport, Transport
+    from ldp_client.transport import Answer as Answer
+    from ldp_client.transport import HttpTransport, Response, Transport
 
 __all__ = [
-    "Answer",
     "AsyncClient",
     "AsyncTransport",
     "BudgetError",
@@ -67,6 +67,7 @@ __all__ = [
     "PrivacyError",
     "Receipt",
     "ReportError",
+    "Response",
     "RowError",
     "SignatureError",
     "State",
@@ -88,7 +89,7 @@ _HOMES = {
     "plan_source": ("load_plan",),
     "report_maker": ("make_report",),
     "receipt": ("Receipt", "State"),
-    "transport": ("Answer", "HttpTransport", "Transport"),
+    "transport": ("Answer", "HttpTransport", "Response", "Transport"),
 }
 
 _client: Client | None = None
@@ -134,7 +135,7 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
     return client
 
 
-@without_row
+@redact_traceback
 def report(row: Mapping[str, object], label: object) -> Receipt:
     """Answer the configured survey: see :meth:`Client.report`.
 
@@ -142,13 +143,13 @@ def report(row: Mapping[str, object], label: object) -> Receipt:
     raised either: the receipt says so.
     """
     from ldp_client.errors import TransportError
-    from ldp_client.receipt import receipt_of
+    from ldp_client.receipt import Receipt
 
     try:
         with _configuring:
             client = _client or configure()
     except TransportError as error:
-        return receipt_of(error, "")
+        return Receipt.from_error(error, "")
     return client.report(row, label)
 
 

@@ -17,9 +17,9 @@ from encoders.survey.plan import Plan
 from ldp_client.client import Client
 from ldp_client.errors import TransportError
 from ldp_client.receipt import Receipt
-from ldp_client.sender import EXIT_SECONDS
-from ldp_client.tracebacks import without_row_async
-from ldp_client.transport import Answer
+from ldp_client.sending.sender import EXIT_SECONDS
+from ldp_client.traceback_redaction import redact_traceback_async
+from ldp_client.transport import Response
 
 if TYPE_CHECKING:
     from encoders.explain.preview import Preview
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 class AsyncTransport(Protocol):
     """Carries one request, as :class:`~ldp_client.transport.Transport` does, on the event loop."""
 
-    async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Return the server's answer, or raise if there is none."""
         ...
 
@@ -83,7 +83,7 @@ class AsyncClient:
         """Await :attr:`Client.plan`."""
         return await self._call(lambda: self._client.plan)
 
-    @without_row_async
+    @redact_traceback_async
     async def preview(self, row: Mapping[str, object], label: object) -> Preview:
         """Await :meth:`Client.preview`."""
         return await self._call(lambda: self._client.preview(row, label))
@@ -100,7 +100,7 @@ class AsyncClient:
         """Await :meth:`Client.status`."""
         return await self._call(self._client.status)
 
-    @without_row_async
+    @redact_traceback_async
     async def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Await :meth:`Client.report`."""
         return await self._call(lambda: self._client.report(row, label))
@@ -152,7 +152,7 @@ class _Bridge:
         self._transport, self._on_outcome = transport, on_outcome
         self.loop: asyncio.AbstractEventLoop | None = None
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Run the request on the loop, and wait for it on this thread."""
         assert self._transport is not None
         if self.loop is None or not self.loop.is_running():

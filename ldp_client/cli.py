@@ -13,8 +13,8 @@ from encoders.explain.text import table
 from encoders.survey.plan import Plan
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
-from ldp_client.journal_entry import Entry
-from ldp_client.opt_out import objection
+from ldp_client.journal.entry import JournalEntry
+from ldp_client.opt_out import active_opt_out
 from ldp_client.receipt import State
 
 _Command = argparse.ArgumentParser
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     entries = journal.entries()
     lines = [f"journal {journal.path}"]
-    if name := objection():
+    if name := active_opt_out():
         lines.append(f"{name} is set: nothing is drawn or sent")
     if not entries:
         return [*lines, "no survey was agreed to on this device"]
@@ -88,7 +88,7 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     return [*lines, "", *table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
 
 
-def _standing(entry: Entry) -> str:
+def _standing(entry: JournalEntry) -> str:
     return _MEANING[entry.state] + (f" ({entry.reason})" if entry.reason else "")
 
 
@@ -119,13 +119,13 @@ def _purge(journal: Journal, chosen: argparse.Namespace) -> list[str]:
     ]
 
 
-def _ended(entry: Entry) -> str:
+def _ended(entry: JournalEntry) -> str:
     if entry.state in (State.SENT, State.DUPLICATE):
         return "was counted before; the counters do not hold single reports, so it cannot be taken back"
     return _standing(entry)
 
 
-def _chosen(journal: Journal, survey: str | None) -> list[Entry]:
+def _chosen(journal: Journal, survey: str | None) -> list[JournalEntry]:
     entries = [entry for entry in journal.entries() if survey in (None, entry.survey)]
     if survey is not None and not entries:
         raise JournalError(f"this device knows no survey {survey!r}; `ldp-client status` lists them")

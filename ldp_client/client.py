@@ -17,16 +17,16 @@ from encoders.survey.invitation import invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_coded
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
-from ldp_client.journal import CLOSED_ONCE, Journal, require_pinned
-from ldp_client.journal_entry import Entry
-from ldp_client.opt_out import require_no_objection
-from ldp_client.person_journal import check_person
+from ldp_client.journal.entry import JournalEntry
+from ldp_client.journal.journal import CLOSED_ONCE, Journal, require_pinned
+from ldp_client.journal.path import check_person
+from ldp_client.opt_out import require_no_opt_out
 from ldp_client.plan_source import check_survey_url, is_url, load_plan
-from ldp_client.policy import Terms
-from ldp_client.receipt import Receipt, State, receipt_of
-from ldp_client.sender import EXIT_SECONDS, Sender, sender_of
-from ldp_client.survey_identity import Identity, origin_of
-from ldp_client.tracebacks import without_row
+from ldp_client.policy import ClientPolicy
+from ldp_client.receipt import Receipt, State
+from ldp_client.sending.sender import EXIT_SECONDS, Sender, find_sender
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
+from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Client:
     ----------
     survey : str
         The survey's id.
-    identity : Identity
+    identity : SurveyIdentity
         What makes this survey the same as one in the journal: its id, and its origin or its author's key.
     outcomes : Counter of State
         How often each outcome occurred, as `on_outcome` hears of them.
@@ -129,8 +129,8 @@ class Client:
         self._source = survey
         self._token = token
         self._url, self.survey = check_survey_url(where)
-        self._terms = Terms.read(max_epsilon, max_total_epsilon, digest, public_key)
-        self.identity = Identity(self.survey, origin_of(self._url), self._terms.signer)
+        self._terms = ClientPolicy.read(max_epsilon, max_total_epsilon, digest, public_key)
+        self.identity = SurveyIdentity(self.survey, origin_of_url(self._url), self._terms.signer)
         check_person(person, journal)
         self._person = person
         self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
@@ -171,7 +171,7 @@ class Client:
             entry = self._journal.find(self.identity)
             plan = self._given_or_kept(entry)
             if plan is None:
-                require_no_objection()
+                require_no_opt_out()
                 plan = load_plan(self._url, self.transport, self._terms.signer or None)
             self._plan = self._checked(plan, entry)
         return self._plan
@@ -205,7 +205,7 @@ class Client:
         """Tell how the survey stands on this device; asks nobody."""
         return self._guarded(self._status)
 
-    @without_row
+    @redact_traceback
     def preview(self, row: Mapping[str, object], label: object) -> Preview:
         """Show what `report` would do with a row, by the same steps; nothing is sent, spent or kept.
 
@@ -234,7 +234,7 @@ class Client:
 
     # -- one report's way ------------------------------------------------------------------
 
-    @without_row
+    @redact_traceback
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Randomise one answer, write it to the journal, and start sending it.
 
@@ -305,7 +305,7 @@ class Client:
 
     # -- for the sender --------------------------------------------------------------------
 
-    def accepts(self, entry: Entry) -> bool:
+    def accepts(self, entry: JournalEntry) -> bool:
         """Tell whether a report that waits may be sent: an application may have become stricter."""
         try:
             self._terms.check_waiting(entry)
@@ -338,9 +338,9 @@ class Client:
         except Exception as error:
             if self._strict:
                 raise
-            return receipt_of(error, self.survey)
+            return Receipt.from_error(error, self.survey)
 
-    def _given_or_kept(self, entry: Entry | None) -> Plan | None:
+    def _given_or_kept(self, entry: JournalEntry | None) -> Plan | None:
         """Return the plan as far as that needs no network."""
         if isinstance(self._source, Plan):
             return self._source
@@ -350,7 +350,7 @@ class Client:
             return Plan.from_json(entry.plan)
         return None
 
-    def _checked(self, plan: Plan, entry: Entry | None) -> Plan:
+    def _checked(self, plan: Plan, entry: JournalEntry | None) -> Plan:
         if plan.id != self.survey:
             raise SurveyError("the URL names another survey than the plan", "id")
         require_pinned(entry, plan)
@@ -359,7 +359,7 @@ class Client:
 
     def _grant(self) -> Receipt:
         self._require_open()
-        require_no_objection()
+        require_no_opt_out()
         entry = self._journal.find(self.identity)
         if not (entry and entry.answered):
             invitation(self.plan, self._token)  # nobody agrees in vain
@@ -368,7 +368,7 @@ class Client:
 
     def _report(self, row: Mapping[str, object], label: object) -> Receipt:
         self._require_open()
-        require_no_objection()
+        require_no_opt_out()
         entry = self._standing()
         if entry and entry.answered:
             return self._status(entry)
@@ -386,7 +386,7 @@ class Client:
             return self._status(entry)
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
-    def _agreed_plan(self, entry: Entry | None) -> Plan:
+    def _agreed_plan(self, entry: JournalEntry | None) -> Plan:
         if entry is None or entry.state is State.NO_CONSENT:
             raise ConsentError("the person has not agreed to this survey: grant() notes that she does")
         if entry.url != self._url:
@@ -397,18 +397,18 @@ class Client:
         self._plan = self._checked(plan, entry)
         return self._plan
 
-    def _standing(self) -> Entry | None:
+    def _standing(self) -> JournalEntry | None:
         """Return the survey's line, or that of another round of it which this device answered."""
         entry = self._journal.find(self.identity)
         if entry is None or entry.answered:
             return entry
         return self._journal.answer_of(self.identity, entry.family) or entry
 
-    def _status(self, asked: Entry | None = None) -> Receipt:
+    def _status(self, asked: JournalEntry | None = None) -> Receipt:
         """Tell how the survey stands; `asked` is what a further report would have answered."""
         entry = asked or self._standing()
         if entry is None or not entry.answered:
-            require_no_objection()
+            require_no_opt_out()
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.survey, reason="no-consent")
         if entry.state is State.QUEUED and entry.survey == self.survey:
@@ -425,7 +425,7 @@ class Client:
 
     def _wake(self, made: bool = False) -> Sender:
         """Let the sender look into the journal; `made` if there is a report that this client just made."""
-        self._sender = self._sender or sender_of(self._journal)
+        self._sender = self._sender or find_sender(self._journal)
         self._sender.wake(self, made)
         return self._sender
 

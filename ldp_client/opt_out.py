@@ -15,14 +15,14 @@ SWITCHES = ("DO_NOT_TRACK", "LDP_CLIENT_OFF")
 _UNSET = ("", "0", "false")
 
 
-def objection() -> str:
+def active_opt_out() -> str:
     """Return the name of the environment variable that forbids reports, or an empty string."""
     return next((name for name in SWITCHES if os.environ.get(name, "").lower() not in _UNSET), "")
 
 
-def require_no_objection() -> None:
+def require_no_opt_out() -> None:
     """Raise ConsentError while the environment forbids reports."""
-    if name := objection():
+    if name := active_opt_out():
         raise ConsentError(
             f"the environment variable {name} is set: nothing is drawn or sent", "do-not-track"
         )

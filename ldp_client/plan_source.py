@@ -12,7 +12,7 @@ from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.errors import ExpiredError, TransportError
-from ldp_client.retry import is_closed
+from ldp_client.sending.retry import is_survey_closed
 from ldp_client.transport import HttpTransport, Transport, check_url
 
 _TIMEOUT = 10.0
@@ -67,7 +67,7 @@ def _from_file(path: Path, public_key: str | None) -> Plan:
 
 def _get(transport: Transport, url: str, what: str) -> bytes:
     answer = transport.request("GET", url, None, _TIMEOUT)
-    if is_closed(answer):
+    if is_survey_closed(answer):
         raise ExpiredError("the collector has closed the survey")
     if answer.entry("reason") == Reason.NO_SIGNATURE:
         raise SignatureError("the collector has no signature of the plan")

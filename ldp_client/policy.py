@@ -9,11 +9,11 @@ from fractions import Fraction
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_public_key
 from ldp_client.errors import BudgetError, PlanError
-from ldp_client.journal_entry import Entry
+from ldp_client.journal.entry import JournalEntry
 
 
 @dataclass(frozen=True)
-class Terms:
+class ClientPolicy:
     """Checked when a client is made; from then on held against every plan, and every report that waits.
 
     Attributes
@@ -36,7 +36,7 @@ class Terms:
     @classmethod
     def read(
         cls, max_epsilon: float, max_total: float | None, digest: str | None, public_key: str | None
-    ) -> Terms:
+    ) -> ClientPolicy:
         """Read what an application says.
 
         Raises
@@ -59,7 +59,7 @@ class Terms:
         """Raise PlanError or BudgetError unless a plan is acceptable; its signature is checked elsewhere."""
         self._check(plan.digest, Fraction(plan.epsilon))
 
-    def check_waiting(self, entry: Entry) -> None:
+    def check_waiting(self, entry: JournalEntry) -> None:
         """Raise PlanError or BudgetError if a report that waits answers what is no longer accepted."""
         self._check(entry.digest, Fraction(entry.epsilon))
         if self.signer not in ("", entry.signer):

@@ -46,6 +46,17 @@ class State(StrEnum):
     """Plan or journal are out of reach, or the client is closed; nothing was drawn or spent: try again."""
 
 
+_STATES: dict[type[Exception], State] = {
+    RowError: State.INVALID,
+    TokenError: State.INVALID,
+    ConsentError: State.NO_CONSENT,
+    ExpiredError: State.EXPIRED,
+    ClosedError: State.UNAVAILABLE,
+    JournalError: State.UNAVAILABLE,
+    TransportError: State.UNAVAILABLE,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What became of one answer; it holds no value of the row.
@@ -81,6 +92,27 @@ class Receipt:
     clipped: tuple[str, ...] = ()
     problems: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def from_error(cls, error: Exception, survey: str) -> Receipt:
+        """Return the receipt of a call that raised an error."""
+        state = _STATES.get(type(error), State.REJECTED)
+        if isinstance(error, RowError):
+            problems = tuple((each.field, each.why) for each in error.problems)
+            return cls(
+                state, survey, reason="invalid-row", field=error.field, why=error.why, problems=problems
+            )
+        if isinstance(error, TokenError):
+            problems = (("token", error.why),)
+            return cls(state, survey, reason="invalid-token", field="token", why=error.why, problems=problems)
+        if isinstance(error, ClientError):
+            return cls(state, survey, reason=error.reason, why=str(error))
+        if isinstance(error, LdpError):
+            reason = "bad-signature" if isinstance(error, SignatureError) else "invalid-plan"
+            return cls(state, survey, reason=reason, why=str(error))
+        # not ours, so its text may quote anything, the row too
+        why = f"an unexpected {type(error).__name__}; a strict client raises it"
+        return cls(State.UNAVAILABLE, survey, reason="internal-error", why=why)
+
     def __repr__(self) -> str:
         given = [f"{each.name}={value!r}" for each in fields(self) if (value := getattr(self, each.name))]
         return f"Receipt({', '.join(given)})"
@@ -91,35 +123,3 @@ class Receipt:
         if self.clipped:
             cause = f"clipped: {', '.join(self.clipped)}"
         return f"{self.state} ({cause})" if cause else str(self.state)
-
-
-_STATES: dict[type[Exception], State] = {
-    RowError: State.INVALID,
-    TokenError: State.INVALID,
-    ConsentError: State.NO_CONSENT,
-    ExpiredError: State.EXPIRED,
-    ClosedError: State.UNAVAILABLE,
-    JournalError: State.UNAVAILABLE,
-    TransportError: State.UNAVAILABLE,
-}
-
-
-def receipt_of(error: Exception, survey: str) -> Receipt:
-    """Say what an error means to the caller."""
-    state = _STATES.get(type(error), State.REJECTED)
-    if isinstance(error, RowError):
-        problems = tuple((each.field, each.why) for each in error.problems)
-        return Receipt(
-            state, survey, reason="invalid-row", field=error.field, why=error.why, problems=problems
-        )
-    if isinstance(error, TokenError):
-        problems = (("token", error.why),)
-        return Receipt(state, survey, reason="invalid-token", field="token", why=error.why, problems=problems)
-    if isinstance(error, ClientError):
-        return Receipt(state, survey, reason=error.reason, why=str(error))
-    if isinstance(error, LdpError):
-        reason = "bad-signature" if isinstance(error, SignatureError) else "invalid-plan"
-        return Receipt(state, survey, reason=reason, why=str(error))
-    # not ours, so its text may quote anything, the row too
-    why = f"an unexpected {type(error).__name__}; a strict client raises it"
-    return Receipt(State.UNAVAILABLE, survey, reason="internal-error", why=why)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Identity(NamedTuple):
+class SurveyIdentity(NamedTuple):
     """Identifies a survey on this device: its id together with who publishes it.
 
     An id or a family alone identifies nothing, since any collector can publish a plan under any name. If
@@ -31,13 +31,13 @@ class Identity(NamedTuple):
     origin: str
     signer: str = ""
 
-    def matches(self, other: Identity) -> bool:
+    def matches(self, other: SurveyIdentity) -> bool:
         """Return whether both are one survey: the same id, and the same origin or the same author's key."""
         same_author = self.signer != "" and self.signer == other.signer
         return self.survey == other.survey and (self.origin == other.origin or same_author)
 
 
-def origin_of(url: str) -> str:
+def origin_of_url(url: str) -> str:
     """Return scheme, host and port of a URL, in one spelling: ``https://collector.example:443``."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")

@@ -32,8 +32,8 @@ from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
 from ldp_client.errors import TransportError
 from ldp_client.opt_out import SWITCHES
-from ldp_client.sender import finish
-from ldp_client.transport import Answer, HttpTransport, Transport
+from ldp_client.sending.sender import finish
+from ldp_client.transport import HttpTransport, Response, Transport
 
 URL = "http://collector.test/v1/surveys/"
 _PATIENCE = 5.0
@@ -73,7 +73,7 @@ class Recorder:
         plan, _ = self._served[survey]
         return drawn_token(plan, SystemEntropy())
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Answer one request."""
         if self.offline:
             raise TransportError("no answer from the collector: offline")
@@ -84,11 +84,11 @@ class Recorder:
         if method == "POST":
             return self._take(plan, body or b"")
         if page == "signature":
-            signed = signature and Answer(200, signature_text(signature).encode())
+            signed = signature and Response(200, signature_text(signature).encode())
             return signed or _answer(404, {"reason": Reason.NO_SIGNATURE})
-        return Answer(200, plan.json)
+        return Response(200, plan.json)
 
-    def _take(self, plan: Plan, body: bytes) -> Answer:
+    def _take(self, plan: Plan, body: bytes) -> Response:
         self.bodies.append(body)
         try:
             report = read_report(plan, body)
@@ -106,8 +106,8 @@ class Recorder:
         )
 
 
-def _answer(status: int, entries: dict[str, str]) -> Answer:
-    return Answer(status, json.dumps(entries).encode())
+def _answer(status: int, entries: dict[str, str]) -> Response:
+    return Response(status, json.dumps(entries).encode())
 
 
 class UnrecordedRequestError(Exception):
@@ -136,7 +136,7 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     recorder, refused, ended = Recorder(), list[str](), Event()  # `patch` is undone some time after the end
     request = HttpTransport.request
 
-    def refuse(self: HttpTransport, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def refuse(self: HttpTransport, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         if ended.is_set():
             return request(self, method, url, body, timeout)
         refused.append(

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.errors import TransportError
-from ldp_client.survey_identity import origin_of
+from ldp_client.survey_identity import origin_of_url
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 USER_AGENT = "ldp-client"
-MAX_ANSWER_BYTES = 1 << 20  # a plan is never larger
+MAX_RESPONSE_BYTES = 1 << 20  # a plan is never larger
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A server's answer.
 
     Attributes
@@ -54,10 +54,14 @@ class Answer:
         return document.get(name) if isinstance(document, dict) else None
 
 
+Answer = Response
+"""The former name, kept for one release."""
+
+
 class Transport(Protocol):
     """Carries one request; applications inject their own, for a proxy or a test."""
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Return the server's answer, or raise TransportError if there is none.
 
         A body is sent as `encoders.report.MEDIA_TYPE`, unchanged; redirects are not followed.
@@ -77,9 +81,9 @@ class HttpTransport:
     """
 
     def __init__(self, gateway_tokens: Mapping[str, str] | None = None) -> None:
-        self._gateway_tokens = {origin_of(url): token for url, token in (gateway_tokens or {}).items()}
+        self._gateway_tokens = {origin_of_url(url): token for url, token in (gateway_tokens or {}).items()}
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Send one request and read the whole answer, all within `timeout` seconds."""
         import http.client  # late: an application that never sends does not pay for it
 
@@ -93,7 +97,7 @@ class HttpTransport:
                 connection.sock = cast(socket.socket, _Line(line, within))
                 connection.request(method, urlsplit(url).path or "/", body, self._headers(url, body))
                 response = connection.getresponse()
-                return Answer(response.status, _read(response), _retry_after(response))
+                return Response(response.status, _read(response), _retry_after(response))
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
 
@@ -102,7 +106,7 @@ class HttpTransport:
         if body is None:
             return headers
         headers["Content-Type"] = MEDIA_TYPE
-        token = self._gateway_tokens.get(origin_of(url)) if self._gateway_tokens else None
+        token = self._gateway_tokens.get(origin_of_url(url)) if self._gateway_tokens else None
         return headers | ({"Authorization": f"Bearer {token}"} if token else {})
 
 
@@ -214,8 +218,8 @@ class _Reader(io.RawIOBase):
 
 
 def _read(response: HTTPResponse) -> bytes:
-    data = response.read(MAX_ANSWER_BYTES + 1)
-    if len(data) > MAX_ANSWER_BYTES:
+    data = response.read(MAX_RESPONSE_BYTES + 1)
+    if len(data) > MAX_RESPONSE_BYTES:
         raise ValueError("the answer is too long")
     if response.length:
         raise ValueError("the answer breaks off")

@@ -35,7 +35,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.stores import StorePolicy, open_store
 from ldp_client import make_report, transport
-from ldp_client.retry import judge
+from ldp_client.sending.retry import parse_outcome
 from tests.servers import (
     SHIPPED_NGINX,
     TOKEN,
@@ -440,7 +440,7 @@ def test_what_is_http_and_refused_by_the_proxy_gets_a_problem_that_is_no_verdict
                 :40
             ]
             answer = transport.Answer(told, json.dumps(problem).encode(), None)
-            assert judge(answer) is None
+            assert parse_outcome(answer) is None
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from encoders.survey import Plan, read_survey
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import listen, measure
 from ldp_audit.exact import exactly
-from ldp_audit.html_page import as_text
 from ldp_audit.people import cases_of, focused
+from ldp_audit.render import as_text
 from tests.encoders.survey.authored import VALIDATED
 from tests.ldp_audit.mutants import SURVEY, LabelInTheClear, Retold, plan_of
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan, read_survey
-from ldp_client import Answer, Client, TransportError
+from ldp_client import Client, Response, TransportError
 
 URL = "http://collector.test/v1/surveys/sleep"
-RECORDED = Answer(200, b'{"status":"recorded"}')
+RECORDED = Response(200, b'{"status":"recorded"}')
 ROW = {"age": "old", "hours": 7.5}
 
 
@@ -39,11 +39,11 @@ def plan() -> Plan:
 class Script:
     """A transport that plays answers in order, the last one for ever; an exception is raised."""
 
-    def __init__(self, *answers: Answer | TransportError) -> None:
+    def __init__(self, *answers: Response | TransportError) -> None:
         self.answers = list(answers)
         self.requests: list[tuple[str, str, bytes | None]] = []
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         self.requests.append((method, url, body))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -58,7 +58,7 @@ class Script:
 @pytest.fixture
 def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Client]]:
     """Build clients of the plan, agreed to, with one journal and hardly any waiting between attempts."""
-    monkeypatch.setattr("ldp_client.retry.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("ldp_client.sending.retry.FIRST_BACKOFF_SECONDS", 0.001)
     made: list[Client] = []
 
     def build(transport: Script, survey: object = plan, agreed: bool = True, **options: object) -> Client:

@@ -16,7 +16,8 @@ moments: list[float] = []
 # Handlers run in reverse: what is registered before the client's is imported runs after it.
 atexit.register(lambda: print(time.monotonic() - moments[0], flush=True))
 
-from ldp_client import Client, State, journal_file  # noqa: E402
+from ldp_client import Client, State  # noqa: E402
+from ldp_client.journal import file  # noqa: E402
 from tests.ldp_client.trials import ROWS, compiled, url_of  # noqa: E402
 
 
@@ -38,7 +39,7 @@ def place(server: str) -> tuple[int, list[socket.socket]]:
 
 def main(folder: str, server: str, journals: str, queued: str, spread: str) -> list[object]:
     """Fill the queues, and return what must live until the end."""
-    journal_file._SYNCHRONOUS = "OFF"  # type: ignore[misc]  # to fill them faster
+    file._SYNCHRONOUS = "OFF"  # type: ignore[misc]  # to fill them faster
     (port, lines), plan, clients = place(server), compiled("any"), []
     for number in range(int(queued)):
         name = f"survey-{number}"

@@ -17,18 +17,18 @@ import ldp_client
 from encoders.report import unpack
 from encoders.survey import Plan
 from ldp_client import (
-    Answer,
     BudgetError,
     Client,
     Journal,
     PlanError,
     Receipt,
+    Response,
     RowError,
     State,
     TransportError,
 )
-from ldp_client.retry import backoff, chance, is_about_collector, judge, pause_after
-from ldp_client.sender import MOST_CLIENTS, sender_of
+from ldp_client.sending.retry import backoff, chance, concerns_collector, parse_outcome, pause_after
+from ldp_client.sending.sender import MAX_CLIENTS_PER_SURVEY, find_sender
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.servers import wait_for
@@ -61,11 +61,11 @@ def test_a_second_answer_draws_and_sends_nothing(client: Build) -> None:
 def test_every_retry_sends_the_same_bytes(client: Build) -> None:
     script = Script(
         TransportError("refused"),
-        Answer(503, b"", 0.0),
-        Answer(500, b"<html>oops</html>"),
-        Answer(200, b"<html>a captive portal</html>"),
-        Answer(404, b"<html>a proxy</html>"),
-        Answer(429, b'{"reason":"too-many-requests","retryable":true}'),
+        Response(503, b"", 0.0),
+        Response(500, b"<html>oops</html>"),
+        Response(200, b"<html>a captive portal</html>"),
+        Response(404, b"<html>a proxy</html>"),
+        Response(429, b'{"reason":"too-many-requests","retryable":true}'),
         RECORDED,
     )
     one = client(script)
@@ -88,13 +88,13 @@ def test_what_was_not_delivered_is_sent_by_the_next_run(client: Build) -> None:
 
 
 def test_a_lost_answer_becomes_a_duplicate_and_counts_as_success(client: Build) -> None:
-    one = client(Script(TransportError("lost"), Answer(200, b'{"status":"duplicate"}')))
+    one = client(Script(TransportError("lost"), Response(200, b'{"status":"duplicate"}')))
     one.report(ROW, "no")
     assert one.flush().state is State.DUPLICATE
 
 
 def test_a_rejection_is_final_and_has_its_reason(client: Build) -> None:
-    script = Script(Answer(400, b'{"reason":"bad-payload","retryable":false}'))
+    script = Script(Response(400, b'{"reason":"bad-payload","retryable":false}'))
     one = client(script)
     one.report(ROW, "no")
     receipt = one.flush()
@@ -170,15 +170,15 @@ def test_a_plan_above_the_cap_is_refused_before_anything_is_drawn(client: Build)
 
 
 def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build) -> None:
-    script = Script(Answer(200, plan.json), RECORDED)
+    script = Script(Response(200, plan.json), RECORDED)
     one = client(script, URL)
     assert one.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
     assert script.requests[0] == ("GET", URL, None)
 
 
-@pytest.mark.parametrize("answer", [TransportError("down"), Answer(404, b"{}"), Answer(200, b"{}")])
-def test_without_a_plan_nothing_is_drawn(client: Build, answer: Answer | TransportError) -> None:
+@pytest.mark.parametrize("answer", [TransportError("down"), Response(404, b"{}"), Response(200, b"{}")])
+def test_without_a_plan_nothing_is_drawn(client: Build, answer: Response | TransportError) -> None:
     one = client(Script(answer), URL, agreed=False)
     assert one.grant().state in (State.UNAVAILABLE, State.REJECTED)
     receipt = one.report(ROW, "no")
@@ -188,12 +188,12 @@ def test_without_a_plan_nothing_is_drawn(client: Build, answer: Answer | Transpo
 def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
     louder = plan.json.replace(b'"keep":"8', b'"keep":"9')
     assert louder != plan.json
-    receipt = client(Script(Answer(200, louder)), URL, agreed=False).grant()
+    receipt = client(Script(Response(200, louder)), URL, agreed=False).grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
 
 
 def test_closing_interrupts_a_long_wait(client: Build) -> None:
-    one = client(Script(Answer(503, b"", 300.0)))
+    one = client(Script(Response(503, b"", 300.0)))
     one.report(ROW, "no")
     time.sleep(0.05)
     start = time.monotonic()
@@ -226,7 +226,7 @@ def test_configure_and_report_are_the_short_form(
     receipt = ldp_client.report(ROW, "no")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "not-configured")
     monkeypatch.setenv("LDP_SURVEY_URL", URL)
-    script = Script(Answer(200, plan.json), RECORDED)
+    script = Script(Response(200, plan.json), RECORDED)
     one = ldp_client.configure(transport=script, journal=":memory:")
     assert one.grant().state is State.READY
     assert ldp_client.report(ROW, "no").state is State.QUEUED
@@ -258,20 +258,20 @@ def test_backoff_is_jittered_under_a_ceiling() -> None:
 
 
 def test_an_answer_that_is_not_the_collector_s_concerns_all_its_surveys() -> None:
-    unknown = Answer(404, b'{"reason":"unknown-survey","retryable":true}')
-    assert not is_about_collector(unknown)
+    unknown = Response(404, b'{"reason":"unknown-survey","retryable":true}')
+    assert not concerns_collector(unknown)
     for foreign in (
-        Answer(200, b"<html>sign in</html>"),
-        Answer(404, b"not found"),
-        Answer(403, b'{"reason":"x"}'),
+        Response(200, b"<html>sign in</html>"),
+        Response(404, b"not found"),
+        Response(403, b'{"reason":"x"}'),
     ):
-        assert is_about_collector(foreign)
+        assert concerns_collector(foreign)
 
 
 @pytest.mark.parametrize("status", [301, 404, 408, 429, 500, 502, 503])
 def test_answers_that_are_no_verdict_are_tried_again(status: int) -> None:
-    assert judge(Answer(status, b"whatever")) is None
-    assert judge(Answer(status, b'{"status":"recorded"}')) is None
+    assert parse_outcome(Response(status, b"whatever")) is None
+    assert parse_outcome(Response(status, b'{"status":"recorded"}')) is None
 
 
 def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> None:
@@ -314,7 +314,7 @@ def test_a_closed_client_names_a_later_configure_as_the_cause(
 
 def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldp_client, "_client", None)
-    one = ldp_client.configure(URL, transport=Script(Answer(200, plan.json), RECORDED), journal=":memory:")
+    one = ldp_client.configure(URL, transport=Script(Response(200, plan.json), RECORDED), journal=":memory:")
     one.grant()
     with pytest.raises(TransportError):
         ldp_client.configure("nonsense")
@@ -341,12 +341,12 @@ def test_a_cap_that_is_no_number_is_refused_at_once(plan: Plan, cap: object) -> 
     ],
 )
 def test_only_a_verdict_on_the_bytes_ends_their_journey(body: bytes) -> None:
-    assert judge(Answer(404, body)) is None
+    assert parse_outcome(Response(404, body)) is None
 
 
 def test_a_plan_that_is_nested_nonsense_does_not_reach_the_app(client: Build) -> None:
     for status in (200, 500):
-        receipt = client(Script(Answer(status, b"[" * 100_000)), URL, agreed=False).grant()
+        receipt = client(Script(Response(status, b"[" * 100_000)), URL, agreed=False).grant()
         assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
 
 
@@ -563,7 +563,7 @@ def test_slots_are_spread_evenly() -> None:
 
 
 def test_flush_waits_as_long_as_the_collector_asked(client: Build) -> None:
-    script = Script(Answer(503, b"", 30.0), RECORDED)
+    script = Script(Response(503, b"", 30.0), RECORDED)
     one = client(script)
     one.report(ROW, "no")
     assert one.flush(0.2).state is State.QUEUED
@@ -573,9 +573,9 @@ def test_flush_waits_as_long_as_the_collector_asked(client: Build) -> None:
 
 def test_one_survey_s_trouble_does_not_hold_up_another(client: Build, plan: Plan) -> None:
     class TwoSurveys(Script):
-        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             answer = super().request(method, url, body, timeout)
-            return Answer(404, b'{"reason":"unknown-survey"}') if "sleep" in url else answer
+            return Response(404, b'{"reason":"unknown-survey"}') if "sleep" in url else answer
 
     script = TwoSurveys(RECORDED)
     gone = client(script)
@@ -600,7 +600,7 @@ def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Pat
 def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
     client: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_client.retry.backoff", lambda failures, draw: 60.0)
+    monkeypatch.setattr("ldp_client.sending.retry.backoff", lambda failures, draw: 60.0)
     down = Script(TransportError("refused"))
     keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
     keeper.report(ROW, "no")
@@ -614,17 +614,17 @@ def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
     ("answer", "reason", "words"),
     [
         (TransportError("refused by 10.0.0.7"), "collector-unreachable", "did not answer"),
-        (Answer(503, b'{"reason":"store-unavailable"}', 30.0), "store-unavailable", "store-unavailable"),
-        (Answer(429, b'{"reason":"too-many-requests"}', 30.0), "too-many-requests", "too-many-requests"),
-        (Answer(404, b'{"reason":"unknown-survey"}'), "unknown-survey", "unknown-survey"),
-        (Answer(502, b"<html>10.0.0.7</html>"), "collector-unreachable", "HTTP status 502"),
-        (Answer(200, b"<html>welcome</html>"), "collector-unreachable", "sign-in page"),
-        (Answer(503, b'{"reason":"at 10.0.0.7"}'), "collector-unreachable", "HTTP status 503"),
-        (Answer(503, b'{"reason":["store-unavailable"]}'), "collector-unreachable", "HTTP status 503"),
+        (Response(503, b'{"reason":"store-unavailable"}', 30.0), "store-unavailable", "store-unavailable"),
+        (Response(429, b'{"reason":"too-many-requests"}', 30.0), "too-many-requests", "too-many-requests"),
+        (Response(404, b'{"reason":"unknown-survey"}'), "unknown-survey", "unknown-survey"),
+        (Response(502, b"<html>10.0.0.7</html>"), "collector-unreachable", "HTTP status 502"),
+        (Response(200, b"<html>welcome</html>"), "collector-unreachable", "sign-in page"),
+        (Response(503, b'{"reason":"at 10.0.0.7"}'), "collector-unreachable", "HTTP status 503"),
+        (Response(503, b'{"reason":["store-unavailable"]}'), "collector-unreachable", "HTTP status 503"),
     ],
 )
 def test_a_report_that_still_waits_has_a_reason(
-    client: Build, answer: Answer | TransportError, reason: str, words: str
+    client: Build, answer: Response | TransportError, reason: str, words: str
 ) -> None:
     one = client(Script(answer))
     one.report(ROW, "no")
@@ -643,7 +643,7 @@ def test_the_reason_to_wait_is_gone_when_the_report_is_sent(client: Build) -> No
 
 
 def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build, plan: Plan) -> None:
-    script = Script(Answer(503, b'{"reason":"store-unavailable"}', 30.0))
+    script = Script(Response(503, b'{"reason":"store-unavailable"}', 30.0))
     one = client(script)
     one.report(ROW, "no")
     one.flush(0.1)
@@ -658,7 +658,7 @@ def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build,
 
 def test_a_flush_without_an_attempt_says_so(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(Script):
-        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             time.sleep(0.3)
             return super().request(method, url, body, timeout)
 
@@ -781,7 +781,7 @@ def test_clients_that_are_never_closed_do_not_pile_up(client: Build) -> None:
     first = client(script)
     for _ in range(50):
         client(script, agreed=False)
-    assert len(sender_of(first._journal)._members["sleep"]) == MOST_CLIENTS
+    assert len(find_sender(first._journal)._members["sleep"]) == MAX_CLIENTS_PER_SURVEY
 
 
 def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:
@@ -923,6 +923,6 @@ def test_an_invitation_counts_once_on_however_many_devices(ldp_recorder: Recorde
 
 def test_a_token_that_the_collector_does_not_know_is_kept_and_tried_again() -> None:
     # the operator may have named the wrong store: her answer is not lost by that
-    refused = Answer(403, b'{"reason": "not-enrolled", "retryable": true}', 3600.0)
-    assert judge(refused) is None
+    refused = Response(403, b'{"reason": "not-enrolled", "retryable": true}', 3600.0)
+    assert parse_outcome(refused) is None
     assert pause_after(1, refused) == 3600.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.sender import EXIT_SECONDS
+from ldp_client.sending.sender import EXIT_SECONDS
 from tests.faulty import FAULTS
 from tests.ldp_client import trials
 

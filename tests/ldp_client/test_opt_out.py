@@ -10,14 +10,14 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import make_keys, sign, signature_text
-from ldp_client import Answer, Client, ConsentError, PlanError, State, TransportError
-from ldp_client.sender import sender_of
+from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
+from ldp_client.sending.sender import find_sender
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
 
 Build = Callable[..., Client]
 DOWN = TransportError("no network")
-NO_SIGNATURE = Answer(404, b'{"reason":"no-signature","retryable":false}')
-CLOSED = Answer(410, b'{"reason":"survey-closed","retryable":false}')
+NO_SIGNATURE = Response(404, b'{"reason":"no-signature","retryable":false}')
+CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
 
 
 def test_nothing_is_drawn_or_sent_before_the_person_agrees(client: Build) -> None:
@@ -96,7 +96,7 @@ def test_the_environment_s_veto_stops_everything(
 
 
 def test_the_plan_is_fetched_once_and_answered_without_a_network(client: Build, plan: Plan) -> None:
-    client(Script(Answer(200, plan.json)), URL).close()
+    client(Script(Response(200, plan.json)), URL).close()
     offline = Script(DOWN)
     later = client(offline, URL)
     assert later.report(ROW, "no").state is State.QUEUED
@@ -118,7 +118,7 @@ def test_a_second_plan_of_a_survey_is_refused(
     other = read_survey(SURVEY.replace(*change)).compile()
     assert (other.id, other.digest) != (plan.id, plan.digest)
     for source in (other, URL):  # in a new version of the application; served by the collector
-        script = Script(Answer(200, other.json), RECORDED)
+        script = Script(Response(200, other.json), RECORDED)
         one = client(script, source, agreed=False)
         receipt = one.grant()
         if answered:
@@ -135,7 +135,7 @@ def test_a_second_plan_of_a_survey_is_refused(
 
 
 def test_an_application_that_knows_the_digest_takes_no_other_plan(client: Build, plan: Plan) -> None:
-    script = Script(Answer(200, plan.json))
+    script = Script(Response(200, plan.json))
     wrong = client(script, URL, agreed=False, digest="0" * 64)
     assert (wrong.grant().state, wrong.grant().reason) == (State.REJECTED, "plan-changed")
     with pytest.raises(PlanError):
@@ -153,16 +153,16 @@ def test_an_application_that_knows_the_author_s_key_takes_only_what_she_signed(
     client: Build, plan: Plan, tmp_path: Path
 ) -> None:
     author, stranger = make_keys(), make_keys()
-    served, line = Answer(200, plan.json), signature_text(sign(plan, author.private_pem)).encode()
+    served, line = Response(200, plan.json), signature_text(sign(plan, author.private_pem)).encode()
     for key, signature in [
-        (stranger.public_key, Answer(200, line)),
+        (stranger.public_key, Response(200, line)),
         (author.public_key, NO_SIGNATURE),
-        (author.public_key, Answer(200, b"nonsense")),
+        (author.public_key, Response(200, b"nonsense")),
     ]:
         one = client(Script(served, signature), URL, agreed=False, public_key=key)
         assert (one.grant().state, one.status().state) == (State.REJECTED, State.NO_CONSENT)
     client(Script(served), URL).close()  # an older version of the application, which asked for no signature
-    script = Script(served, Answer(200, line), RECORDED)
+    script = Script(served, Response(200, line), RECORDED)
     one = client(script, URL, agreed=False, public_key=author.public_key)
     assert one.grant().state is State.READY
     assert [url for _, url, _ in script.requests] == [URL, f"{URL}/signature"]
@@ -183,7 +183,7 @@ def test_a_shipped_plan_needs_its_signature_beside_it(client: Build, plan: Plan,
 def _end_the_process(one: Client) -> None:
     """Let the sender forget its pauses, as the end of a process does."""
     one.close()
-    sender_of(one._journal).renew()
+    find_sender(one._journal).renew()
 
 
 def test_grant_says_that_a_survey_is_closed(client: Build) -> None:
@@ -204,7 +204,7 @@ def test_a_report_for_a_closed_survey_waits_for_a_day_before_it_is_deleted(
     assert len(script.requests) == asked
     _end_the_process(one)
     later = time.time() + 86_401
-    monkeypatch.setattr("ldp_client.sender.time", lambda: later)
+    monkeypatch.setattr("ldp_client.sending.sender.time", lambda: later)
     again = client(script, agreed=False)
     assert again.flush().state is State.EXPIRED
     assert again.outcomes[State.EXPIRED] == 1

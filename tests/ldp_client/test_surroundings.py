@@ -15,7 +15,7 @@ import pytest
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
-from ldp_client import Answer, AsyncClient, Client, State, TransportError
+from ldp_client import AsyncClient, Client, Response, State, TransportError
 from tests.faulty import Proxy, faulty
 from tests.ldp_client.conftest import RECORDED, ROW, Script
 from tests.ldp_client.trials import COUNTED, ROWS, counted, require_one_report, running, url_of
@@ -71,7 +71,7 @@ def test_parent_and_child_of_a_fork_amid_sending_both_report(base: str, proxy: P
 class _Streams:
     """HTTP over asyncio's streams, as an application's own library would do it."""
 
-    async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         parts = urlsplit(url)
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
         head = f"{method} {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n"
@@ -80,7 +80,7 @@ class _Streams:
         status, _, rest = (await reader.read()).partition(b"\r\n")
         writer.close()
         await writer.wait_closed()
-        return Answer(int(status.split()[1]), rest.partition(b"\r\n\r\n")[2])
+        return Response(int(status.split()[1]), rest.partition(b"\r\n\r\n")[2])
 
 
 async def _longest_gap(done: asyncio.Event) -> float:
@@ -128,7 +128,7 @@ def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(
     base: str, proxy: Proxy, plan: Plan, tmp_path: Path
 ) -> None:
     class Never:
-        async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+        async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             await asyncio.sleep(60)
             raise AssertionError("not reached")
 
@@ -176,7 +176,7 @@ def test_a_clock_that_jumps_changes_nothing(
     client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, jumps: tuple[float, ...]
 ) -> None:
     offsets, now = itertools.cycle(jumps), time.time
-    script = Script(TransportError("refused"), Answer(503, b"", 0.2), Answer(500, b""), RECORDED)
+    script = Script(TransportError("refused"), Response(503, b"", 0.2), Response(500, b""), RECORDED)
     one = client(script, spread=0.05)
     monkeypatch.setattr("time.time", lambda: now() + next(offsets))
     start = time.monotonic()

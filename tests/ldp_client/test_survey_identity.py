@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.survey_identity import Identity, origin_of
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from ldp_client.survey_identity import Identity, origin_of
     ],
 )
 def test_one_origin_has_one_spelling(url: str) -> None:
-    assert origin_of(url) == "https://collector.test:443"
+    assert origin_of_url(url) == "https://collector.test:443"
 
 
 @pytest.mark.parametrize(
@@ -34,25 +34,25 @@ def test_one_origin_has_one_spelling(url: str) -> None:
     ],
 )
 def test_scheme_host_and_port_make_an_origin(url: str, origin: str) -> None:
-    assert origin_of(url) == origin
+    assert origin_of_url(url) == origin
 
 
 @pytest.mark.parametrize(
     ("other", "same"),
     [
-        (Identity("sleep", "https://a:443"), True),
-        (Identity("sleep", "https://a:443", "other key"), True),
-        (Identity("sleep", "https://b:443", "key"), True),
-        (Identity("sleep", "https://b:443"), False),
-        (Identity("sleep", "https://b:443", "other key"), False),
-        (Identity("diet", "https://a:443", "key"), False),
+        (SurveyIdentity("sleep", "https://a:443"), True),
+        (SurveyIdentity("sleep", "https://a:443", "other key"), True),
+        (SurveyIdentity("sleep", "https://b:443", "key"), True),
+        (SurveyIdentity("sleep", "https://b:443"), False),
+        (SurveyIdentity("sleep", "https://b:443", "other key"), False),
+        (SurveyIdentity("diet", "https://a:443", "key"), False),
     ],
 )
-def test_a_survey_is_the_same_by_origin_or_by_key(other: Identity, same: bool) -> None:
-    signed = Identity("sleep", "https://a:443", "key")
+def test_a_survey_is_the_same_by_origin_or_by_key(other: SurveyIdentity, same: bool) -> None:
+    signed = SurveyIdentity("sleep", "https://a:443", "key")
     assert signed.matches(other) is same
     assert other.matches(signed) is same
 
 
 def test_two_unsigned_surveys_share_no_author() -> None:
-    assert not Identity("sleep", "https://a:443").matches(Identity("sleep", "https://b:443"))
+    assert not SurveyIdentity("sleep", "https://a:443").matches(SurveyIdentity("sleep", "https://b:443"))

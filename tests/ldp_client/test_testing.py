@@ -240,13 +240,13 @@ def test_what_waits_in_the_own_journal_is_neither_sent_nor_recorded_during_a_tes
 
     def refuse(
         _: HttpTransport, method: str, url: str, body: bytes | None, timeout: float
-    ) -> ldp_client.Answer:
+    ) -> ldp_client.Response:
         attempts.append(method)
         raise TransportError("refused")
 
     monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "own.db"))
     monkeypatch.setattr(HttpTransport, "request", refuse)
-    monkeypatch.setattr("ldp_client.retry.backoff", lambda failures, draw: 0.01)
+    monkeypatch.setattr("ldp_client.sending.retry.backoff", lambda failures, draw: 0.01)
     with Client(plan, URL, spread=0) as own:
         own.grant()
         own.report(ROW, "no")

@@ -28,7 +28,7 @@ from typing import Any
 from unittest import mock
 
 from encoders.survey import Plan, read_survey
-from ldp_client import Answer, Client, HttpTransport, Journal, State
+from ldp_client import Client, HttpTransport, Journal, Response, State
 from tests.faulty import FAULTS, Proxy, faulty
 from tests.servers import TOKEN, collector
 
@@ -95,7 +95,7 @@ class _Failing:
         self._proxy, self._faults = proxy, list(faults)
         self.sent: list[bytes | None] = []
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         if method != "POST":
             return HttpTransport().request(method, url, body, timeout)
         self.sent.append(body)
@@ -117,8 +117,8 @@ def faults(folder: Path, count: int, attempt_seconds: float = 0.3) -> Faults:
     devices = -(-count // len(FAULTS))
     with (
         running(folder, "sleep") as base,
-        mock.patch("ldp_client.retry.LONGEST_PAUSE", 0.02),
-        mock.patch("ldp_client.sender.ATTEMPT_SECONDS", attempt_seconds),
+        mock.patch("ldp_client.sending.retry.MAX_BACKOFF_SECONDS", 0.02),
+        mock.patch("ldp_client.sending.sender.ATTEMPT_SECONDS", attempt_seconds),
         ThreadPoolExecutor(6) as pool,
     ):
         seen = list(pool.map(lambda number: _device(folder / f"{number}.db", base), range(devices)))
@@ -185,7 +185,7 @@ class _Tracer:
 def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, results: Any) -> None:
     """One run of an application: agree, report, wait for the verdict."""
     tracer = _Tracer(fatal)
-    with mock.patch("ldp_client.retry.FIRST_PAUSE", 0.01):
+    with mock.patch("ldp_client.sending.retry.FIRST_BACKOFF_SECONDS", 0.01):
         client = Client(url, journal=journal, spread=0)
         if traced:
             threading.settrace(tracer)  # type: ignore[arg-type]

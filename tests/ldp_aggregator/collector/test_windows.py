@@ -13,7 +13,7 @@ from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector.windows import Windows
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.stores.schedule import Phase, Schedule
-from ldp_client import Answer, Client, State, make_report
+from ldp_client import Client, Response, State, make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post
 
@@ -71,10 +71,10 @@ class Web:
     def __init__(self, web: FlaskClient) -> None:
         self.web = web
 
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Answer:
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         path = url.removeprefix("http://collector.test")
         found = self.web.get(path) if method == "GET" else post(self.web, body or b"")
-        return Answer(found.status_code, found.data)
+        return Response(found.status_code, found.data)
 
 
 def test_a_survey_is_listed_from_its_opening_on(

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from ldp_audit.device import PublicClient
-from ldp_audit.wire import HOST, Request, captured, same_requests
+from ldp_audit.request_capture import HOST, Request, captured, same_requests
 from ldp_client import Client, Journal
-from ldp_client.sender import EXIT_SECONDS, Sender
+from ldp_client.sending.sender import EXIT_SECONDS, Sender
 from ldp_client.transport import HttpTransport
 from tests.ldp_audit.mutants import plan_of
 

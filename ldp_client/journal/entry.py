@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldp_client.errors import JournalError
-from ldp_client.journal_file import NEWER
+from ldp_client.journal.file import NEWER
 from ldp_client.receipt import State
-from ldp_client.survey_identity import Identity
+from ldp_client.survey_identity import SurveyIdentity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One survey's line.
 
     Attributes
@@ -50,9 +50,9 @@ class Entry:
     report: bytes | None
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> SurveyIdentity:
         """The survey's identity on this device."""
-        return Identity(self.survey, self.origin, self.signer)
+        return SurveyIdentity(self.survey, self.origin, self.signer)
 
     @property
     def answered(self) -> bool:
@@ -63,17 +63,17 @@ class Entry:
 _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
 )
-_MATCHES = "(origin = ? OR (signer = ? AND signer <> ''))"  # as Identity.matches
+_MATCHES = "(origin = ? OR (signer = ? AND signer <> ''))"  # as SurveyIdentity.matches
 
 
-def read_all(connection: sqlite3.Connection) -> list[Entry]:
+def read_all(connection: sqlite3.Connection) -> list[JournalEntry]:
     """Return all lines."""
     return [_entry(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
 
 
 def matching(
-    connection: sqlite3.Connection, identity: Identity, column: Literal["survey", "family"], name: str
-) -> list[Entry]:
+    connection: sqlite3.Connection, identity: SurveyIdentity, column: Literal["survey", "family"], name: str
+) -> list[JournalEntry]:
     """Return the lines of a survey or family, as far as the same origin or author publishes them."""
     rows = connection.execute(
         f"{_SELECT} WHERE {column} = ? AND {_MATCHES}", (name, identity.origin, identity.signer)
@@ -81,7 +81,7 @@ def matching(
     return [_entry(row) for row in rows]
 
 
-def find_lines(connection: sqlite3.Connection, identity: Identity) -> list[Entry]:
+def find_lines(connection: sqlite3.Connection, identity: SurveyIdentity) -> list[JournalEntry]:
     """Return all lines of a survey.
 
     An application that no longer pins the author's key finds its line by origin. The key in that line leads
@@ -94,33 +94,33 @@ def find_lines(connection: sqlite3.Connection, identity: Identity) -> list[Entry
     return lines
 
 
-def find(connection: sqlite3.Connection, identity: Identity) -> Entry | None:
+def find(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry | None:
     """Return a survey's line; of several the one that was answered, else the one of this origin."""
     lines = find_lines(connection, identity)
     return min(lines, key=lambda each: (not each.answered, each.origin != identity.origin), default=None)
 
 
-def find_known(connection: sqlite3.Connection, identity: Identity) -> Entry:
+def find_known(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
     """Return the line of a survey that is known to have one."""
     entry = find(connection, identity)
     assert entry is not None
     return entry
 
 
-def find_family(connection: sqlite3.Connection, identity: Identity, family: str) -> list[Entry]:
+def find_family(connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> list[JournalEntry]:
     """Return the lines of a family, by the publisher of a survey of it and by those that its lines name."""
     publishers = (identity, *(each.identity for each in find_lines(connection, identity)))
     found = (each for who in publishers for each in matching(connection, who, "family", family))
     return list(dict.fromkeys(found))
 
 
-def find_answer(connection: sqlite3.Connection, identity: Identity, family: str) -> Entry | None:
+def find_answer(connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> JournalEntry | None:
     """Return the answered line of any survey of a family."""
     return next((each for each in find_family(connection, identity, family) if each.answered), None)
 
 
-def _entry(row: Sequence[Any]) -> Entry:
-    entry = Entry(*row)
+def _entry(row: Sequence[Any]) -> JournalEntry:
+    entry = JournalEntry(*row)
     if entry.state not in list(State):
         raise JournalError(NEWER)
     return replace(entry, state=State(entry.state))

@@ -1,7 +1,7 @@
 """The thread that sends what a journal holds, in the background and after a restart too.
 
 One thread for all clients that share a journal in this process. It lives while there is something to send.
-When a report is sent depends on the public clock, the network and fresh random bytes only; `sending_times`
+When a report is sent depends on the public clock, the network and fresh random bytes only; `schedule`
 draws a time for each. The thread sends one report at a time, each over a connection of its own.
 """
 
@@ -19,32 +19,32 @@ from typing import Protocol
 
 from ldp_client.errors import JournalError, TransportError
 from ldp_client.journal import Journal
-from ldp_client.journal_entry import Entry
-from ldp_client.opt_out import objection
+from ldp_client.journal.entry import JournalEntry
+from ldp_client.opt_out import active_opt_out
 from ldp_client.receipt import Receipt, State
-from ldp_client.retry import explain_failure, is_about_collector, judge
-from ldp_client.sending_times import SendingTimes, Waiting
-from ldp_client.survey_identity import Identity
-from ldp_client.transport import Answer, Transport
+from ldp_client.sending.retry import concerns_collector, explain_failure, parse_outcome
+from ldp_client.sending.schedule import QueuedReport, SendingSchedule
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_client.transport import Response, Transport
 
 log = logging.getLogger("ldp_client")
 
 ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
-AGAIN_SECONDS = 30.0
-MOST_REMEMBERED = 1000
-MOST_CLIENTS = 20
+JOURNAL_RETRY_SECONDS = 30.0
+MAX_LATEST_ATTEMPTS = 1000
+MAX_CLIENTS_PER_SURVEY = 20
 """The latest clients of a survey that a sender keeps: an application may make them without closing them."""
 
 
 class Member(Protocol):
     """A client, as its sender knows it."""
 
-    identity: Identity
+    identity: SurveyIdentity
     transport: Transport
     spread: float
 
-    def accepts(self, entry: Entry) -> bool:
+    def accepts(self, entry: JournalEntry) -> bool:
         """Tell whether a report that waits may still be sent."""
         ...
 
@@ -56,14 +56,14 @@ class Member(Protocol):
 class Sender:
     """Sends what one journal holds: each report to the collector that it was made for.
 
-    Made by :func:`sender_of`, once per journal and process.
+    Made by :func:`find_sender`, once per journal and process.
     """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._members: dict[str, list[Member]] = {}  # by survey id
         self._last_transport: Transport | None = None
-        self._held: frozenset[Identity] = frozenset()
+        self._held: frozenset[SurveyIdentity] = frozenset()
         self.renew()
 
     def renew(self) -> None:
@@ -71,8 +71,8 @@ class Sender:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._made: dict[tuple[str, str], float] = {}
-        self._failures: dict[Identity | str, tuple[str, str]] = {}
-        self._times = SendingTimes(latest=_latest_attempts.get(self._journal.key))
+        self._failures: dict[SurveyIdentity | str, tuple[str, str]] = {}
+        self._times = SendingSchedule(latest=_latest_attempts.get(self._journal.key))
         self._wanted = self._seen = 0
         self._stopping = self.waited_for = False
         self._all_untried = self._sent_at_exit = self._retry_all = False
@@ -85,7 +85,7 @@ class Sender:
             members = self._members.setdefault(member.identity.survey, [])
             if member not in members:
                 members.append(member)
-                del members[:-MOST_CLIENTS]
+                del members[:-MAX_CLIENTS_PER_SURVEY]
             if made:
                 self._made[_line(member.identity)] = member.spread
             self._last_transport = member.transport
@@ -97,7 +97,7 @@ class Sender:
                     self._thread.start()
             self._changed.notify_all()
 
-    def hurry(self, survey: Identity, timeout: float) -> None:
+    def hurry(self, survey: SurveyIdentity, timeout: float) -> None:
         """Try a survey's report now, and wait until its collector has answered.
 
         Neither its slot nor our own pauses are waited for. A pause that the collector asked for is kept; if
@@ -115,9 +115,9 @@ class Sender:
                 self._changed.wait(left)
             self._times.unhurry(survey)
 
-    def explain(self, survey: Identity) -> tuple[str, str]:
+    def explain(self, survey: SurveyIdentity) -> tuple[str, str]:
         """Return why a report still waits: a stable word and a sentence, both empty if nothing failed."""
-        if name := objection():
+        if name := active_opt_out():
             return "do-not-track", f"the environment variable {name} is set: nothing is sent"
         with self._changed:
             names = (survey, survey.origin)
@@ -172,7 +172,7 @@ class Sender:
         if thread is not None and thread is not threading.current_thread() and thread.is_alive():
             thread.join(max(timeout, 0.0))
 
-    def _is_busy(self, survey: Identity) -> bool:
+    def _is_busy(self, survey: SurveyIdentity) -> bool:
         thread = self._thread
         if thread is None or thread is threading.current_thread() or not thread.is_alive():
             return False
@@ -191,7 +191,7 @@ class Sender:
                     if survey in self._times:
                         self._times.report_failed(survey, None)
 
-    def _next(self) -> Identity | None:
+    def _next(self) -> SurveyIdentity | None:
         """Wait until a report is due, and return its survey; None ends the thread."""
         while True:
             if self._seen != self._wanted:
@@ -207,9 +207,9 @@ class Sender:
                     return survey
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
 
-    def _choose(self) -> tuple[float, Identity | None]:
+    def _choose(self) -> tuple[float, SurveyIdentity | None]:
         """Return in how many seconds which report is next; no survey ends the thread."""
-        if objection() or (self._sent_at_exit and not self._all_untried):
+        if active_opt_out() or (self._sent_at_exit and not self._all_untried):
             return inf, None
         return self._times.next_before_exit(self._all_untried) if self._stopping else self._times.next()
 
@@ -221,7 +221,7 @@ class Sender:
         except JournalError:
             with self._changed:
                 if not self._stopping:  # another process may hold it: look again
-                    self._changed.wait(AGAIN_SECONDS)
+                    self._changed.wait(JOURNAL_RETRY_SECONDS)
                     return
             queued = []
         with self._changed:
@@ -232,14 +232,14 @@ class Sender:
                 self._retry_all = False
             self._changed.notify_all()
 
-    def _waiting(self, survey: Identity) -> Waiting:
+    def _waiting(self, survey: SurveyIdentity) -> QueuedReport:
         spread = self._made.get(_line(survey))
         if spread is not None:
-            return Waiting(survey, spread, is_new=True)
+            return QueuedReport(survey, spread, is_new=True)
         member = self._member(survey)
-        return Waiting(survey, member.spread if member else 0.0, is_new=False)
+        return QueuedReport(survey, member.spread if member else 0.0, is_new=False)
 
-    def _member(self, survey: Identity, entry: Entry | None = None) -> Member | None:
+    def _member(self, survey: SurveyIdentity, entry: JournalEntry | None = None) -> Member | None:
         """Return a client of a report's survey: one that accepts the report, if any does."""
         members = [each for each in self._members.get(survey.survey, ()) if each.identity.matches(survey)]
         accepting = [each for each in members if entry and each.accepts(entry)]
@@ -250,7 +250,7 @@ class Sender:
         self._thread = None
         self._changed.notify_all()
 
-    def _attempt(self, survey: Identity) -> None:
+    def _attempt(self, survey: SurveyIdentity) -> None:
         entry = self._journal.find(survey)
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
             self._drop(survey)  # withdrawn, or sent by another process
@@ -262,20 +262,20 @@ class Sender:
             return
         self._begin(survey)
         answer = self._post(member, f"{entry.url}/reports", entry.report)
-        verdict = judge(answer) if answer else None
+        verdict = parse_outcome(answer) if answer else None
         if verdict is None:
             self._note_failure(survey, answer)
             return
         if verdict[0] is not State.EXPIRED:
-            self._journal.settle(survey, *verdict)
-        elif not self._journal.settle_closed(survey, time()):
+            self._journal.record_outcome(survey, *verdict)
+        elif not self._journal.record_closed(survey, time()):
             self._note_closed(survey)
             return
         if member:
             member.hear(Receipt(verdict[0], survey.survey, reason=verdict[1]))
         self._drop(survey, delivered=True)
 
-    def _begin(self, survey: Identity) -> None:
+    def _begin(self, survey: SurveyIdentity) -> None:
         """Note an attempt: the exit must not send another report right after it."""
         with self._changed:
             self._times.begin(survey)
@@ -283,10 +283,10 @@ class Sender:
         with _finding:
             _latest_attempts.pop(self._journal.key, None)
             _latest_attempts[self._journal.key] = (survey, monotonic())
-            if len(_latest_attempts) > MOST_REMEMBERED:
+            if len(_latest_attempts) > MAX_LATEST_ATTEMPTS:
                 del _latest_attempts[next(iter(_latest_attempts))]
 
-    def _post(self, member: Member | None, url: str, report: bytes) -> Answer | None:
+    def _post(self, member: Member | None, url: str, report: bytes) -> Response | None:
         transport = member.transport if member else self._last_transport
         assert transport is not None
         try:
@@ -297,11 +297,11 @@ class Sender:
             log.warning("the transport raised %s, and no TransportError", type(error).__name__)
             return None
 
-    def _note_failure(self, survey: Identity, answer: Answer | None) -> None:
+    def _note_failure(self, survey: SurveyIdentity, answer: Response | None) -> None:
         """Draw new times, for all reports of a collector if it cannot serve any."""
         with self._changed:
             self._failures.pop(survey, None)
-            if is_about_collector(answer):
+            if concerns_collector(answer):
                 self._failures[survey.origin] = explain_failure(answer)
                 self._times.collector_failed(survey, answer)
             else:
@@ -310,14 +310,14 @@ class Sender:
                 self._times.report_failed(survey, answer)
             self._changed.notify_all()
 
-    def _note_closed(self, survey: Identity) -> None:
+    def _note_closed(self, survey: SurveyIdentity) -> None:
         """Let a report wait for some hours, because its collector says that the survey is closed."""
         with self._changed:
             self._failures.pop(survey.origin, None)
             self._times.closed(survey)
             self._changed.notify_all()
 
-    def _drop(self, survey: Identity, delivered: bool = False) -> None:
+    def _drop(self, survey: SurveyIdentity, delivered: bool = False) -> None:
         """Drop a report that needs no further attempt; `delivered` if its collector answers."""
         with self._changed:
             self._made.pop(_line(survey), None)
@@ -327,7 +327,7 @@ class Sender:
             self._changed.notify_all()
 
 
-def _line(survey: Identity) -> tuple[str, str]:
+def _line(survey: SurveyIdentity) -> tuple[str, str]:
     """Return the key of a survey's line in the journal."""
     return survey.survey, survey.origin
 
@@ -336,11 +336,11 @@ def _line(survey: Identity) -> tuple[str, str]:
 
 _senders: weakref.WeakValueDictionary[str, Sender] = weakref.WeakValueDictionary()
 _finding = threading.RLock()  # a signal's handler may look for a sender amid a search
-_latest_attempts: dict[str, tuple[Identity, float]] = {}
+_latest_attempts: dict[str, tuple[SurveyIdentity, float]] = {}
 """The latest attempt for each journal, for an application that makes and closes its clients in turn."""
 
 
-def sender_of(journal: Journal) -> Sender:
+def find_sender(journal: Journal) -> Sender:
     """Return the sender of a journal, the same for every client of its file."""
     with _finding:
         sender = _senders.get(journal.key)

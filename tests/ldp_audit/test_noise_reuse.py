@@ -14,9 +14,9 @@ import pytest
 from encoders.randomness import PooledEntropy
 from encoders.report import unpack
 from ldp_audit.audit import listen
-from ldp_audit.controlled import conditions, fresh_noise, repeat, repeat_all
 from ldp_audit.device import PublicClient, Sent
 from ldp_audit.freshness import two_surveys
+from ldp_audit.noise_reuse import conditions, fresh_noise, repeat, repeat_all
 from ldp_audit.people import cases_of, focused
 from tests.ldp_audit.mutants import Retold, SeededByClock, SeededById, plan_of
 

@@ -179,7 +179,7 @@ def test_no_frame_of_a_strict_async_client_holds_the_answer(
 
 
 class _Never:
-    async def request(self, *_: Any) -> ldp_client.Answer:
+    async def request(self, *_: Any) -> ldp_client.Response:
         raise AssertionError("nothing is sent")
 
 

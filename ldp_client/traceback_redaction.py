@@ -12,7 +12,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _NOTE = "lines of the dropped traceback: "
 
 
-def without_row(function: Function) -> Function:
+def redact_traceback(function: Function) -> Function:
     """Let a function of a row and a label raise errors of which no frame of ours holds either.
 
     The error keeps its type, message and attributes. It loses its traceback, cause and context; an error that
@@ -34,8 +34,8 @@ def without_row(function: Function) -> Function:
     return cast(Function, call)
 
 
-def without_row_async(function: Function) -> Function:
-    """Do the same as :func:`without_row` for a coroutine function."""
+def redact_traceback_async(function: Function) -> Function:
+    """Do the same as :func:`redact_traceback` for a coroutine function."""
 
     @wraps(function)
     async def call(*arguments: Any, **named: Any) -> Any:

@@ -21,8 +21,8 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanError, State
-from ldp_client.journal_file import _identity, default_path
-from ldp_client.survey_identity import Identity, origin_of
+from ldp_client.journal.file import _identity, default_path
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 PLAN_TEXT = """
     [survey]
@@ -38,11 +38,11 @@ PLAN = read_survey(PLAN_TEXT).compile()
 
 
 URL = "https://collector.test/v1/surveys/sleep"
-SLEEP = Identity("sleep", origin_of(URL))
+SLEEP = SurveyIdentity("sleep", origin_of_url(URL))
 
 
-def _identity_of(survey: str) -> Identity:
-    return Identity(survey, SLEEP.origin)
+def _identity_of(survey: str) -> SurveyIdentity:
+    return SurveyIdentity(survey, SLEEP.origin)
 
 
 def _plan(survey: str = "sleep", family: str = "") -> Plan:
@@ -113,7 +113,7 @@ def test_a_journal_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    journal.settle(SLEEP, State.REJECTED, "wrong-plan")
+    journal.record_outcome(SLEEP, State.REJECTED, "wrong-plan")
     entry = journal.find(SLEEP)
     assert entry is not None
     assert (entry.report, entry.state, entry.reason) == (None, State.REJECTED, "wrong-plan")
@@ -225,12 +225,12 @@ def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_pat
 
 
 def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldp_client.journal_file._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_client.journal.file._BUSY_SECONDS", 0.05)
     _commit(Journal(tmp_path / "j.db"), b"first")
     holder = sqlite3.connect(tmp_path / "j.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(JournalError, match="locked"):
-        Journal(tmp_path / "j.db").settle(SLEEP, State.SENT)
+        Journal(tmp_path / "j.db").record_outcome(SLEEP, State.SENT)
     assert state(Journal(tmp_path / "j.db")) is State.QUEUED  # reading waits for nobody
     holder.close()
 
@@ -268,8 +268,8 @@ def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_later_verdict_changes_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    journal.settle(SLEEP, State.SENT)
-    journal.settle(SLEEP, State.REJECTED, "id-reused")
+    journal.record_outcome(SLEEP, State.SENT)
+    journal.record_outcome(SLEEP, State.REJECTED, "id-reused")
     assert state(journal) is State.SENT
 
 
@@ -327,7 +327,7 @@ def test_withdrawing_changes_nothing_that_was_counted_or_never_agreed_to(tmp_pat
     journal = Journal(tmp_path / "j.db")
     assert journal.withdraw(SLEEP) is None
     _commit(journal, b"first")
-    journal.settle(SLEEP, State.SENT)
+    journal.record_outcome(SLEEP, State.SENT)
     journal.withdraw(SLEEP)
     assert state(journal) is State.SENT
 
@@ -363,7 +363,7 @@ ELSEWHERE = URL.replace("collector.test", "elsewhere.test")
 @pytest.mark.parametrize("family", ["sleep", "health"])
 def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path: Path, family: str) -> None:
     journal = Journal(tmp_path / "j.db")
-    plan, other = _plan("sleep", family), Identity("sleep", origin_of(ELSEWHERE))
+    plan, other = _plan("sleep", family), SurveyIdentity("sleep", origin_of_url(ELSEWHERE))
     journal.grant(plan, URL)
     assert journal.commit(SLEEP, plan, lambda: b"first")[1]
     assert journal.find(other) is None  # consent is not inherited
@@ -383,7 +383,7 @@ def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path: Path, 
 @pytest.mark.parametrize("family", ["sleep", "health"])
 def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str) -> None:
     journal = Journal(tmp_path / "j.db")
-    plan, moved = _plan("sleep", family), Identity("sleep", origin_of(ELSEWHERE), "key")
+    plan, moved = _plan("sleep", family), SurveyIdentity("sleep", origin_of_url(ELSEWHERE), "key")
     journal.grant(plan, URL, "key")
     found = journal.find(moved)
     assert found is not None
@@ -391,11 +391,11 @@ def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str
     journal.grant(plan, ELSEWHERE, "key")
     assert [entry.url for entry in journal.entries()] == [ELSEWHERE]  # the consent has moved
     assert journal.commit(moved, plan, lambda: b"first") == (journal.find(moved), True)
-    back = Identity("sleep", SLEEP.origin, "key")
+    back = SurveyIdentity("sleep", SLEEP.origin, "key")
     assert journal.grant(plan, URL, "key").report == b"first"
     assert not journal.commit(back, plan, lambda: pytest.fail("was drawn"))[1]
-    assert journal.answer_of(Identity("another", SLEEP.origin, "key"), family) is not None
-    assert journal.answer_of(Identity("another", SLEEP.origin, "other key"), family) is None
+    assert journal.answer_of(SurveyIdentity("another", SLEEP.origin, "key"), family) is not None
+    assert journal.answer_of(SurveyIdentity("another", SLEEP.origin, "other key"), family) is None
     journal.withdraw(back)
     assert journal.queued() == []
 
@@ -404,16 +404,16 @@ def test_a_key_that_an_application_pins_later_opens_no_second_answer(tmp_path: P
     journal = Journal(tmp_path / "j.db")
     assert _commit(journal, b"unsigned") == (b"unsigned", True)
     assert journal.grant(PLAN, URL, "key").report == b"unsigned"
-    signed = Identity("sleep", SLEEP.origin, "key")
+    signed = SurveyIdentity("sleep", SLEEP.origin, "key")
     assert not journal.commit(signed, PLAN, lambda: pytest.fail("was drawn"))[1]
 
 
 def test_an_answer_counts_even_if_a_consent_at_another_origin_is_nearer(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, ELSEWHERE, "key")
-    journal.commit(Identity("sleep", origin_of(ELSEWHERE), "key"), PLAN, lambda: b"signed")
+    journal.commit(SurveyIdentity("sleep", origin_of_url(ELSEWHERE), "key"), PLAN, lambda: b"signed")
     journal.grant(PLAN, URL)  # an application without the key asked, too
-    found = journal.find(Identity("sleep", SLEEP.origin, "key"))
+    found = journal.find(SurveyIdentity("sleep", SLEEP.origin, "key"))
     assert found is not None
     assert found.report == b"signed"
 
@@ -423,8 +423,8 @@ def test_an_application_that_drops_the_author_s_key_opens_no_second_answer(tmp_p
     first, second = _plan("first", "health"), _plan("second", "health")
     journal.grant(first, URL, "key")
     journal.grant(second, ELSEWHERE, "key")
-    journal.commit(Identity("first", SLEEP.origin, "key"), first, lambda: b"first")
-    unpinned = Identity("second", origin_of(ELSEWHERE))
+    journal.commit(SurveyIdentity("first", SLEEP.origin, "key"), first, lambda: b"first")
+    unpinned = SurveyIdentity("second", origin_of_url(ELSEWHERE))
     entry, created = journal.commit(unpinned, second, lambda: pytest.fail("was drawn"))
     assert (entry.survey, created) == ("first", False)
     assert journal.answer_of(unpinned, "health") == entry
@@ -447,7 +447,7 @@ def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> N
     journal = Journal(tmp_path / "j.db")
     assert journal.queued() == [SLEEP._replace(signer="key")]
     assert _commit(journal, b"second") == (b"\x01", False)
-    found = journal.answer_of(Identity("later", SLEEP.origin), "health")
+    found = journal.answer_of(SurveyIdentity("later", SLEEP.origin), "health")
     assert found is not None
     assert (found.epsilon, found.plan, found.family) == ("1", PLAN.json, "health")
 
@@ -461,12 +461,12 @@ def test_a_closed_survey_ends_a_report_on_the_second_answer_a_day_later(tmp_path
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
     for now in (1000.0, 1001.0, 1000.0 + DAY - 1):
-        assert not journal.settle_closed(SLEEP, now)
+        assert not journal.record_closed(SLEEP, now)
         entry = journal.find(SLEEP)
         assert entry is not None
         assert (entry.state, entry.reason, entry.report) == (State.QUEUED, "closed-once", b"first")
         journal = Journal(tmp_path / "j.db")  # another run counts from the same time
-    assert journal.settle_closed(SLEEP, 1000.0 + DAY)
+    assert journal.record_closed(SLEEP, 1000.0 + DAY)
     entry = journal.find(SLEEP)
     assert entry is not None
     assert (entry.state, entry.reason, entry.report) == (State.EXPIRED, "survey-closed", None)
@@ -475,18 +475,18 @@ def test_a_closed_survey_ends_a_report_on_the_second_answer_a_day_later(tmp_path
 def test_a_clock_that_is_set_back_begins_the_day_anew(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    assert not journal.settle_closed(SLEEP, 10 * DAY)
-    assert not journal.settle_closed(SLEEP, 2 * DAY)
-    assert not journal.settle_closed(SLEEP, 2.5 * DAY)
-    assert journal.settle_closed(SLEEP, 3 * DAY)
+    assert not journal.record_closed(SLEEP, 10 * DAY)
+    assert not journal.record_closed(SLEEP, 2 * DAY)
+    assert not journal.record_closed(SLEEP, 2.5 * DAY)
+    assert journal.record_closed(SLEEP, 3 * DAY)
 
 
 def test_a_survey_that_opens_again_still_takes_the_report(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
-    journal.settle_closed(SLEEP, 1000.0)
-    journal.settle(SLEEP, State.SENT)
-    assert not journal.settle_closed(SLEEP, 10 * DAY)  # what has ended stays as it is
+    journal.record_closed(SLEEP, 1000.0)
+    journal.record_outcome(SLEEP, State.SENT)
+    assert not journal.record_closed(SLEEP, 10 * DAY)  # what has ended stays as it is
     entry = journal.find(SLEEP)
     assert entry is not None
     assert (entry.state, entry.reason, entry.report) == (State.SENT, "", None)
@@ -510,7 +510,7 @@ def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
 
 
 def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldp_client.journal.MOST_QUEUED", 2)
+    monkeypatch.setattr("ldp_client.journal.journal.MAX_QUEUED_REPORTS", 2)
     journal = Journal(tmp_path / "j.db")
     for name in ("one", "two"):
         _commit(journal, b"report", name)
@@ -518,7 +518,7 @@ def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pyt
         _commit(journal, b"report", "three")
     assert caught.value.reason == "queue-full"
     assert len(journal.queued()) == 2
-    journal.settle(_identity_of("one"), State.SENT)
+    journal.record_outcome(_identity_of("one"), State.SENT)
     assert _commit(journal, b"report", "three") == (b"report", True)
 
 
@@ -656,8 +656,8 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
     def read_only(path: str, flags: int, mode: int = 0o777) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))  # tests run as root too, whom no mode bits stop
 
-    monkeypatch.setattr("ldp_client.journal_file.os.access", lambda path, mode: False)
-    monkeypatch.setattr("ldp_client.journal_file.os.open", read_only)
+    monkeypatch.setattr("ldp_client.journal.file.os.access", lambda path, mode: False)
+    monkeypatch.setattr("ldp_client.journal.file.os.open", read_only)
     with pytest.raises(JournalError, match="Read-only"):
         journal.commit(SLEEP, PLAN, lambda: pytest.fail("was drawn"))
 

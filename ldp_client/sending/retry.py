@@ -8,12 +8,12 @@ from collections.abc import Callable
 from encoders.errors import Reason
 from ldp_client.errors import TransportError
 from ldp_client.receipt import State
-from ldp_client.transport import Answer
+from ldp_client.transport import Response
 
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 300.0
-LONGEST_RETRY_AFTER = 86_400.0
-CLOSED_PAUSES = (3_600.0, 21_600.0)
+FIRST_BACKOFF_SECONDS = 0.5
+MAX_BACKOFF_SECONDS = 300.0
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+CLOSED_PAUSE_SECONDS = (3_600.0, 21_600.0)
 """The shortest and the longest pause, in seconds, after a collector said that the survey is closed."""
 UNREACHABLE = TransportError.reason
 
@@ -24,10 +24,10 @@ _FINAL = {
     Reason.BAD_PAYLOAD,
     Reason.ID_REUSED,
 }
-"""Reasons that judge a report's bytes; any other, a collector's wrong plan too, may be gone tomorrow."""
+"""Reasons that reject the bytes of a report for good; any other reason may be temporary."""
 
 
-def judge(answer: Answer) -> tuple[State, str] | None:
+def parse_outcome(answer: Response) -> tuple[State, str] | None:
     """Read a collector's verdict on a report: its state, and the reason of a refusal; None means try again.
 
     Only an answer in the collector's own words, about these very bytes or this survey's end, ends a report's
@@ -39,35 +39,35 @@ def judge(answer: Answer) -> tuple[State, str] | None:
         return (State.SENT if status == "recorded" else State.DUPLICATE), ""
     if 400 <= answer.status < 500 and isinstance(reason, str) and reason in _FINAL:
         return State.REJECTED, str(reason)
-    if is_closed(answer):
+    if is_survey_closed(answer):
         return State.EXPIRED, str(Reason.SURVEY_CLOSED)
     return None
 
 
-def is_closed(answer: Answer) -> bool:
+def is_survey_closed(answer: Response) -> bool:
     """Tell whether the collector says that the survey is over."""
     return answer.status == 410 and answer.entry("reason") == Reason.SURVEY_CLOSED
 
 
-def is_about_collector(answer: Answer | None) -> bool:
+def concerns_collector(answer: Response | None) -> bool:
     """Return whether a failure concerns all surveys of a collector: it is busy, or out of reach.
 
     An answer that is not in the collector's own words comes from something in between.
     """
-    return answer is None or answer.status == 429 or answer.status >= 500 or not _own_reason(answer)
+    return answer is None or answer.status == 429 or answer.status >= 500 or not _collector_reason(answer)
 
 
-def _own_reason(answer: Answer) -> str:
+def _collector_reason(answer: Response) -> str:
     """Return the collector's reason for an answer, or an empty string if it is not the collector's answer."""
     reason = answer.entry("reason")
     return reason if isinstance(reason, str) and reason in list(Reason) else ""
 
 
-def explain_failure(answer: Answer | None) -> tuple[str, str]:
+def explain_failure(answer: Response | None) -> tuple[str, str]:
     """Return why an attempt did not deliver a report: a stable word, and a sentence for people."""
     if answer is None:
         return UNREACHABLE, "the collector did not answer; the report waits here and is tried again"
-    if reason := _own_reason(answer):
+    if reason := _collector_reason(answer):
         return reason, (
             f"the collector did not take the report now ({reason}); it waits here and is tried again"
         )
@@ -82,32 +82,32 @@ def chance() -> float:
     return int.from_bytes(os.urandom(4), "little") / 2**32
 
 
-def pause_after(failures: int, answer: Answer | None, draw: Callable[[], float] = chance) -> float:
+def pause_after(failures: int, answer: Response | None, draw: Callable[[], float] = chance) -> float:
     """Return how long to wait after so many failures in a row: no less than the collector asked for."""
     return max(backoff(failures, draw), asked_pause(answer))
 
 
-def asked_pause(answer: Answer | None) -> float:
+def asked_pause(answer: Response | None) -> float:
     """Return the seconds that the collector asked to wait, up to a day."""
     asked = (answer.retry_after or 0.0) if answer else 0.0
-    return min(asked, LONGEST_RETRY_AFTER) if asked > 0 else 0.0  # a transport may say NaN
+    return min(asked, MAX_RETRY_AFTER_SECONDS) if asked > 0 else 0.0  # a transport may say NaN
 
 
 def pause_after_closed(draw: Callable[[], float] = chance) -> float:
     """Return how long to wait before asking again whether the survey is closed."""
-    shortest, longest = CLOSED_PAUSES
+    shortest, longest = CLOSED_PAUSE_SECONDS
     return shortest + (longest - shortest) * draw()
 
 
 def backoff(failures: int, draw: Callable[[], float] = chance) -> float:
     """Return a pause: full jitter under a ceiling that doubles with every failure."""
-    return min(LONGEST_PAUSE, _ceiling(failures)) * draw()
+    return min(MAX_BACKOFF_SECONDS, _ceiling(failures)) * draw()
 
 
 def is_longest(failures: int) -> bool:
     """Tell whether pauses have reached their ceiling after so many failures in a row."""
-    return _ceiling(failures) >= LONGEST_PAUSE
+    return _ceiling(failures) >= MAX_BACKOFF_SECONDS
 
 
 def _ceiling(failures: int) -> float:
-    return FIRST_PAUSE * 2.0 ** min(failures, 16)
+    return FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 16)

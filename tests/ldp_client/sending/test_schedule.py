@@ -20,21 +20,22 @@ from typing import NamedTuple
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import Answer, Client, Journal, State, retry
-from ldp_client.sending_times import SendingTimes, Waiting
-from ldp_client.survey_identity import Identity
+from ldp_client import Client, Journal, Response, State
+from ldp_client.sending import retry
+from ldp_client.sending.schedule import QueuedReport, SendingSchedule
+from ldp_client.survey_identity import SurveyIdentity
 from tests.ldp_client.conftest import ROW
 from tests.servers import wait_for
 
 HOUR, DAY = 3600.0, 86_400.0
 ATTEMPT_SECONDS = 0.01
-DOWN = Answer(503, b'{"reason":"store-unavailable","retryable":true}')
+DOWN = Response(503, b'{"reason":"store-unavailable","retryable":true}')
 
-Schedule = Callable[..., SendingTimes]
+Schedule = Callable[..., SendingSchedule]
 
 
-def _survey(number: int) -> Identity:
-    return Identity(f"survey-{number}", "http://collector.test:80")
+def _survey(number: int) -> SurveyIdentity:
+    return SurveyIdentity(f"survey-{number}", "http://collector.test:80")
 
 
 class Sent(NamedTuple):
@@ -42,19 +43,19 @@ class Sent(NamedTuple):
 
     when: float
     device: int
-    survey: Identity
+    survey: SurveyIdentity
     is_taken: bool
 
 
 # -- the rules that the tests have to catch -------------------------------------------------------
 
 
-class SharedPause(SendingTimes):
+class SharedPause(SendingSchedule):
     """The former rule: one pause per collector, after which all reports of the device are due."""
 
     spread_after = 0.0
 
-    def collector_failed(self, survey: Identity, answer: Answer | None) -> None:
+    def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
         now, state = self._clock(), self._collectors.setdefault(survey.origin, _State())
         end = now + retry.pause_after(state.failures, answer, self._chance)
         state.failures += 1
@@ -98,7 +99,7 @@ def simulate(
     spread: float = 2.0,
     is_new: bool = True,
     until: float = 1e9,
-    answer: Answer = DOWN,
+    answer: Response = DOWN,
     seed: int = 1,
 ) -> list[Sent]:
     """Run a schedule per device until all reports are taken, and return all attempts by time.
@@ -109,7 +110,7 @@ def simulate(
     for device, start in enumerate(starts):
         clock, attempts = Clock(start), 0
         times = schedule(clock, Random(f"{seed} {device}").random)
-        times.update([Waiting(_survey(each), spread, is_new) for each in range(surveys)])
+        times.update([QueuedReport(_survey(each), spread, is_new) for each in range(surveys)])
         while (chosen := times.next())[1] and clock.now + chosen[0] <= until:
             clock.now += chosen[0]
             fails = is_down(clock.now, attempts)
@@ -195,7 +196,7 @@ SCENES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_times_do_not_link_the_two_reports_of_a_device(scene: str) -> None:
-    found = linked(simulate(SendingTimes, **SCENES[scene]))  # type: ignore[arg-type]
+    found = linked(simulate(SendingSchedule, **SCENES[scene]))  # type: ignore[arg-type]
     assert not is_linked(found), found
 
 
@@ -207,7 +208,7 @@ def test_a_pause_that_reports_share_is_found_to_link_them(rule: Schedule, scene:
 
 def test_leftovers_that_start_within_the_spread_are_found_to_be_linked() -> None:
     scene = SCENES["a start of the application"] | {"is_new": True}
-    assert is_linked(linked(simulate(SendingTimes, **scene)))  # type: ignore[arg-type]
+    assert is_linked(linked(simulate(SendingSchedule, **scene)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("surveys", [1, 2, 5, 20])
@@ -221,8 +222,8 @@ def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(
 
     # 20 devices with some 300 attempts each, or with 24 by Retry-After; one attempt per device in addition
     # allows for what the first failures have to tell
-    assert attempts(SendingTimes, surveys) <= attempts(SharedPause, 1) + 20
-    assert attempts(SendingTimes, surveys) <= 1.1 * attempts(SendingTimes, 1) + 20
+    assert attempts(SendingSchedule, surveys) <= attempts(SharedPause, 1) + 20
+    assert attempts(SendingSchedule, surveys) <= 1.1 * attempts(SendingSchedule, 1) + 20
 
 
 # -- the rules one by one -------------------------------------------------------------------------
@@ -230,13 +231,13 @@ def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(
 
 def _times(
     clock: Clock, seed: int, *, surveys: int = 2, spread: float = 2.0, is_new: bool = True
-) -> SendingTimes:
-    times = SendingTimes(clock, Random(seed).random)
-    times.update([Waiting(_survey(each), spread, is_new) for each in range(surveys)])
+) -> SendingSchedule:
+    times = SendingSchedule(clock, Random(seed).random)
+    times.update([QueuedReport(_survey(each), spread, is_new) for each in range(surveys)])
     return times
 
 
-def _fail_next(times: SendingTimes, clock: Clock, answer: Answer | None = DOWN) -> Identity:
+def _fail_next(times: SendingSchedule, clock: Clock, answer: Response | None = DOWN) -> SurveyIdentity:
     left, survey = times.next()
     assert survey is not None
     clock.now += left
@@ -275,7 +276,7 @@ def test_after_a_failure_every_report_waits_for_as_long_as_the_collector_asked_a
         times = _times(clock, seed)
         _fail_next(times, clock, replace(DOWN, retry_after=50.0))
         assert times.next()[0] >= 60.0  # 50 s in a step that all devices share
-        times.update([Waiting(_survey(2), 2.0, True)])
+        times.update([QueuedReport(_survey(2), 2.0, True)])
         assert times.next()[0] >= 60.0  # made meanwhile
 
 
@@ -290,7 +291,7 @@ def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
 
 
 def test_reports_that_their_collector_does_not_take_now_wait_apart_from_each_other() -> None:
-    unknown, waits = Answer(404, b'{"reason":"unknown-survey","retryable":true}'), []
+    unknown, waits = Response(404, b'{"reason":"unknown-survey","retryable":true}'), []
     for seed in range(400):
         times = _times(Clock(), seed)
         times.begin(_survey(0))
@@ -304,9 +305,9 @@ def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others()
     clock = Clock()
     times = _times(clock, 1, surveys=1)
     _fail_next(times, clock, None)
-    times.report_failed(_survey(0), Answer(404, b'{"reason":"unknown-survey","retryable":true}'))
+    times.report_failed(_survey(0), Response(404, b'{"reason":"unknown-survey","retryable":true}'))
     times.drop(_survey(0))
-    times.update([Waiting(_survey(1), 2.0, True)])
+    times.update([QueuedReport(_survey(1), 2.0, True)])
     assert times.next()[0] <= 2.0
 
 
@@ -341,7 +342,7 @@ def test_known_reports_keep_their_times_when_another_one_is_made() -> None:
     clock = Clock()
     times = _times(clock, 1, surveys=1, spread=HOUR)
     due = clock.now + times.next()[0]
-    times.update([Waiting(_survey(0), HOUR, True), Waiting(_survey(1), 1e9, True)])
+    times.update([QueuedReport(_survey(0), HOUR, True), QueuedReport(_survey(1), 1e9, True)])
     clock.now += 1.0
     assert clock.now + times.next()[0] == pytest.approx(due)
 
@@ -360,11 +361,11 @@ def test_a_report_that_is_waited_for_is_tried_again_soon_and_others_are_not() ->
 
 def test_every_report_that_is_hurried_is_sent_though_nobody_waits_for_it() -> None:
     clock = Clock()
-    times = SendingTimes(clock, Random(1).random)
+    times = SendingSchedule(clock, Random(1).random)
     for survey in (_survey(0), _survey(1)):
         times.hurry(survey)
         times.unhurry(survey)
-    times.update([Waiting(_survey(each), DAY, False) for each in range(3)])
+    times.update([QueuedReport(_survey(each), DAY, False) for each in range(3)])
     for _ in range(2):
         left, survey = times.next()
         assert left == 0.0
@@ -383,7 +384,7 @@ def test_an_exit_sends_one_report_and_none_right_after_another() -> None:
     times.begin(survey)
     times.drop(survey, delivered=True)
     clock.now += DAY - 1
-    times.update([Waiting(_survey(9), 2 * DAY, True)])
+    times.update([QueuedReport(_survey(9), 2 * DAY, True)])
     assert times.next_before_exit(all_untried=True)[1]
     assert times.next_before_exit()[1] is None
 
@@ -456,8 +457,8 @@ def _answer(server: Collector, plan: Plan, journal: Path, name: str, **options: 
 def test_real_clients_send_at_unrelated_times_after_a_503(
     server: Collector, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_client.sending_times.APART_SECONDS", 1.5)
-    monkeypatch.setattr("ldp_client.retry.LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr("ldp_client.sending.schedule.MIN_MEAN_WAIT_SECONDS", 1.5)
+    monkeypatch.setattr("ldp_client.sending.retry.MAX_BACKOFF_SECONDS", 0.3)
     names, journals = ("sleep", "diet"), [tmp_path / f"{device}.db" for device in range(10)]
     server.is_down = True
     clients = [_answer(server, plan, journal, name, spread=0.05) for journal in journals for name in names]

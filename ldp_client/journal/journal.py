@@ -6,7 +6,7 @@ One small SQLite file holds a line per survey and origin. A line's state only ev
               ready -> queued            their one report is made, and its epsilon spent
                        queued -> sent | duplicate | rejected | expired | withdrawn
 
-Lines are found by :class:`~ldp_client.survey_identity.Identity`: equal ids and families mean the same
+Lines are found by :class:`~ldp_client.survey_identity.SurveyIdentity`: equal ids and families mean the same
 survey only at one origin, or under one author's key. The raw row is never written. A report is made inside
 the transaction that records it: two threads or processes can never both randomise, and what was not
 recorded was never sent.
@@ -22,12 +22,20 @@ from fractions import Fraction
 from encoders.errors import Reason
 from encoders.survey.plan import Plan
 from ldp_client.errors import BudgetError, ConsentError, JournalError, PlanError
-from ldp_client.journal_entry import Entry, find, find_answer, find_family, find_known, find_lines, read_all
-from ldp_client.journal_file import JournalFile
+from ldp_client.journal.entry import (
+    JournalEntry,
+    find,
+    find_answer,
+    find_family,
+    find_known,
+    find_lines,
+    read_all,
+)
+from ldp_client.journal.file import JournalFile
 from ldp_client.receipt import State
-from ldp_client.survey_identity import Identity, origin_of
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
-MOST_QUEUED = 10_000
+MAX_QUEUED_REPORTS = 10_000
 """Reports that may wait at once. What is queued is never dropped for room: its epsilon is spent."""
 
 CLOSED_ONCE = "closed-once"
@@ -69,14 +77,16 @@ class Journal:
 
     # -- what the person agrees to ---------------------------------------------------------
 
-    def grant(self, plan: Plan, url: str, signer: str = "", max_total: Fraction | None = None) -> Entry:
+    def grant(
+        self, plan: Plan, url: str, signer: str = "", max_total: Fraction | None = None
+    ) -> JournalEntry:
         """Note that the person agrees to a plan, which is pinned from now on.
 
         `max_total` is as in :meth:`commit`: consent to a report that it forbids is not noted.
 
         Returns
         -------
-        Entry
+        JournalEntry
             READY; or as it was, if the survey is answered.
 
         Raises
@@ -86,7 +96,7 @@ class Journal:
         BudgetError
             If the report would exceed `max_total`.
         """
-        identity = Identity(plan.id, origin_of(url), signer)
+        identity = SurveyIdentity(plan.id, origin_of_url(url), signer)
         with self._file.transaction() as connection:
             known = find(connection, identity)
             require_pinned(known, plan)
@@ -104,7 +114,7 @@ class Journal:
             )
             return find_known(connection, identity)
 
-    def withdraw(self, identity: Identity) -> Entry | None:
+    def withdraw(self, identity: SurveyIdentity) -> JournalEntry | None:
         """Note that the person no longer agrees; a report that waits, of any round, is deleted.
 
         What a collector has counted cannot be taken back: it does not know which report came from whom.
@@ -122,13 +132,17 @@ class Journal:
     # -- the one report --------------------------------------------------------------------
 
     def commit(
-        self, identity: Identity, plan: Plan, make: Callable[[], bytes], max_total: Fraction | None = None
-    ) -> tuple[Entry, bool]:
+        self,
+        identity: SurveyIdentity,
+        plan: Plan,
+        make: Callable[[], bytes],
+        max_total: Fraction | None = None,
+    ) -> tuple[JournalEntry, bool]:
         """Make and record this device's one report for a survey, unless its family has one already.
 
         Parameters
         ----------
-        identity : Identity
+        identity : SurveyIdentity
             Of the survey that the plan belongs to.
         plan : Plan
             As it was agreed to; the report goes where was agreed to, too.
@@ -141,7 +155,7 @@ class Journal:
 
         Returns
         -------
-        entry : Entry
+        entry : JournalEntry
         created : bool
             False if a survey of the family had been answered before; then nothing was drawn, and the
             entry is that survey's.
@@ -156,7 +170,7 @@ class Journal:
             If the journal's reports would spend more than `max_total`; nothing was drawn.
         JournalError
             If the journal cannot be written (the report, if made, is forgotten unsent), or
-            `MOST_QUEUED` reports wait already.
+            `MAX_QUEUED_REPORTS` reports wait already.
         """
         with self._file.transaction() as connection:
             agreed = find(connection, identity)
@@ -174,19 +188,19 @@ class Journal:
             )
             return find_known(connection, agreed.identity), True
 
-    def settle(self, identity: Identity, state: State, reason: str = "") -> None:
+    def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> None:
         """Note how a queued report ended, and forget its bytes; a report that has ended stays as it is."""
         with self._file.transaction() as connection:
             _end(connection, identity, state, reason)
 
-    def settle_closed(self, identity: Identity, now: float) -> bool:
+    def record_closed(self, identity: SurveyIdentity, now: float) -> bool:
         """Note that the collector says "closed"; end the report if it first said so a day ago.
 
         One such answer may come from a wrong clock, or from a survey that was closed by mistake.
 
         Parameters
         ----------
-        identity : Identity
+        identity : SurveyIdentity
         now : float
             Seconds since the epoch. If the device's clock was set back, the day begins anew; if it was set
             forward, the day may end early.
@@ -214,17 +228,17 @@ class Journal:
 
     # -- reading ---------------------------------------------------------------------------
 
-    def find(self, identity: Identity) -> Entry | None:
+    def find(self, identity: SurveyIdentity) -> JournalEntry | None:
         """Return a survey's line."""
         with self._file.transaction(writes=False) as connection:
             return find(connection, identity)
 
-    def answer_of(self, identity: Identity, family: str) -> Entry | None:
+    def answer_of(self, identity: SurveyIdentity, family: str) -> JournalEntry | None:
         """Return the line of the one survey of a family, of the same publisher, that was answered."""
         with self._file.transaction(writes=False) as connection:
             return find_answer(connection, identity, family)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return all lines."""
         with self._file.transaction(writes=False) as connection:
             return read_all(connection)
@@ -237,16 +251,16 @@ class Journal:
         """
         return self._file.forget_damaged()
 
-    def queued(self) -> list[Identity]:
+    def queued(self) -> list[SurveyIdentity]:
         """Return the survey of every report that waits."""
         with self._file.transaction(writes=False) as connection:
             found = connection.execute(
                 "SELECT survey, origin, signer FROM surveys WHERE state = ?", (State.QUEUED,)
             )
-            return [Identity(*each) for each in found]
+            return [SurveyIdentity(*each) for each in found]
 
 
-def require_pinned(known: Entry | None, plan: Plan) -> None:
+def require_pinned(known: JournalEntry | None, plan: Plan) -> None:
     """Raise PlanError if this device is bound to another plan of the survey."""
     if known and known.digest != plan.digest:
         raise PlanError(
@@ -260,7 +274,7 @@ def require_pinned(known: Entry | None, plan: Plan) -> None:
 
 def _require_room(connection: sqlite3.Connection) -> None:
     (count,) = connection.execute("SELECT count(*) FROM surveys WHERE state = ?", (State.QUEUED,)).fetchone()
-    if count >= MOST_QUEUED:
+    if count >= MAX_QUEUED_REPORTS:
         raise JournalError(f"{count} reports wait to be sent already; nothing was drawn", "queue-full")
 
 
@@ -277,7 +291,7 @@ def _require_budget(connection: sqlite3.Connection, plan: Plan, most: Fraction |
         )
 
 
-def _end(connection: sqlite3.Connection, identity: Identity, state: State, reason: str) -> None:
+def _end(connection: sqlite3.Connection, identity: SurveyIdentity, state: State, reason: str) -> None:
     connection.execute(
         "UPDATE surveys SET state = ?, reason = ?, report = NULL, plan = NULL, closed_at = NULL "
         "WHERE survey = ? AND origin = ? AND state = ?",

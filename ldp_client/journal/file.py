@@ -17,8 +17,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ldp_client.errors import JournalError
-from ldp_client.person_journal import check_person, path_of_person
-from ldp_client.survey_identity import origin_of
+from ldp_client.journal.path import check_person, path_of_person
+from ldp_client.survey_identity import origin_of_url
 
 NEWER = "the journal was written by a newer version, or edited"
 _BUSY_SECONDS = 10.0
@@ -63,7 +63,8 @@ _UPGRADES = {
         """INSERT INTO surveys (
                survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report
            )
-           SELECT survey, origin_of(url), family, url, digest, signer, epsilon, state, reason, plan, report
+           SELECT
+               survey, origin_of_url(url), family, url, digest, signer, epsilon, state, reason, plan, report
            FROM former""",
         "DROP TABLE former",
     ),
@@ -257,7 +258,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     """Create the table, or bring an older version's up to date."""
     if _version(connection) == _VERSION:
         return
-    connection.create_function("origin_of", 1, origin_of, deterministic=True)
+    connection.create_function("origin_of_url", 1, origin_of_url, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     with connection:  # commits, or rolls back
         for step in _steps(connection):

@@ -23,21 +23,21 @@ from math import inf, log
 from time import monotonic
 from typing import NamedTuple
 
-from ldp_client import retry
-from ldp_client.survey_identity import Identity
-from ldp_client.transport import Answer
+from ldp_client.sending import retry
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_client.transport import Response
 
-APART_SECONDS = 3600.0
+MIN_MEAN_WAIT_SECONDS = 3600.0
 """The least mean time that a report waits where several wait for one collector."""
 
-_ASKED_STEPS = (0.0, 60.0, 3600.0, retry.LONGEST_RETRY_AFTER)
+_ASKED_STEPS = (0.0, 60.0, 3600.0, retry.MAX_RETRY_AFTER_SECONDS)
 """`Retry-After` is rounded up to one of these: with exact times, a collector could mark a device."""
 
 
-class Waiting(NamedTuple):
+class QueuedReport(NamedTuple):
     """A report in the journal, as the schedule needs it."""
 
-    survey: Identity
+    survey: SurveyIdentity
     spread: float
     is_new: bool
     """Whether this run of the application made it."""
@@ -71,7 +71,7 @@ class _Collector:
     """The same, rounded up to a step that is common to all devices."""
 
 
-class SendingTimes:
+class SendingSchedule:
     """Draws when each report of one journal is sent, one report at a time.
 
     Parameters
@@ -80,7 +80,7 @@ class SendingTimes:
         Seconds of a monotonic clock.
     chance : callable
         Draws uniformly from [0, 1).
-    latest : tuple of Identity and float, optional
+    latest : tuple of SurveyIdentity and float, optional
         The survey and the time of the latest attempt, from an earlier schedule of the same journal.
     """
 
@@ -88,18 +88,18 @@ class SendingTimes:
         self,
         clock: Callable[[], float] = monotonic,
         chance: Callable[[], float] = retry.chance,
-        latest: tuple[Identity, float] | None = None,
+        latest: tuple[SurveyIdentity, float] | None = None,
     ) -> None:
         self._clock, self._chance = clock, chance
-        self.latest: tuple[Identity | None, float] = latest or (None, -inf)
-        self._reports: dict[Identity, _Report] = {}
+        self.latest: tuple[SurveyIdentity | None, float] = latest or (None, -inf)
+        self._reports: dict[SurveyIdentity, _Report] = {}
         self._collectors: dict[str, _Collector] = {}
-        self._urgent_when_known: set[Identity] = set()
+        self._urgent_when_known: set[SurveyIdentity] = set()
 
-    def __contains__(self, survey: Identity) -> bool:
+    def __contains__(self, survey: SurveyIdentity) -> bool:
         return survey in self._reports
 
-    def update(self, waiting: Iterable[Waiting]) -> None:
+    def update(self, waiting: Iterable[QueuedReport]) -> None:
         """Take over which reports wait; draw a time for each that is unknown, and keep all others."""
         now, known, unknown = self._clock(), self._reports, []
         self._reports = {}
@@ -121,7 +121,7 @@ class SendingTimes:
             self._reports[survey].is_awaited = False
         self._urgent_when_known.clear()
 
-    def next(self) -> tuple[float, Identity | None]:
+    def next(self) -> tuple[float, SurveyIdentity | None]:
         """Return in how many seconds which report is due; (inf, None) if none waits."""
         now = self._clock()
         due = [survey for survey, report in self._reports.items() if report.due <= now]
@@ -133,7 +133,7 @@ class SendingTimes:
         survey = min(self._reports, key=lambda survey: self._reports[survey].due)
         return self._reports[survey].due - now, survey
 
-    def next_before_exit(self, all_untried: bool = False) -> tuple[float, Identity | None]:
+    def next_before_exit(self, all_untried: bool = False) -> tuple[float, SurveyIdentity | None]:
         """Return (0, survey) for a random report that may be sent before the application ends.
 
         The report is due, or untried at a collector that has not failed. An untried report must not follow
@@ -152,7 +152,7 @@ class SendingTimes:
         ]
         return (0.0, self._choice(ready)) if ready else (inf, None)
 
-    def asked_until(self, survey: Identity) -> float:
+    def asked_until(self, survey: SurveyIdentity) -> float:
         """Return the end of the pause that the collector asked for, on the clock of this schedule."""
         report = self._reports.get(survey)
         return max(report.asked_until, self._at(report).asked_until) if report else 0.0
@@ -163,7 +163,7 @@ class SendingTimes:
         for report in self._reports.values():
             report.is_tried, report.asked_until = False, 0.0
 
-    def hurry(self, survey: Identity) -> None:
+    def hurry(self, survey: SurveyIdentity) -> None:
         """Make a report due now, or when the pause ends that its collector asked for.
 
         Until `unhurry` it is tried again soon, whatever happens to other reports.
@@ -175,7 +175,7 @@ class SendingTimes:
         report.is_urgent = report.is_awaited = True
         report.due = max(self._clock(), report.asked_until, self._at(report).asked_until)
 
-    def unhurry(self, survey: Identity) -> None:
+    def unhurry(self, survey: SurveyIdentity) -> None:
         """End the urgency that `hurry` gave; an attempt that is due already is still made."""
         if report := self._reports.get(survey):
             report.is_awaited = False
@@ -183,13 +183,13 @@ class SendingTimes:
 
     # -- what became of an attempt -------------------------------------------------------------
 
-    def begin(self, survey: Identity) -> None:
+    def begin(self, survey: SurveyIdentity) -> None:
         """Note that an attempt to send a report begins."""
         report = self._reports[survey]
         report.is_tried, report.is_urgent = True, report.is_awaited
         self.latest = (survey, self._clock())
 
-    def collector_failed(self, survey: Identity, answer: Answer | None) -> None:
+    def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
         """Draw new times for all reports of a collector that gave no answer, or cannot serve any."""
         now, failed = self._clock(), self._reports[survey]
         state = self._collectors.setdefault(failed.collector, _Collector())
@@ -207,7 +207,7 @@ class SendingTimes:
             report.due = max(report.due, state.asked_until)
         self._redraw_overdue(now)
 
-    def report_failed(self, survey: Identity, answer: Answer | None) -> None:
+    def report_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
         """Draw a new time for one report whose answer says nothing about other reports."""
         report, now = self._reports[survey], self._clock()
         if answer is not None:
@@ -221,14 +221,14 @@ class SendingTimes:
         report.failures += 1
         self._redraw_overdue(now)
 
-    def closed(self, survey: Identity) -> None:
+    def closed(self, survey: SurveyIdentity) -> None:
         """Draw the time to ask again whether a survey is closed, as its collector has just said."""
         report, now = self._reports[survey], self._clock()
         self._collectors.pop(survey.origin, None)
         report.due = report.asked_until = now + retry.pause_after_closed(self._chance)
         self._redraw_overdue(now)
 
-    def drop(self, survey: Identity, delivered: bool = False) -> None:
+    def drop(self, survey: SurveyIdentity, delivered: bool = False) -> None:
         """Drop a report that needs no further attempt; `delivered` if its collector took or refused it."""
         if delivered:
             self._collectors.pop(survey.origin, None)
@@ -259,17 +259,17 @@ class SendingTimes:
                 wait = -_mean_wait(report, counts) * log(1.0 - self._chance())
                 report.due = max(now, state.rounded_until, report.asked_until) + wait
 
-    def _is_alone(self, survey: Identity, counts: Counter[str]) -> bool:
+    def _is_alone(self, survey: SurveyIdentity, counts: Counter[str]) -> bool:
         """Tell whether no other report was tried within this one's window."""
         report, (latest, when) = self._reports[survey], self.latest
         window = report.spread if report.is_new else _mean_wait(report, counts)
         return latest == survey or self._clock() - when >= window
 
-    def _choice(self, surveys: Sequence[Identity]) -> Identity:
+    def _choice(self, surveys: Sequence[SurveyIdentity]) -> SurveyIdentity:
         return surveys[int(self._chance() * len(surveys))]
 
 
 def _mean_wait(report: _Report, counts: Counter[str]) -> float:
     together = counts[report.collector]
-    least = APART_SECONDS if together > 1 else 0.0
-    return max(report.spread, together * retry.LONGEST_PAUSE, least)
+    least = MIN_MEAN_WAIT_SECONDS if together > 1 else 0.0
+    return max(report.spread, together * retry.MAX_BACKOFF_SECONDS, least)

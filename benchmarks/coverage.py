@@ -29,7 +29,7 @@ from ldp_aggregator.estimation import Estimates, Figure, NumberEstimate, estimat
 from ldp_aggregator.estimation.contrasts import uneven_classes
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.relevance import explained
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 
 Floats = NDArray[np.float64]
 Kind = tuple[str, str]
@@ -146,7 +146,7 @@ class Cell:
                 reached = np.cumsum(self.shares(feature.name), axis=0)[:-1, labels]
                 columns.append((rng.random(self.users) >= reached).sum(axis=0))
         reports = FastStream(np.random.SeedSequence([seed, 2]))
-        return estimate_snapshot(collect(plan, np.column_stack(columns), labels, reports))
+        return estimate_snapshot(simulate_reports(plan, np.column_stack(columns), labels, reports))
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from ldp_aggregator.simulation.trial import (
     Split,
     Table,
     View,
+    encode_second_round,
     read_table,
-    second_round,
     split_rows,
     views,
 )
-from ldp_aggregator.simulation.variants import Variant, asked_so
+from ldp_aggregator.simulation.variants import Variant, apply_variant
 
 REAL = ("australian", "pima")
 SETS = (*REAL, "indep", "sparse", "corr", "imbal")
@@ -95,8 +95,8 @@ class Draw:
         how = {**PLAIN, **LEARNED, PUBLIC: "auto"}[name]
         variant = Variant(epsilon, "auto", how, "learned:1" if name in LEARNED else "none")
         if name in LEARNED:
-            view = second_round(view, variant, rng)
-        asked = Asked.of(asked_so(self.table.survey, variant, view.fit, paper=False))
+            view = encode_second_round(view, variant, rng)
+        asked = Asked.of(apply_variant(self.table.survey, variant, view.fit, paper=False))
         return view.trial(asked, "default", rng).accuracy
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from encoders.explain.text import table
 from encoders.survey import CategoricalFeature, Label, Survey
-from ldp_aggregator.simulated_population import read_epsilon
+from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.simulation.simulate import simulate
 
 PEOPLE = 5_000
@@ -69,7 +69,7 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
         people = make_people(world, seed)
         features = tuple(CategoricalFeature(each, ("x", "y"), "error") for each in people if each != "class")
         weights = (None, *(1 for _ in features))
-        survey = Survey("rounds", read_epsilon(1), Label("class", ("a", "b")), features, weights)
+        survey = Survey("rounds", parse_epsilon(1), Label("class", ("a", "b")), features, weights)
         for epsilon in EPSILONS:
             ways: list[dict[str, Any]] = [{"rounds": ROUNDS}, {"validate": True}]
             found = [

@@ -21,7 +21,7 @@ from pathlib import Path
 from encoders.survey import Survey
 from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.simulation.plot import lines_of, plot_simulation
+from ldp_aggregator.simulation.plot import group_rows, plot_simulation
 from ldp_aggregator.simulation.simulate import Simulation, SimulationRow, simulate
 
 EPSILONS = ("0.1", "0.5", "1", "2", "3", "4", "5")
@@ -88,7 +88,7 @@ def way(row: SimulationRow, whose: str) -> SimulationRow:
 def markdown(result: Simulation) -> str:
     head = " | ".join(f"eps {epsilon}" for epsilon in EPSILONS)
     lines = [f"| | {head} | non-private |", "|---|" + "---|" * (len(EPSILONS) + 1)]
-    for name, rows in lines_of(result).items():
+    for name, rows in group_rows(result).items():
         shown = " | ".join(f"{row.accuracy:.3f} ± {row.stderr:.3f}" for row in rows)
         lines.append(f"| {name} | {shown} | {rows[0].non_private:.3f} |")
     lines.append(f"\nMajority class {result.majority:.3f}.")

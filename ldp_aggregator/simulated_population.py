@@ -19,7 +19,7 @@ from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.snapshot import Snapshot, Total
 
 
-def read_epsilon(value: float | str | Decimal) -> Decimal:
+def parse_epsilon(value: float | str | Decimal) -> Decimal:
     """Return an epsilon as the decimal it is written as.
 
     Raises
@@ -42,7 +42,7 @@ def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
     return np.searchsorted(limits, np.frombuffer(rng.take(8 * count), "<u8"), side="right")
 
 
-def collect(
+def simulate_reports(
     plan: Plan, codes: IntArray, labels: IntArray, rng: RandomSource, users: IntArray | None = None
 ) -> Snapshot:
     """Return the totals after each of m users has sent one report.
@@ -70,13 +70,13 @@ def collect(
     ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
     totals = {
-        question.key: tally(question, question.values(codes, labels, asked), rng)
+        question.key: simulate_total(question, question.values(codes, labels, asked), rng)
         for question, asked in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})
 
 
-def tally(question: Question, values: IntArray, rng: RandomSource) -> Total:
+def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> Total:
     """Return the total of one question after a report of each of these values."""
     mechanism = question.mechanism
     if not len(values):

@@ -15,7 +15,7 @@ from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
 from ldp_aggregator.simulation.plot import plot_simulation
 from ldp_aggregator.simulation.simulate import Simulation, SimulationRow
-from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION
+from ldp_aggregator.simulation.variants import AS_AUTHORED, NO_PROJECTION
 
 SUMMARIES: dict[str, Callable[[Results, Sequence[str]], str]] = {
     "gains": gains,
@@ -92,7 +92,7 @@ def draw(results: Results, data: str, path: Path) -> None:
         SimulationRow(
             epsilon=float(epsilon),
             mechanism=way,
-            numeric=AS_WRITTEN,
+            numeric=AS_AUTHORED,
             projection=NO_PROJECTION,
             estimator="paper" if way in PAPER else "default",
             accuracy=accuracy,

@@ -33,7 +33,7 @@ from ldp_aggregator.estimation import clip_and_normalise
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulation.trial import Table, Trial, View, read_table, run_trials, split_rows, views
-from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION, Variant
+from ldp_aggregator.simulation.variants import AS_AUTHORED, NO_PROJECTION, Variant
 
 CLASS = "class"
 BINS = 10
@@ -78,7 +78,7 @@ def measure(task: Task) -> list[Found]:
 def coded(path: Path, repeats: int, seed: int) -> list[View]:
     """Read and code a data set once, and split it for every repeat."""
     table = table_of(path)
-    return views(table, split_rows(len(table.labels), repeats, seed, 0), AS_WRITTEN, NO_PROJECTION)
+    return views(table, split_rows(len(table.labels), repeats, seed, 0), AS_AUTHORED, NO_PROJECTION)
 
 
 def table_of(path: Path) -> Table:

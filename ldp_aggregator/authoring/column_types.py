@@ -87,7 +87,7 @@ def _guess_texts(cells: Sequence[str]) -> Guess:
 
 
 def _guess_values(texts: Sequence[str], cells: Sequence[str]) -> Guess:
-    hints = [f"# {hint}" for hint in spelling_hints(texts)]
+    hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
     return Guess((comment, *hints, *listed(texts), *_missing(cells)))
 
@@ -107,7 +107,7 @@ def _missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
     return [f"# guess: {gaps} of {len(cells)} rows have no answer; confirm", 'missing = "category"']
 
 
-def spelling_hints(texts: Sequence[str]) -> list[str]:
+def find_spelling_hints(texts: Sequence[str]) -> list[str]:
     """Return what may surprise an application that passes numbers, truths or gaps of its own."""
     hints = []
     gap_words = [text for text in texts if text.strip().lower() in _GAP_WORDS | {""}]

@@ -19,7 +19,7 @@ _WIDTH = 105
 _MOST_ID = 64
 
 
-def trained_on(model: Model, survey: Survey) -> bool:
+def is_trained_on(model: Model, survey: Survey) -> bool:
     """Tell whether a model was trained on a survey, or on it and other rounds."""
     try:
         return choose_covering_plan(model.plan, survey.compile()) == model.plan
@@ -27,12 +27,12 @@ def trained_on(model: Model, survey: Survey) -> bool:
         return False
 
 
-def suffixed(name: str, suffix: str) -> str:
+def add_suffix(name: str, suffix: str) -> str:
     """Return an id that ends in a suffix, cut to what an id may be long."""
     return name[: _MOST_ID - len(suffix)] + suffix
 
 
-def round_entry(survey: Survey, name: str) -> dict[str, str]:
+def further_round_entry(survey: Survey, name: str) -> dict[str, str]:
     """Return what becomes of a survey's id, and of its family, if it is made a further round."""
     return {"id": name} if survey.family else {"id": name, "family": survey.id}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError
 from encoders.survey.plan_checks import is_text
-from ldp_aggregator.authoring.column_types import MAX_VALUES, Guess, guess, listed, spelling_hints
+from ldp_aggregator.authoring.column_types import MAX_VALUES, Guess, find_spelling_hints, guess, listed
 from ldp_aggregator.authoring.toml_text import key, quote
 
 _HEADER = """\
@@ -64,7 +64,7 @@ def draft(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
     guesses = {name: _guess(name, cells) for name, cells in columns.items() if name != label}
     features = {name: each.entries for name, each in guesses.items() if each.entries}
     left_out = {name: each.left_out for name, each in guesses.items() if each.left_out}
-    header = _HEADER.format(source=quote(source), rows=len(columns[label]), id=survey_id(source))
+    header = _HEADER.format(source=quote(source), rows=len(columns[label]), id=make_survey_id(source))
     parts = [header, _label(label, columns[label]), _MISSING]
     if not features:
         raise DraftError("\n".join(["no column can be a feature:", *_reasons(left_out)]))
@@ -74,7 +74,7 @@ def draft(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
     return "\n".join(parts)
 
 
-def survey_id(source: str) -> str:
+def make_survey_id(source: str) -> str:
     """Return a survey id made of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
 
@@ -95,7 +95,7 @@ def _label(name: str, cells: Sequence[str]) -> str:
         raise DraftError(
             f"the label {quote(name)} has {len(texts)} different values; classes are 2 to {MAX_VALUES}"
         )
-    hints = spelling_hints(texts)
+    hints = find_spelling_hints(texts)
     if "" in cells:
         hints.append(f"{cells.count('')} of {len(cells)} rows have no label: such people cannot report")
     lines = ["[label]", f"name = {quote(name)}"]

@@ -12,7 +12,7 @@ from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN
 
-CLIENT_EPSILON = Decimal(2)
+DEFAULT_MAX_EPSILON = Decimal(2)
 """What a client grants a survey by default; the client's own tests hold it to this."""
 
 LARGE_DOMAIN = 100
@@ -41,9 +41,9 @@ def report_bytes(plan: Plan, question: Question) -> int:
 def warnings(plan: Plan) -> list[str]:
     """Return what is allowed, but seldom meant."""
     found = []
-    if plan.epsilon > CLIENT_EPSILON:
+    if plan.epsilon > DEFAULT_MAX_EPSILON:
         found.append(
-            f"epsilon is above {CLIENT_EPSILON}, the most that clients grant by default: an application "
+            f"epsilon is above {DEFAULT_MAX_EPSILON}, the most that clients grant by default: an application "
             "refuses, or must raise its max_epsilon"
         )
     asked = {place for question in plan.questions for place in question.features}

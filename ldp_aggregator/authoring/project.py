@@ -12,9 +12,9 @@ from encoders.survey import Label
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
+from ldp_aggregator.authoring.projected import Projected, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.toml_text import quote
-from ldp_aggregator.simulation.variants import inputs_of
+from ldp_aggregator.simulation.variants import projection_inputs
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 
@@ -79,11 +79,11 @@ def project(
 
     Raises
     ------
-    SurveyError, ProjectError, FitError, RowError
+    SurveyError, ProjectionError, FitError, RowError
         Naming the entry or the column, never a value.
     """
-    text, survey = to_project(text, method, components)
-    inputs = tuple(inputs_of(survey))
+    text, survey = read_unprojected(text, method, components)
+    inputs = tuple(projection_inputs(survey))
     label = survey.label if method == "dca" else None
     sample = _sample(inputs, label, columns)
     found = fit(method, inputs, sample.rows, sample.labels, components, ridge)
@@ -147,7 +147,9 @@ def _code_of(feature: NumericFeature) -> Callable[[str], int]:
 
 def _codes(columns: Mapping[str, Sequence[str]], name: str, code: Callable[[str], int]) -> IntArray:
     if name not in columns:
-        raise ProjectError(f"the table has no column {quote(name)}; it has {', '.join(map(quote, columns))}")
+        raise ProjectionError(
+            f"the table has no column {quote(name)}; it has {', '.join(map(quote, columns))}"
+        )
     codes = []
     for row, cell in enumerate(columns[name], 1):
         try:

@@ -10,11 +10,11 @@ from typing import Any
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.numeric_features import NumericFeature
-from ldp_aggregator.authoring.derived import comment, parsed, prove, renamed, suffixed
+from ldp_aggregator.authoring.derived import add_suffix, comment, parsed, prove, renamed
 from ldp_aggregator.authoring.toml_edit import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.simulation.variants import common_weight, inputs_of
+from ldp_aggregator.simulation.variants import component_weight, projection_inputs
 from reduction.publish import Fit
 
 _FIRST = "The survey {old}, its numbers projected."
@@ -26,29 +26,31 @@ _DEVICE = (
 )
 
 
-class ProjectError(LdpError):
+class ProjectionError(LdpError):
     """A survey, a table or a model that cannot be projected by."""
 
 
-def to_project(text: str, stem: str, components: int) -> tuple[str, Survey]:
+def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey]:
     """Return an authored survey with bare line ends, and what it says.
 
     Raises
     ------
-    ProjectError
+    ProjectionError
         If it has no numbers to project, or a column that is called like one of the components.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
     refuse_validation(survey)
     if survey.projection:
-        raise ProjectError("the survey has a projection already; project the survey that it was made from")
-    if not inputs_of(survey):
-        raise ProjectError("the survey asks for no number, a feature with range or edges: nothing to project")
+        raise ProjectionError("the survey has a projection already; project the survey that it was made from")
+    if not projection_inputs(survey):
+        raise ProjectionError(
+            "the survey asks for no number, a feature with range or edges: nothing to project"
+        )
     taken = {survey.label.name, *(feature.name for feature in survey.features)}
     for name in (f"{stem}{place}" for place in range(1, components + 1)):
         if name in taken:
-            raise ProjectError(f"{name}: the survey has a column of that name already; rename it")
+            raise ProjectionError(f"{name}: the survey has a column of that name already; rename it")
     return text, survey
 
 
@@ -116,17 +118,19 @@ class Projected:
     def _entry(self, survey: Survey) -> dict[str, str]:
         """Return what becomes of the survey's id, and of its family if that changes."""
         suffix = f"-{self.stem}{len(self.found.powers)}"
-        entry = {"id": suffixed(survey.id, suffix)}
+        entry = {"id": add_suffix(survey.id, suffix)}
         if entry["id"] == survey.id:
-            raise ProjectError(f"{survey.id}: leaves no room for a new id that ends in {suffix}: shorten it")
+            raise ProjectionError(
+                f"{survey.id}: leaves no room for a new id that ends in {suffix}: shorten it"
+            )
         if self.family and self.family != survey.family:
             entry["family"] = self.family
         return entry
 
     def _tables(self, survey: Survey) -> str:
         """Return the tables of the inputs and of the components."""
-        weights = inputs_of(survey)
-        weight = common_weight(weights.values())
+        weights = projection_inputs(survey)
+        weight = component_weight(weights.values())
         places = range(len(self.found.powers))
         components = (self._component(place, weight) for place in places)
         return "\n".join([comment(*self.origin, _DEVICE), *map(_input, weights), *components])

@@ -11,7 +11,7 @@ from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Q
 from encoders.survey.questions import MEAN
 
 
-def made_up_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
+def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     """Make up a row, its label with it, of the survey's own values, each equally likely."""
     row = {feature.name: _made_up(feature, rng) for feature in plan.entries}
     label = plan.row_label

@@ -75,7 +75,7 @@ def array(name: str, items: Iterable[str]) -> str:
     return "\n".join([*lines, "]"])
 
 
-def read_toml(path: Path) -> str:
+def read_survey_text(path: Path) -> str:
     """Read an authored survey as text.
 
     Raises

@@ -21,7 +21,7 @@ from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
 from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow, simulate
-from ldp_aggregator.simulation.variants import AS_WRITTEN, NO_PROJECTION, check_numeric, read_projection
+from ldp_aggregator.simulation.variants import AS_AUTHORED, NO_PROJECTION, check_numeric, parse_projection
 
 
 def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
@@ -63,13 +63,13 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
 @click.option(
     "--numeric",
     callback=_names(check_numeric),
-    default=AS_WRITTEN,
+    default=AS_AUTHORED,
     help="How numbers are asked for: as the survey does by default; auto,sign,onebit,laplace ...; bins:4",
 )
 @click.option(
     "--project",
     "projections",
-    callback=_names(read_projection),
+    callback=_names(parse_projection),
     default=NO_PROJECTION,
     help="As in none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the very rows that report, which "
     "epsilon does NOT cover, unless --public-share gives them rows of their own; learned is learned from "
@@ -137,7 +137,7 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
 def _table(result: Simulation, survey: Survey) -> str:
     """Lay out the rows; how numbers are asked for, and in how many rounds, only where that was varied."""
     first = result.rows[0]
-    plain = (first.numeric, first.projection) == (AS_WRITTEN, NO_PROJECTION)
+    plain = (first.numeric, first.projection) == (AS_AUTHORED, NO_PROJECTION)
     varied = not plain or len({(row.numeric, row.projection) for row in result.rows}) > 1
     hidden = set() if varied else {"numeric", "projection"}
     if {row.rounds for row in result.rows} == {1}:

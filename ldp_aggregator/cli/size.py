@@ -11,20 +11,20 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from ldp_aggregator.authoring.toml_text import read_toml
+from ldp_aggregator.authoring.toml_text import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.sizing.forecast import REPEATS
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
-from ldp_aggregator.sizing.sample_size import MOST_USERS
+from ldp_aggregator.sizing.sample_size import MAX_USERS
 from ldp_aggregator.sizing.size import (
-    TELLING,
+    FEATURE_STRENGTHS,
     Size,
     size_for_accuracy,
     size_for_margin,
     size_for_users,
     sizes,
 )
-from ldp_aggregator.sizing.summary import overview_of, people, screen
+from ldp_aggregator.sizing.summary import format_comparison, people, screen
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -48,7 +48,7 @@ class _Share(click.FloatRange):
 @click.argument("survey", type=_FILE)
 @click.option(
     "--users",
-    type=click.IntRange(1, MOST_USERS),
+    type=click.IntRange(1, MAX_USERS),
     help="How many people will answer; by default what [survey] users says.",
 )
 @click.option(
@@ -82,7 +82,7 @@ def size(
     if sum(each is not None for each in (users, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy")
     try:
-        agreed = read_survey(read_toml(survey))
+        agreed = read_survey(read_survey_text(survey))
         refuse_validation(agreed)
         known = read_pilot(pilot) if pilot else None
         found = _sized(agreed, users or agreed.users, margin, accuracy, known, seed)
@@ -91,7 +91,7 @@ def size(
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in found]))
     else:
-        click.echo(screen(found[0]) if len(found) == 1 else overview_of(found))
+        click.echo(screen(found[0]) if len(found) == 1 else format_comparison(found))
 
 
 def _sized(
@@ -118,6 +118,6 @@ def _sized(
         return [size_for_accuracy(survey, accuracy, pilot, seed=seed, trying=trying)]
     if users is None:
         return sizes(survey, pilot)
-    length = REPEATS * (1 if pilot else len(TELLING))
+    length = REPEATS * (1 if pilot else len(FEATURE_STRENGTHS))
     with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
         return [size_for_users(survey, users, pilot, seed=seed, progress=bar.update)]

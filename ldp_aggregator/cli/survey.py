@@ -19,9 +19,9 @@ from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.project import project
-from ldp_aggregator.authoring.sample_row import made_up_row, rivals
+from ldp_aggregator.authoring.sample_row import make_sample_row, rivals
 from ldp_aggregator.authoring.signing import sign_file, write_key
-from ldp_aggregator.authoring.toml_text import read_toml
+from ldp_aggregator.authoring.toml_text import read_survey_text
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_text_columns, read_typed_columns
 from ldp_aggregator.models.model_file import read_model
@@ -118,7 +118,7 @@ def preview_(
         plan = load_plan_file(survey)
         row = _read_json(row_file) if row_file else _read_csv(table, row_number, plan) if table else None
         if row is None:
-            row = made_up_row(plan, SystemEntropy())
+            row = make_sample_row(plan, SystemEntropy())
             click.echo("A row, made up from the survey's values:")
             click.echo("\n".join(f"  {name} = {_shown(cell)}" for name, cell in row.items()) + "\n")
         seen = preview(
@@ -152,7 +152,7 @@ def project_(
         raise click.UsageError("--ridge goes with --method dca")
     with _clear_errors():
         text = project(
-            read_toml(survey),
+            read_survey_text(survey),
             read_text_columns(sample),
             sample.name,
             method,
@@ -183,7 +183,7 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     written says whether two rounds are recommended, or why not.
     """
     with _clear_errors():
-        text = learn(read_toml(survey), read_model(pilot), pilot.name, components, bins, people)
+        text = learn(read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
@@ -198,7 +198,7 @@ def narrow_(survey: Path, pilot: Path) -> None:
     trained together with the earlier rounds: ldp-train URL URL-round2 -o model.json.
     """
     with _clear_errors():
-        text = narrow(read_toml(survey), read_model(pilot), pilot.name)
+        text = narrow(read_survey_text(survey), read_model(pilot), pilot.name)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
@@ -214,7 +214,7 @@ def validate_(survey: Path, model: Path) -> None:
     it does best with: ldp-train URL URL-validation -o model.json; that says how often it is right, too.
     """
     with _clear_errors():
-        text = validate(read_toml(survey), read_model(model), model.name)
+        text = validate(read_survey_text(survey), read_model(model), model.name)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 

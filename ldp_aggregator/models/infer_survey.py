@@ -20,7 +20,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, N
 from encoders.survey.canonical import decimal_text
 from encoders.survey.decimals import equal_width
 from encoders.survey.parse_value import is_missing, number_of, text_of
-from ldp_aggregator.simulated_population import read_epsilon
+from ldp_aggregator.simulated_population import parse_epsilon
 
 
 def infer_survey(
@@ -58,7 +58,7 @@ def infer_survey(
         raise ValueError(f"bins is None or a whole number above 0, not {bins!r}")
     return Survey(
         id="inferred",
-        epsilon=read_epsilon(epsilon),
+        epsilon=parse_epsilon(epsilon),
         label=Label(label_name, tuple(labels)),
         features=tuple(_feature(name, values, bins and int(bins)) for name, values in columns.items()),
         weights=(label_weight, *(1 for _ in columns)),

@@ -37,7 +37,7 @@ from ldp_aggregator.models.table_input import (
     take_rows,
     to_array,
 )
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 
 
 class NaiveBayes(ClassifierMixin, BaseEstimator):
@@ -170,7 +170,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             plan = self.survey.compile()
             labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
         seed = check_random_state(self.random_state).randint(2**31)
-        snapshot = collect(plan, encode_table(plan, columns), label_codes, FastStream(seed))
+        snapshot = simulate_reports(plan, encode_table(plan, columns), label_codes, FastStream(seed))
         estimates = estimate_snapshot(snapshot, self.estimator)
         self._install(plan, estimates.prior, [feature.smoothed for feature in estimates.features], labels)
         self.estimates_ = estimates.as_dict()

@@ -14,7 +14,7 @@ import numpy as np
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Conditional, Gaussian
-from ldp_aggregator.simulation.variants import inputs_of
+from ldp_aggregator.simulation.variants import projection_inputs
 from reduction.class_means import learn
 from reduction.publish import Fit
 
@@ -27,7 +27,7 @@ _LARGEST_EPSILON = Decimal(2)  # that it was measured at
 _GAPS = 0.05
 
 
-def people_needed(numbers: int, epsilon: Decimal) -> int:
+def min_people(numbers: int, epsilon: Decimal) -> int:
     """Return how many people, over both rounds, make a second round worth it: 1000 n / epsilon^2.
 
     Measured up to epsilon 2, and taken to be no fewer beyond; see docs/learned-projection.md.
@@ -85,7 +85,7 @@ def learn_projection(
     FitError
         See :func:`reduction.class_means.learn`.
     """
-    inputs = tuple(inputs_of(pilot))
+    inputs = tuple(projection_inputs(pilot))
     heard = {each.name: (each, said) for each, said in zip(pilot.features, conditionals, strict=True)}
     means = [_class_means(*heard[each.name]) for each in inputs]
     return learn(inputs, np.stack(means, axis=1), prior, components)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from encoders.survey import Survey
-from ldp_aggregator.authoring.projected import Projected, ProjectError, to_project
+from ldp_aggregator.authoring.projected import Projected, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds.learn import PILOT_SHARE, doubts, learn_projection, people_needed
-from ldp_aggregator.simulation.variants import inputs_of
+from ldp_aggregator.rounds.learn import PILOT_SHARE, doubts, learn_projection, min_people
+from ldp_aggregator.simulation.variants import projection_inputs
 from reduction.class_means import LEARNED
 
 _HEADER = (
@@ -74,18 +74,20 @@ def learn(
 
     Raises
     ------
-    SurveyError, ProjectError, FitError
+    SurveyError, ProjectionError, FitError
         Naming the entry, or what does not fit together.
     """
-    text, survey = to_project(text, LEARNED, components)
+    text, survey = read_unprojected(text, LEARNED, components)
     if survey.compile().digest != model.plan.digest:
-        raise ProjectError(
+        raise ProjectionError(
             f"{quote(source)} was not trained on this survey: its plan has another digest. Give the survey "
             f"that the first round answered, unchanged"
         )
     reports = model.reports
     if people is not None and people <= reports:
-        raise ProjectError(f"people counts both rounds, and the first alone had {reports:,}: nobody is left")
+        raise ProjectionError(
+            f"people counts both rounds, and the first alone had {reports:,}: nobody is left"
+        )
     found = learn_projection(survey, model.prior, model.conditionals, components)
     family, named = survey.family or survey.id, quote(source)
     several = len(model.prior) > 2
@@ -107,8 +109,8 @@ def learn(
 
 def _worth(survey: Survey, model: Model, components: int, people: int | None) -> str:
     expected = math.ceil(model.reports / PILOT_SHARE) if people is None else people
-    n = len(inputs_of(survey))
-    needed = people_needed(n, survey.epsilon)
+    n = len(projection_inputs(survey))
+    needed = min_people(n, survey.epsilon)
     shown = {"people": f"{expected:,}", "needed": f"{needed:,}", "n": n}
     against = doubts(survey, model.prior, model.conditionals, components)
     if expected < needed:

@@ -28,7 +28,7 @@ CLEAR = 1.0
 """Nothing is left out while the median feature's relevance, between 0 and 1, has a larger standard error."""
 GAIN = 1.1
 """Nothing is left out unless as many people again would tell so many times as much as by the same round."""
-MOST_ROUNDS = 10
+MAX_ROUNDS = 10
 """More were never found to gain anything."""
 _LABEL_OFF = 0.05
 _MOST_TIMES = 1000
@@ -54,7 +54,7 @@ class Told(NamedTuple):
     noise: float
 
 
-def round_ends(people: int, rounds: int) -> list[int]:
+def compute_round_ends(people: int, rounds: int) -> list[int]:
     """Return how many people have answered by the end of each round: half in the first, the others evenly."""
     shares = [1.0] if rounds == 1 else [0.5, *(0.5 / (rounds - 1) for _ in range(rounds - 1))]
     return [round(people * share) for share in accumulate(shares)]
@@ -74,10 +74,10 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
     verdicts = found.validation.verdicts if found.validation else None
     if verdicts is None:
         return narrowed(survey, told)
-    return narrowed(survey, told, kept_alone(survey, verdicts.kept, verdicts.chosen is not None))
+    return narrowed(survey, told, validated_features(survey, verdicts.kept, verdicts.chosen is not None))
 
 
-def kept_alone(survey: Survey, kept: frozenset[int], chosen: bool) -> frozenset[int]:
+def validated_features(survey: Survey, kept: frozenset[int], chosen: bool) -> frozenset[int]:
     """Return what a judged model keeps, if its devices chose that or it is less than asked; else nothing."""
     asked = {place for place, weight in enumerate(survey.weights[1:]) if weight}
     return kept if chosen or asked - kept else frozenset()
@@ -110,7 +110,7 @@ def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = fr
         kept = {places for places in asked if not chosen.isdisjoint(places)}
     else:
         kept = _most_relevant(relevance)
-        if median_error(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
+        if median_stderr(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
             return survey
     kept = _with_label(kept, plan, relevance) if kept else set(asked)
     if kept == set(asked):
@@ -118,7 +118,7 @@ def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = fr
     return _asking(survey, plan, {place for places in kept for place in places})
 
 
-def median_error(survey: Survey, told: Sequence[Told]) -> float:
+def median_stderr(survey: Survey, told: Sequence[Told]) -> float:
     """Return the median standard error of the features that a survey asks about."""
     asked = zip(told, survey.weights[1:], strict=True)
     return float(np.median([each.error for each, weight in asked if weight]))

@@ -13,20 +13,20 @@ from encoders.survey import Survey, read_survey
 from encoders.survey.plan_checks import TOKEN
 from ldp_aggregator.authoring.derived import (
     TOKENS,
+    add_suffix,
     comment,
+    further_round_entry,
+    is_trained_on,
     parsed,
     prove,
     renamed,
-    round_entry,
-    suffixed,
-    trained_on,
 )
 from ldp_aggregator.authoring.toml_edit import assign
 from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import explained, shown
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds.narrow import CLEAR, Told, kept_alone, median_error, narrowed
+from ldp_aggregator.rounds.narrow import CLEAR, Told, median_stderr, narrowed, validated_features
 
 _ORIGIN = (
     "The survey {old}, narrowed. It is a further round of the family {family}: a device that answered "
@@ -98,7 +98,7 @@ def narrow(text: str, model: Model, source: str) -> str:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
     refuse_validation(survey)
-    if not trained_on(model, survey):
+    if not is_trained_on(model, survey):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
             f"survey that the latest round answered, unchanged"
@@ -118,14 +118,14 @@ def narrow(text: str, model: Model, source: str) -> str:
 
 
 def _chosen(model: Model, survey: Survey) -> frozenset[int]:
-    """Return the features that a judged model keeps, see :func:`kept_alone`; none if none was judged."""
+    """Return the features that a judged model keeps; see :func:`validated_features`."""
     judged = model.estimates.get("validation")
     if not judged:
         return frozenset()
     verdicts = judged["verdicts"]
     names = verdicts["features"][: verdicts["kept"]]
     kept = frozenset(place for place, each in enumerate(model.plan.features) if each.name in names)
-    return kept_alone(survey, kept, verdicts["kept"] is not None)
+    return validated_features(survey, kept, verdicts["kept"] is not None)
 
 
 def _told(model: Model) -> list[Told]:
@@ -144,7 +144,7 @@ def _finite(figure: float | None) -> float:
 
 
 def _why_not(survey: Survey, told: list[Told]) -> str:
-    error = median_error(survey, told)
+    error = median_stderr(survey, told)
     if error > CLEAR:
         return (
             f"too early: what a feature explains of the label is between 0 and 1, and by these reports it is "
@@ -161,7 +161,7 @@ def _entry(survey: Survey) -> dict[str, str]:
     """Return what becomes of the survey's id and family."""
     match = _ROUND.fullmatch(survey.id)
     base, suffix = (match[1], f"-round{int(match[2]) + 1}") if match else (survey.id, "-round2")
-    return round_entry(survey, suffixed(base, suffix))
+    return further_round_entry(survey, add_suffix(base, suffix))
 
 
 def _weights(survey: Survey, found: Survey) -> Iterator[tuple[tuple[str, ...], int]]:

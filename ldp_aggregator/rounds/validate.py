@@ -29,7 +29,7 @@ class ValidationError(LdpError):
     """A model that there is nothing to find out about by judging it."""
 
 
-def validation_of(plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional]) -> Validation:
+def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional]) -> Validation:
     """Return what devices need to judge a model: its scores in whole numbers, and which tops to try.
 
     Parameters
@@ -56,11 +56,11 @@ def validation_of(plan: Plan, prior: FloatArray, conditionals: Sequence[Conditio
     scores = tuple(_whole(_logs(feature, conditional)) for feature, conditional in pairs)
     [own] = _whole(_log(prior)[None, :])
     return Validation(
-        plan.label, plan.features, tuple(order), tops_of(len(order)), own, scores, plan.projection
+        plan.label, plan.features, tuple(order), top_k_sizes(len(order)), own, scores, plan.projection
     )
 
 
-def tops_of(count: int) -> tuple[int, ...]:
+def top_k_sizes(count: int) -> tuple[int, ...]:
     """Return how many features to try beside all: 1, 2, 3, 5, 8 ... (Fibonacci), up to half of them."""
     tops = [1, 2]
     while tops[-1] + tops[-2] <= count / 2:

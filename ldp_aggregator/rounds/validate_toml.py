@@ -14,20 +14,20 @@ from encoders.survey.plan_checks import TOKEN
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.authoring.derived import (
     TOKENS,
+    add_suffix,
     comment,
+    further_round_entry,
+    is_trained_on,
     parsed,
     prove,
     renamed,
-    round_entry,
-    suffixed,
-    trained_on,
 )
 from ldp_aggregator.authoring.toml_text import array, key, quote
 from ldp_aggregator.estimation.discrete.frequencies import Noise
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds.validate import ValidationError, validation_of
+from ldp_aggregator.rounds.validate import ValidationError, build_validation
 
 _ORIGIN = (
     "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
@@ -78,11 +78,11 @@ def validate(text: str, model: Model, source: str) -> str:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n") + "\n"
     survey = read_survey(text)
     refuse_validation(survey)
-    if not trained_on(model, survey):
+    if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that its reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
-    judged = validation_of(model.plan, model.prior, model.conditionals)
-    entry = round_entry(survey, suffixed(survey.id, "-validation"))
+    judged = build_validation(model.plan, model.prior, model.conditionals)
+    entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
     tables = _tables(judged)
     changed = f"{renamed(text, survey.id, entry)}\n{tables}"
     expected = parsed(text)

@@ -15,14 +15,14 @@ from encoders.survey import Plan, Question
 from encoders.survey.questions import SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot, Total
 
 
-class Expectation:
+class ExpectedTotals:
     """What a population is expected to send: the average report of every question of a plan."""
 
-    def __init__(self, plan: Plan, people: People) -> None:
+    def __init__(self, plan: Plan, people: SyntheticPopulation) -> None:
         self.plan = plan
         self._reports = {
             each.key: (plan.question_probability(each), _report(each, people)) for each in plan.questions
@@ -40,7 +40,7 @@ class Expectation:
         return Snapshot(self.plan, totals)
 
 
-def _report(question: Question, people: People) -> FloatArray:
+def _report(question: Question, people: SyntheticPopulation) -> FloatArray:
     """Return what one report adds to the counters on average."""
     mechanism = question.mechanism
     if isinstance(mechanism, FrequencyOracle):
@@ -56,7 +56,7 @@ def _report(question: Question, people: People) -> FloatArray:
     return np.asarray(found, dtype=np.float64)
 
 
-def _shares(question: Question, people: People) -> FloatArray:
+def _shares(question: Question, people: SyntheticPopulation) -> FloatArray:
     """Return how often each value of a discrete question occurs."""
     sizes = [feature.size for feature in question.asked]
     *asked, labels = np.indices((*sizes, len(people.prior))).reshape(len(sizes) + 1, -1)
@@ -72,7 +72,7 @@ def _shares(question: Question, people: People) -> FloatArray:
     return found
 
 
-def _moments(people: People, place: int, square: bool) -> FloatArray:
+def _moments(people: SyntheticPopulation, place: int, square: bool) -> FloatArray:
     """Return E[x 1(c)], P(missing, c) and P(c) of a number or its square, (3, k)."""
     said, prior = people.conditionals[place], people.prior
     assert isinstance(said, Gaussian)

@@ -60,7 +60,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
     figure = Figure(figsize=(8.4, 4.4), layout="constrained")
     axes = figure.subplots()
-    for name, rows in lines_of(result).items():
+    for name, rows in group_rows(result).items():
         axes.errorbar(
             [row.epsilon for row in rows],
             [row.accuracy for row in rows],
@@ -69,7 +69,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
             capsize=2,
             label=name,
         )
-    for dashes, (name, value) in zip(cycle(_DASHES), limits_of(result).items(), strict=False):
+    for dashes, (name, value) in zip(cycle(_DASHES), non_private_accuracies(result).items(), strict=False):
         axes.axhline(value, color="black", linestyle=dashes, label=name)
     axes.axhline(result.majority, color="grey", linestyle="--", label="majority class")
     caveat = f"\n{UNCOVERED}" if result.uncovered else ""
@@ -83,7 +83,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
         raise PlotError(f"{path}: the picture cannot be written: {error}") from error
 
 
-def lines_of(result: Simulation) -> dict[str, list[SimulationRow]]:
+def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
     """Return the rows of each line of the picture, by epsilon; its name tells what differs."""
     varied = _varied(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
@@ -92,7 +92,7 @@ def lines_of(result: Simulation) -> dict[str, list[SimulationRow]]:
     return lines
 
 
-def limits_of(result: Simulation) -> dict[str, float]:
+def non_private_accuracies(result: Simulation) -> dict[str, float]:
     """Return the accuracies without privacy, by name: they depend on how numbers are asked for, if at all."""
     varied = _varied(result, ("numeric", "projection"))
     return {", ".join(["non-private", *_ways(row, varied)]): row.non_private for row in result.rows}

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Survey
-from ldp_aggregator.rounds.narrow import MOST_ROUNDS
-from ldp_aggregator.simulated_population import read_epsilon
+from ldp_aggregator.rounds.narrow import MAX_ROUNDS
+from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.simulation.trial import (
     SimulationError,
     Split,
@@ -29,12 +29,12 @@ from ldp_aggregator.simulation.trial import (
     views,
 )
 from ldp_aggregator.simulation.variants import (
-    AS_WRITTEN,
+    AS_AUTHORED,
     NO_PROJECTION,
     Variant,
     check_numeric,
     check_projection,
-    learned_components,
+    count_learned_components,
 )
 
 __all__ = ["Simulation", "SimulationError", "SimulationRow", "simulate"]
@@ -102,7 +102,7 @@ class Simulation:
     def uncovered(self) -> bool:
         """Whether some projection was fitted on the very rows that report, which epsilon does not cover."""
         fitted = {row.projection for row in self.rows} - {NO_PROJECTION}
-        return not self.public_share and not all(map(learned_components, fitted))
+        return not self.public_share and not all(map(count_learned_components, fitted))
 
     @property
     def non_private(self) -> float:
@@ -122,7 +122,7 @@ def simulate(
     *,
     epsilons: Sequence[float | str | Decimal] = (1,),
     mechanisms: Sequence[str] = ("auto",),
-    numeric: Sequence[str] = (AS_WRITTEN,),
+    numeric: Sequence[str] = (AS_AUTHORED,),
     projections: Sequence[str] = (NO_PROJECTION,),
     rounds: Sequence[int] = (1,),
     validate: bool = False,
@@ -178,9 +178,9 @@ def simulate(
     table = read_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
-    if not all(1 <= each <= MOST_ROUNDS for each in rounds):
-        raise SimulationError(f"rounds are from 1 to {MOST_ROUNDS}")
-    budgets = [read_epsilon(epsilon) for epsilon in epsilons]
+    if not all(1 <= each <= MAX_ROUNDS for each in rounds):
+        raise SimulationError(f"rounds are from 1 to {MAX_ROUNDS}")
+    budgets = [parse_epsilon(epsilon) for epsilon in epsilons]
     for name in numeric:
         check_numeric(name)
     for name in projections:

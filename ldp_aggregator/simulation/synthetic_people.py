@@ -23,7 +23,7 @@ SPREAD = 1 / 3
 
 
 @dataclass(frozen=True)
-class People:
+class SyntheticPopulation:
     """A population.
 
     Attributes
@@ -38,7 +38,7 @@ class People:
     conditionals: tuple[Conditional, ...]
 
     @classmethod
-    def telling(cls, plan: Plan, times: float, apart: float) -> Self:
+    def from_strength(cls, plan: Plan, times: float, apart: float) -> Self:
         """Return people spread evenly over labels, of whom every feature tells the label as well as another.
 
         Parameters
@@ -54,18 +54,18 @@ class People:
         return cls(np.full(k, 1 / k), tuple(parts))
 
     @classmethod
-    def even(cls, plan: Plan) -> Self:
+    def uniform(cls, plan: Plan) -> Self:
         """Return people spread evenly over labels and values, whose features tell nothing of the label."""
-        return cls.telling(plan, 1.0, 0.0)
+        return cls.from_strength(plan, 1.0, 0.0)
 
-    def draw(
+    def draw_people(
         self, count: int, rng: np.random.Generator, places: Sequence[int] | None = None
     ) -> tuple[IntArray, IntArray]:
-        """Draw people: codes (m, n) of their rows, and labels (m,); see :meth:`rows`."""
+        """Draw people: codes (m, n) of their rows, and labels (m,); see :meth:`draw_rows`."""
         labels = rng.choice(len(self.prior), size=count, p=self.prior)
-        return self.rows(labels, rng, places), labels
+        return self.draw_rows(labels, rng, places), labels
 
-    def rows(
+    def draw_rows(
         self, labels: IntArray, rng: np.random.Generator, places: Sequence[int] | None = None
     ) -> IntArray:
         """Draw the rows of people whose labels are known: codes (m, n), column by column in memory.

@@ -21,16 +21,16 @@ from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
 from ldp_aggregator.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
-from ldp_aggregator.rounds.narrow import next_round, round_ends
-from ldp_aggregator.rounds.validate import SHARE, ValidationError, validation_of
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.rounds.narrow import compute_round_ends, next_round
+from ldp_aggregator.rounds.validate import SHARE, ValidationError, build_validation
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.variants import (
     NO_PROJECTION,
     Variant,
-    asked_so,
-    inputs_of,
-    learned_components,
-    read_projection,
+    apply_variant,
+    count_learned_components,
+    parse_projection,
+    projection_inputs,
 )
 from ldp_aggregator.snapshot import Snapshot
 from reduction.class_means import LEARNED, learn
@@ -125,7 +125,7 @@ class View:
         """
         train = self.split.train
         judges, answering = np.split(train, [round(SHARE * len(train)) if validated else 0])
-        first, *others = np.split(answering, round_ends(len(answering), rounds)[:-1])
+        first, *others = np.split(answering, compute_round_ends(len(answering), rounds)[:-1])
         snapshot = self._answer(asked.plan, first, rng)
         judged = self._judge(asked.survey, snapshot, estimator, judges, rng) if validated else None
         survey = asked.survey
@@ -143,13 +143,13 @@ class View:
         """Let people judge the model that a snapshot makes, if there is anything to judge."""
         found = estimate_probabilities(snapshot, estimator)
         try:
-            validation = validation_of(snapshot.plan, found.prior, found.conditionals)
+            validation = build_validation(snapshot.plan, found.prior, found.conditionals)
         except ValidationError:
             return None
         return self._answer(survey.judging(validation).compile(), judges, rng)
 
     def _answer(self, plan: Plan, people: IntArray, rng: FastStream) -> Snapshot:
-        return collect(plan, self.codes, self.table.labels, rng, users=people)
+        return simulate_reports(plan, self.codes, self.table.labels, rng, users=people)
 
     @cached_property
     def counted(self) -> LogProbabilities:
@@ -188,18 +188,18 @@ def run_trials(
     asked = None
     for view, seed in zip(seen, seeds, strict=True):
         rng = FastStream(seed)
-        if learned_components(variant.projection):
-            view = second_round(view, variant, rng)
+        if count_learned_components(variant.projection):
+            view = encode_second_round(view, variant, rng)
         if asked is None or view.fit:  # a projection is fitted anew in each repeat
             survey = view.table.survey
             survey = replace(survey, users=survey.users or len(view.split.train))
-            asked = Asked.of(asked_so(survey, variant, view.fit, estimator == "paper"))
+            asked = Asked.of(apply_variant(survey, variant, view.fit, estimator == "paper"))
         yield view.trial(asked, estimator, rng, variant.rounds, variant.validated)
 
 
 def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> list[View]:
     """Return each repeat's view."""
-    wanted = read_projection(projection)
+    wanted = parse_projection(projection)
     found: list[View] = []
     for split in splits:
         if found and not wanted:  # without a projection all repeats code alike
@@ -210,21 +210,25 @@ def views(table: Table, splits: Sequence[Split], how: str, projection: str) -> l
     return found
 
 
-def second_round(view: View, variant: Variant, rng: FastStream) -> View:
+def encode_second_round(view: View, variant: Variant, rng: FastStream) -> View:
     """Return the view of those who answer what the others, who answered a pilot, have taught."""
     survey, split = view.table.survey, view.split
-    pilot = asked_so(survey, replace(variant, numeric=_PILOT, projection=NO_PROJECTION), None, paper=False)
+    pilot = apply_variant(
+        survey, replace(variant, numeric=_PILOT, projection=NO_PROJECTION), None, paper=False
+    )
     cut = round(PILOT_SHARE * len(split.train))
     plan = pilot.compile()
-    snapshot = collect(plan, _codes(view.table, plan), view.table.labels, rng, users=split.train[:cut])
+    snapshot = simulate_reports(
+        plan, _codes(view.table, plan), view.table.labels, rng, users=split.train[:cut]
+    )
     heard = estimate_probabilities(snapshot)
-    components = learned_components(variant.projection)
+    components = count_learned_components(variant.projection)
     learned = learn_projection(pilot, heard.prior, heard.conditionals, components)
     return _view(view.table, replace(split, train=split.train[cut:]), variant, learned)
 
 
 def _view(table: Table, split: Split, variant: Variant, projected: Fit | None) -> View:
-    plan = asked_so(table.survey, variant, projected, paper=False).compile()
+    plan = apply_variant(table.survey, variant, projected, paper=False).compile()
     return View(table, split, projected, plan, _codes(table, plan))
 
 
@@ -235,7 +239,7 @@ def _codes(table: Table, plan: Plan) -> IntArray:
 
 def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
     """Fit a projection on public rows; one that is to be learned, as if those who report were public."""
-    inputs = tuple(inputs_of(table.survey))
+    inputs = tuple(projection_inputs(table.survey))
     fitted = split.train if method == LEARNED else split.public
     codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[fitted]
     rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID

@@ -11,12 +11,12 @@ from encoders.errors import LdpError, SurveyError
 from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
 from encoders.survey.decimals import equal_width
-from ldp_aggregator.simulated_population import read_epsilon
+from ldp_aggregator.simulated_population import parse_epsilon
 from reduction.class_means import LEARNED
 from reduction.fit import METHODS
 from reduction.publish import Fit
 
-AS_WRITTEN = "survey"
+AS_AUTHORED = "survey"
 """How numbers are asked for, unless said otherwise: as the survey does."""
 NO_PROJECTION = "none"
 
@@ -51,7 +51,7 @@ class Variant:
 
     epsilon: Decimal
     mechanism: str = "auto"
-    numeric: str = AS_WRITTEN
+    numeric: str = AS_AUTHORED
     projection: str = NO_PROJECTION
     rounds: int = 1
     validated: bool = False
@@ -60,7 +60,7 @@ class Variant:
 def check_numeric(text: str) -> str:
     """Return a name for :attr:`Variant.numeric` if there is such a way; else raise VariantError."""
     match = _BINS.fullmatch(text)
-    if text == AS_WRITTEN or (match and 2 <= int(match[1]) <= 1000):
+    if text == AS_AUTHORED or (match and 2 <= int(match[1]) <= 1000):
         return text
     try:
         return check_numeric_name(text)
@@ -70,7 +70,7 @@ def check_numeric(text: str) -> str:
         ) from error
 
 
-def read_projection(text: str) -> tuple[str, int] | None:
+def parse_projection(text: str) -> tuple[str, int] | None:
     """Return (method, components) of "dca:1", None of "none"; else raise VariantError."""
     match = _PROJECTION.fullmatch(text)
     if match:
@@ -81,21 +81,21 @@ def read_projection(text: str) -> tuple[str, int] | None:
     raise VariantError(f"choose none, or a method and its components: {examples}")
 
 
-def learned_components(text: str) -> int:
+def count_learned_components(text: str) -> int:
     """Return how many components a second round learns from the first; 0 if the projection is another."""
-    wanted = read_projection(text)
+    wanted = parse_projection(text)
     return wanted[1] if wanted and wanted[0] == LEARNED else 0
 
 
 def check_projection(text: str, survey: Survey) -> None:
     """Make sure that the survey has numbers enough for a projection; else raise VariantError."""
-    wanted = read_projection(text)
+    wanted = parse_projection(text)
     if not wanted:
         return
-    numbers = len(inputs_of(survey))
+    numbers = len(projection_inputs(survey))
     classes = len(survey.label.values)
     most, why = numbers, f"the survey asks for {numbers} numbers"
-    if learned_components(text) and classes <= numbers:
+    if count_learned_components(text) and classes <= numbers:
         most, why = classes - 1, f"the means of {classes} classes hold no more"
     if not numbers:
         raise VariantError(f"{text}: the survey asks for no number: there is nothing to project")
@@ -105,7 +105,7 @@ def check_projection(text: str, survey: Survey) -> None:
         )
 
 
-def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> Survey:
+def apply_variant(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> Survey:
     """Return the survey asked in another way.
 
     Parameters
@@ -117,7 +117,7 @@ def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> 
     paper : bool
         Ask as Yilmaz et al. 2019 does: the label too, everything equally often, THE at its threshold.
     """
-    changed = replace(survey, epsilon=read_epsilon(variant.epsilon), frequency=variant.mechanism)
+    changed = replace(survey, epsilon=parse_epsilon(variant.epsilon), frequency=variant.mechanism)
     changed = _numbers(_projected(changed, fit) if fit else changed, variant.numeric)
     if not paper:
         return changed
@@ -125,7 +125,7 @@ def asked_so(survey: Survey, variant: Variant, fit: Fit | None, paper: bool) -> 
     return replace(changed, frequency=paper_name, weights=(1,) * len(changed.weights))
 
 
-def inputs_of(survey: Survey) -> dict[NumericFeature, int]:
+def projection_inputs(survey: Survey) -> dict[NumericFeature, int]:
     """Return the numbers that are asked as inputs of a projection, and the weights of their questions."""
     pairs = zip(survey.features, survey.weights[1:], strict=True)
     return {
@@ -135,7 +135,7 @@ def inputs_of(survey: Survey) -> dict[NumericFeature, int]:
     }
 
 
-def common_weight(weights: Iterable[int]) -> int:
+def component_weight(weights: Iterable[int]) -> int:
     """Return the weight of a projection's components: the inputs' if all have the same, otherwise 1."""
     different = set(weights)
     return different.pop() if len(different) == 1 else 1
@@ -148,7 +148,7 @@ def _projected(survey: Survey, fit: Fit) -> Survey:
         (each, weight) for each, weight in pairs if isinstance(each, CategoricalFeature) or not weight
     ]
     absent = any(each.missing == "category" for each in fit.projection.inputs)
-    weight = common_weight(inputs_of(survey).values())
+    weight = component_weight(projection_inputs(survey).values())
     for component, bounds in zip(fit.projection.components, fit.bounds, strict=True):
         kept.append((NumericFeature(component.name, *bounds, "category" if absent else "error"), weight))
     features, weights = zip(*kept, strict=True)
@@ -158,7 +158,7 @@ def _projected(survey: Survey, fit: Fit) -> Survey:
 
 
 def _numbers(survey: Survey, how: str) -> Survey:
-    if how == AS_WRITTEN:
+    if how == AS_AUTHORED:
         return survey
     match = _BINS.fullmatch(how)
     if match:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from encoders.explain.text import paragraph, table
-from ldp_aggregator.authoring.overview import CLIENT_EPSILON
+from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.sizing.size import Size
 
 NAMES = 60
@@ -51,8 +51,8 @@ def _vain(size: Size) -> Iterator[str]:
     assert found is not None
     if found.users is None:
         yield "more people"
-    if found.epsilon is None and size.survey.epsilon < CLIENT_EPSILON:
-        yield f"an epsilon up to {CLIENT_EPSILON}, the most that clients grant by default"
+    if found.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON:
+        yield f"an epsilon up to {DEFAULT_MAX_EPSILON}, the most that clients grant by default"
     if found.features is None and len(size.margins) > 2:
         yield "fewer features"
     if found.values is None and any(each.values for each in size.margins[1:]):

@@ -16,13 +16,13 @@ from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import estimate_probabilities
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import draw_questions, tally
-from ldp_aggregator.simulation.synthetic_people import People
-from ldp_aggregator.sizing.sample_size import SizeError, rounded_up
+from ldp_aggregator.simulated_population import draw_questions, simulate_total
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.sizing.sample_size import SizeError, round_up
 from ldp_aggregator.snapshot import Snapshot
 
 REPEATS = 20
-MOST_SIMULATED = 1_000_000
+MAX_SIMULATED_USERS = 1_000_000
 """People of one simulated survey; more of them answer no worse."""
 _TESTED = 20_000
 _CHUNK = 1 << 16
@@ -39,7 +39,7 @@ class Forecast:
     Attributes
     ----------
     users : int
-        How many reported; at most MOST_SIMULATED.
+        How many reported; at most MAX_SIMULATED_USERS.
     mean : float
         Over all repeats.
     low, high : float
@@ -75,7 +75,7 @@ class Forecaster:
     def __init__(
         self,
         plan: Plan,
-        people: People,
+        people: SyntheticPopulation,
         repeats: int = REPEATS,
         seed: int = 0,
         progress: Progress | None = None,
@@ -86,13 +86,13 @@ class Forecaster:
         # as many of each label as there should be, so that guessing is as good as it should be
         places = (np.arange(_TESTED) + 0.5) / _TESTED
         self._labels: IntArray = np.searchsorted(np.cumsum(people.prior)[:-1], places)
-        self._codes = people.rows(self._labels, rng)
+        self._codes = people.draw_rows(self._labels, rng)
         self.majority = float(np.mean(self._labels == people.prior.argmax()))
         self.most = self._accuracy(LogProbabilities.from_probabilities(people.prior, people.conditionals))
 
     def forecast(self, users: int) -> Forecast:
         """Return the accuracy to expect if so many people answer."""
-        users = min(users, MOST_SIMULATED)
+        users = min(users, MAX_SIMULATED_USERS)
         found = [self._repeat(users, repeat) for repeat in range(self.repeats)]
         low, high = np.quantile(found, [0.1, 0.9]).tolist()
         mean = math.fsum(found) / len(found)
@@ -111,7 +111,7 @@ class Forecaster:
         guesses: IntArray = model.scores(self._codes).argmax(axis=1)
         return float(np.mean(guesses == self._labels))
 
-    def users_for(self, accuracy: float, trying: Progress | None = None) -> Forecast:
+    def find_users(self, accuracy: float, trying: Progress | None = None) -> Forecast:
         """Return the forecast of the fewest people whose mean accuracy is that high, within a tenth.
 
         Parameters
@@ -143,14 +143,14 @@ class Forecaster:
 
         low = high = tried(_FEWEST)
         while high.mean < accuracy:
-            if high.users == MOST_SIMULATED:
+            if high.users == MAX_SIMULATED_USERS:
                 raise SizeError(
-                    f"{MOST_SIMULATED:,} people, the most that are simulated, reach an accuracy of "
+                    f"{MAX_SIMULATED_USERS:,} people, the most that are simulated, reach an accuracy of "
                     f"{high.mean:.1%}; with ever more it would come near {self.most:.1%}, which is the most"
                 )
-            low, high = high, tried(min(4 * high.users, MOST_SIMULATED))
+            low, high = high, tried(min(4 * high.users, MAX_SIMULATED_USERS))
         while high.users > _CLOSE * low.users:
-            middle = tried(rounded_up(round(math.sqrt(low.users * high.users)), 2))
+            middle = tried(round_up(round(math.sqrt(low.users * high.users)), 2))
             if middle.users in (low.users, high.users):
                 break
             low, high = (low, middle) if middle.mean >= accuracy else (middle, high)
@@ -158,7 +158,7 @@ class Forecaster:
 
 
 def simulated(
-    plan: Plan, people: People, users: int, rng: np.random.Generator, devices: RandomSource
+    plan: Plan, people: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
 ) -> Snapshot:
     """Return the totals of one survey; of nobody more is drawn than what she is asked about."""
     drawn = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
@@ -167,7 +167,7 @@ def simulated(
         sizes = [min(_CHUNK, count - start) for start in range(0, count, _CHUNK)] or [0]
         parts = []
         for size in sizes:
-            codes, labels = people.draw(size, rng, question.features)
-            parts.append(tally(question, question.values(codes, labels, np.arange(size)), devices))
+            codes, labels = people.draw_people(size, rng, question.features)
+            parts.append(simulate_total(question, question.values(codes, labels, np.arange(size)), devices))
         totals[question.key] = reduce(add, parts)
     return Snapshot(plan, totals)

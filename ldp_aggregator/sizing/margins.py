@@ -6,7 +6,7 @@ quarter where values are fewer than four; of a number's mean, the number's stand
 one label. A feature whose figure is not useful is noise.
 
 Totals scatter around what is expected of them, and so does the P(label) that a figure is divided by. With few
-reports that makes margins larger, see :func:`_scatter`.
+reports that makes margins larger, see :func:`_scatter_factor`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.estimation.outlook import typical_margin
 from ldp_aggregator.estimation.raw_estimates import hear
-from ldp_aggregator.simulation.expected_totals import Expectation
-from ldp_aggregator.simulation.synthetic_people import People
-from ldp_aggregator.sizing.sample_size import MOST_USERS, SizeError, least_users
+from ldp_aggregator.simulation.expected_totals import ExpectedTotals
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
 _WIDEST = 0.25
 """With it a share of one half may be anything from a quarter to three."""
@@ -99,7 +99,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def expected_margins(expected: Expectation, people: People, users: int) -> tuple[Margin, ...]:
+def expected_margins(expected: ExpectedTotals, people: SyntheticPopulation, users: int) -> tuple[Margin, ...]:
     """Return the margins to expect of so many people: the label's first, then each asked feature's."""
     snapshot, plan = expected.snapshot(users), expected.plan
     estimates = estimate_snapshot(snapshot)
@@ -118,7 +118,7 @@ def expected_margins(expected: Expectation, people: People, users: int) -> tuple
     return (_label(estimates, expected), *found)
 
 
-def _label(estimates: Estimates, expected: Expectation) -> Margin:
+def _label(estimates: Estimates, expected: ExpectedTotals) -> Margin:
     alone = math.fsum(
         expected.plan.question_probability(each) for each in expected.plan.questions if each.kind == "label"
     )
@@ -132,12 +132,12 @@ def _shares(
 ) -> Margin:
     assert isinstance(each, FeatureEstimate)
     assert isinstance(heard, Frequencies)
-    labels, values = _labels(each.conditionals, _scatter_of_frequencies(heard, each)), len(each.values)
+    labels, values = _labels(each.conditionals, _frequency_scatter(heard, each)), len(each.values)
     return Margin(each.name, each.kind, (each.n,), chance, max(labels), labels, _useful(values), values)
 
 
 def _number(each: NumberEstimate, chance: float, said: Gaussian, prior: FloatArray, heard: Number) -> Margin:
-    scatter = _scatter(heard.present.value, heard.present.variance(heard.noise))
+    scatter = _scatter_factor(heard.present.value, heard.present.variance(heard.noise))
     labels = _labels(each.means, scatter)
     return Margin(
         each.name,
@@ -163,14 +163,14 @@ def _labels(figure: Figure, scatter: FloatArray | float = 1.0) -> tuple[float, .
     return tuple(found)
 
 
-def _scatter_of_frequencies(heard: Frequencies, each: FeatureEstimate) -> FloatArray:
+def _frequency_scatter(heard: Frequencies, each: FeatureEstimate) -> FloatArray:
     k = each.smoothed.shape[1]
     if not heard.n:
         return np.ones(k)
-    return _scatter(heard.raw.reshape(-1, k).sum(axis=0), heard.noise.against_classes(k)[1])
+    return _scatter_factor(heard.raw.reshape(-1, k).sum(axis=0), heard.noise.against_classes(k)[1])
 
 
-def _scatter(mass: FloatArray, variance: FloatArray) -> FloatArray:
+def _scatter_factor(mass: FloatArray, variance: FloatArray) -> FloatArray:
     """Return by how much a ratio's margins are larger for the scatter of its denominator.
 
     Of a denominator G = P(label) with relative variance v, E[1 / G^2] is 1 + 3 v + 15 v^2 times as large as
@@ -182,7 +182,7 @@ def _scatter(mass: FloatArray, variance: FloatArray) -> FloatArray:
     return found
 
 
-def users_for_margin(expected: Expectation, people: People, wanted: float) -> int:
+def find_users_for_margin(expected: ExpectedTotals, people: SyntheticPopulation, wanted: float) -> int:
     """Return how few people make every margin at most `wanted`, of every label, to three digits.
 
     Of P(label), P(value | label) and P(missing | label), and of a number's mean as a share of its range.
@@ -197,9 +197,9 @@ def users_for_margin(expected: Expectation, people: People, wanted: float) -> in
         return max(expected_margins(expected, people, users), key=lambda each: each.share)
 
     try:
-        return least_users(lambda users: widest(users).share / wanted)
+        return find_min_users(lambda users: widest(users).share / wanted)
     except SizeError as error:
-        name = widest(MOST_USERS).name
+        name = widest(MAX_USERS).name
         raise SizeError(
             f"margins of at most {wanted:g}: {error}, for {name!r}; ask for wider ones"
         ) from error

@@ -16,8 +16,8 @@ from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation import Conditional, estimate_probabilities
 from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
-from ldp_aggregator.simulation.expected_totals import Expectation
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulation.expected_totals import ExpectedTotals
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.margins import expected_margins
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT
 from ldp_aggregator.snapshot import Snapshot
@@ -50,7 +50,7 @@ class Pilot:
     conditionals: Sequence[Conditional]
     reports: int
 
-    def people(self, plan: Plan) -> People:
+    def people(self, plan: Plan) -> SyntheticPopulation:
         """Return the pilot's people as another survey sees them; it may ask about fewer features.
 
         Raises
@@ -68,7 +68,7 @@ class Pilot:
                 f"{self.name}: its label {quote(own.name)} has the values {_listed(own.values)}, "
                 f"the survey's has {_listed(wanted.values)}"
             )
-        return People(self.prior, tuple(map(self._said, plan.features)))
+        return SyntheticPopulation(self.prior, tuple(map(self._said, plan.features)))
 
     @property
     def caution(self) -> str:
@@ -81,7 +81,7 @@ class Pilot:
     def noise(self) -> tuple[str, ...]:
         """The features that so few reports as the pilot's own tell too vaguely, see :mod:`margins`."""
         people = self.people(self.plan)
-        margins = expected_margins(Expectation(self.plan, people), people, self.reports)
+        margins = expected_margins(ExpectedTotals(self.plan, people), people, self.reports)
         return tuple(each.name for each in margins[1:] if each.is_noise)
 
     def as_dict(self) -> dict[str, Any]:

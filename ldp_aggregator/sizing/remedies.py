@@ -14,12 +14,12 @@ import numpy as np
 
 from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
-from ldp_aggregator.authoring.overview import CLIENT_EPSILON
+from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.estimation import Conditional
-from ldp_aggregator.simulation.expected_totals import Expectation
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulation.expected_totals import ExpectedTotals
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.margins import Margin, expected_margins
-from ldp_aggregator.sizing.sample_size import SizeError, least_users
+from ldp_aggregator.sizing.sample_size import SizeError, find_min_users
 
 _STEP = Decimal("0.01")
 
@@ -54,7 +54,7 @@ class Remedies:
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
-def remedies(survey: Survey, people: People, users: int, margins: Sequence[Margin]) -> Remedies:
+def remedies(survey: Survey, people: SyntheticPopulation, users: int, margins: Sequence[Margin]) -> Remedies:
     """Return what would help a survey of which some feature is noise.
 
     Parameters
@@ -79,30 +79,30 @@ def _excess(margins: Sequence[Margin]) -> float:
     return max(each.margin / each.useful for each in margins[1:])
 
 
-def _helps(survey: Survey, people: People, users: int) -> bool:
+def _helps(survey: Survey, people: SyntheticPopulation, users: int) -> bool:
     try:
-        expected = Expectation(survey.compile(), people)
+        expected = ExpectedTotals(survey.compile(), people)
     except SurveyError:  # no mechanism asks so
         return False
     return _excess(expected_margins(expected, people, users)) <= 1
 
 
-def _users(survey: Survey, people: People) -> int | None:
-    expected = Expectation(survey.compile(), people)
+def _users(survey: Survey, people: SyntheticPopulation) -> int | None:
+    expected = ExpectedTotals(survey.compile(), people)
     try:
-        return least_users(lambda users: _excess(expected_margins(expected, people, users)))
+        return find_min_users(lambda users: _excess(expected_margins(expected, people, users)))
     except SizeError:
         return None
 
 
-def _told(survey: Survey, people: People, users: int) -> int | None:
+def _told(survey: Survey, people: SyntheticPopulation, users: int) -> int | None:
     if survey.weights[0] is not None or survey.users == users:
         return None
     return users if _helps(replace(survey, users=users), people, users) else None
 
 
-def _epsilon(survey: Survey, people: People, users: int) -> Decimal | None:
-    steps = int(CLIENT_EPSILON / _STEP)
+def _epsilon(survey: Survey, people: SyntheticPopulation, users: int) -> Decimal | None:
+    steps = int(DEFAULT_MAX_EPSILON / _STEP)
     least = _first(
         int(survey.epsilon / _STEP) + 1,
         steps,
@@ -112,7 +112,7 @@ def _epsilon(survey: Survey, people: People, users: int) -> Decimal | None:
 
 
 def _features(
-    survey: Survey, people: People, users: int, margins: Sequence[Margin]
+    survey: Survey, people: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
     """Drop those first that are furthest from being useful."""
     names = [each.name for each in sorted(margins[1:], key=lambda each: each.margin / each.useful)]
@@ -127,13 +127,13 @@ def _features(
     return None if fewest is None else tuple(names[: len(names) - fewest])
 
 
-def _values(survey: Survey, people: People, users: int) -> int | None:
+def _values(survey: Survey, people: SyntheticPopulation, users: int) -> int | None:
     most = max((_values_of(each) for each in survey.features), default=0)
 
     def coarser(count: int) -> bool:
         pairs = zip(survey.features, people.conditionals, strict=True)
         features, said = zip(*(_coarse(*pair, count) for pair in pairs), strict=True)
-        return _helps(replace(survey, features=features), People(people.prior, said), users)
+        return _helps(replace(survey, features=features), SyntheticPopulation(people.prior, said), users)
 
     fewer = _first(1, most - 2, lambda less: coarser(most - less))
     return None if fewer is None else most - fewer

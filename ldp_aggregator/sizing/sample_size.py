@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from encoders.errors import LdpError
 
-MOST_USERS = 10**12
+MAX_USERS = 10**12
 _DIGITS = 3
 _GUESS, _FAR = 1_000, 100.0
 
@@ -16,7 +16,7 @@ class SizeError(LdpError):
     """A wish that no number of people fulfils."""
 
 
-def least_users(excess: Callable[[int], float]) -> int:
+def find_min_users(excess: Callable[[int], float]) -> int:
     """Return how few people are enough, rounded up to three digits.
 
     Parameters
@@ -34,17 +34,17 @@ def least_users(excess: Callable[[int], float]) -> int:
     while not high or high - low > 1 + high // 10**_DIGITS:
         ratio = excess(users)
         low, high = (low, users) if ratio <= 1 else (users, high)
-        if low >= MOST_USERS:
-            raise SizeError(f"not even {MOST_USERS:,} people are enough")
+        if low >= MAX_USERS:
+            raise SizeError(f"not even {MAX_USERS:,} people are enough")
         # a hair beyond the guess: so the next ones close in from both sides
         guess = users * min(ratio, _FAR) ** 2 * (1 + math.copysign(0.3 / 10**_DIGITS, ratio - 1))
-        users = min(math.ceil(guess), MOST_USERS)
+        users = min(math.ceil(guess), MAX_USERS)
         if high and not low < users < high:
             users = min(max(math.isqrt(low * high), low + 1), high - 1)
-    return rounded_up(high, _DIGITS)
+    return round_up(high, _DIGITS)
 
 
-def rounded_up(users: int, digits: int) -> int:
+def round_up(users: int, digits: int) -> int:
     """Round a number of people up to so many digits."""
     step: int = 10 ** max(len(str(users)) - digits, 0)
     return -(-users // step) * step

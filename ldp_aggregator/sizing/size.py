@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.survey import Plan, Survey
-from ldp_aggregator.simulation.expected_totals import Expectation
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulation.expected_totals import ExpectedTotals
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.forecast import REPEATS, Forecast, Forecaster, Progress
-from ldp_aggregator.sizing.margins import Margin, expected_margins, users_for_margin
+from ldp_aggregator.sizing.margins import Margin, expected_margins, find_users_for_margin
 from ldp_aggregator.sizing.pilot import Pilot
 from ldp_aggregator.sizing.remedies import Remedies, remedies
 from ldp_aggregator.sizing.sample_size import SizeError
 
-TELLING = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
+FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
 """How many times as frequent a value is among the people of its label, and by how many standard deviations
 the means of a number differ from label to label, where features tell little or much of the label."""
 PILOT = "pilot"
@@ -112,7 +112,7 @@ def size_for_users(
 
 
 def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -> Size:
-    """Return how few people make every margin at most `margin`, see :func:`users_for_margin`.
+    """Return how few people make every margin at most `margin`, see :func:`find_users_for_margin`.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -
     """
     plan = survey.compile()
     people = _people(plan, pilot)
-    users = users_for_margin(Expectation(plan, people), people, margin)
+    users = find_users_for_margin(ExpectedTotals(plan, people), people, margin)
     return replace(_size(survey, plan, users, pilot, {}), wish=margin)
 
 
@@ -144,7 +144,7 @@ def size_for_accuracy(
     """
     plan = survey.compile()
     try:
-        found = Forecaster(plan, pilot.people(plan), repeats, seed).users_for(accuracy, trying)
+        found = Forecaster(plan, pilot.people(plan), repeats, seed).find_users(accuracy, trying)
     except SizeError as error:
         raise SizeError(f"{error}. {pilot.caution}") from error
     return _size(survey, plan, found.users, pilot, {PILOT: found})
@@ -154,7 +154,7 @@ def sizes(survey: Survey, pilot: Pilot | None = None, users: Sequence[int] = USE
     """Return the margins of several numbers of people, without accuracies or remedies."""
     plan = survey.compile()
     people = _people(plan, pilot)
-    expected = Expectation(plan, people)
+    expected = ExpectedTotals(plan, people)
     return [
         Size(survey, plan, each, pilot, expected_margins(expected, people, each), {}, None) for each in users
     ]
@@ -189,21 +189,21 @@ def _often(survey: Survey) -> float:
     return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
-def _people(plan: Plan, pilot: Pilot | None) -> People:
-    return pilot.people(plan) if pilot else People.even(plan)
+def _people(plan: Plan, pilot: Pilot | None) -> SyntheticPopulation:
+    return pilot.people(plan) if pilot else SyntheticPopulation.uniform(plan)
 
 
-def _populations(plan: Plan, pilot: Pilot | None) -> dict[str, People]:
+def _populations(plan: Plan, pilot: Pilot | None) -> dict[str, SyntheticPopulation]:
     if pilot:
         return {PILOT: pilot.people(plan)}
-    return {name: People.telling(plan, *how) for name, how in TELLING.items()}
+    return {name: SyntheticPopulation.from_strength(plan, *how) for name, how in FEATURE_STRENGTHS.items()}
 
 
 def _size(
     survey: Survey, plan: Plan, users: int, pilot: Pilot | None, forecasts: Mapping[str, Forecast]
 ) -> Size:
     people = _people(plan, pilot)
-    margins = expected_margins(Expectation(plan, people), people, users)
+    margins = expected_margins(ExpectedTotals(plan, people), people, users)
     noise = any(each.is_noise for each in margins[1:])
     helps = remedies(survey, people, users, margins) if noise else None
     return Size(survey, plan, users, pilot, margins, forecasts, helps)

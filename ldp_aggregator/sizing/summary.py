@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from encoders.explain.text import paragraph, table
 from ldp_aggregator.sizing.changes import NAMES, changes, epsilon_of
-from ldp_aggregator.sizing.forecast import MOST_SIMULATED, Forecast
+from ldp_aggregator.sizing.forecast import MAX_SIMULATED_USERS, Forecast
 from ldp_aggregator.sizing.margins import Margin
-from ldp_aggregator.sizing.size import PILOT, TELLING, Size, label_alone
+from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, PILOT, Size, label_alone
 
 _NOTHING = 0.5
 """From this margin on a share of people may be anything."""
@@ -44,7 +44,7 @@ def screen(size: Size) -> str:
     return "\n".join(line for part in parts for line in part)
 
 
-def overview_of(sizes: Sequence[Size]) -> str:
+def format_comparison(sizes: Sequence[Size]) -> str:
     """Return a small table of several numbers of people."""
     first = sizes[0]
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
@@ -135,13 +135,13 @@ def _accuracy(size: Size) -> Iterator[str]:
     yield ""
     yield from table([head, *rows], "<>>>")
     yield ""
-    for name, (times, apart) in ({} if size.pilot else TELLING).items():
+    for name, (times, apart) in ({} if size.pilot else FEATURE_STRENGTHS).items():
         yield from paragraph(_TOLD.format(name=name, times=times, apart=apart))
     yield from paragraph(
         f"Measured on {one.repeats} simulated surveys of {people(one.users)}, by the real code."
     )
     if one.users < size.users:
-        yield from paragraph(f"More than {MOST_SIMULATED:,} people are not simulated; they do no worse.")
+        yield from paragraph(f"More than {MAX_SIMULATED_USERS:,} people are not simulated; they do no worse.")
 
 
 def _forecast(name: str, found: Forecast) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.encode_table import encode_labels, encode_table
-from ldp_aggregator.simulated_population import collect, draw_questions
+from ldp_aggregator.simulated_population import draw_questions, simulate_reports
 from tests.encoders.survey.authored import VALIDATED
 
 SURVEY = """
@@ -45,7 +45,7 @@ def test_totals_are_those_of_the_same_users_one_by_one(plan):
         np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)]),
         rng.integers(0, 2, 300),
     )
-    snapshot = collect(plan, codes, labels, FastStream(3))
+    snapshot = simulate_reports(plan, codes, labels, FastStream(3))
     stream = FastStream(3)
     drawn = [plan.draw(stream) for _ in range(300)]
     for question in plan.questions:
@@ -60,12 +60,14 @@ def test_totals_are_those_of_the_same_users_one_by_one(plan):
 
 def test_only_the_chosen_users_report(plan):
     codes, labels = np.zeros((50, 2), dtype=np.int64), np.zeros(50, dtype=np.int64)
-    snapshot = collect(plan, codes, labels, FastStream(4), users=np.arange(7))
+    snapshot = simulate_reports(plan, codes, labels, FastStream(4), users=np.arange(7))
     assert sum(total.n for total in snapshot.totals.values()) == 7
 
 
 def test_no_users_make_empty_totals(plan):
-    snapshot = collect(plan, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), FastStream(5))
+    snapshot = simulate_reports(
+        plan, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), FastStream(5)
+    )
     assert {total.n for total in snapshot.totals.values()} == {0}
     assert not any(total.cells.any() for total in snapshot.totals.values())
 
@@ -82,7 +84,7 @@ def test_totals_of_verdicts_are_those_of_the_same_users_one_by_one(frequency):
     known = [("yes", "no")[place % 3 // 2] for place in range(len(rows))]
     codes = encode_table(plan, {name: [row[name] for row in rows] for name in rows[0]})
     users = np.array([*range(len(rows) - 1, 2, -1), 5, 5, 0])
-    snapshot = collect(plan, codes, encode_labels(plan, known), FastStream(6), users)
+    snapshot = simulate_reports(plan, codes, encode_labels(plan, known), FastStream(6), users)
     stream = FastStream(6)
     drawn = [plan.draw(stream) for _ in users]
     for question in plan.questions:

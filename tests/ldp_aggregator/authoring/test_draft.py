@@ -11,7 +11,7 @@ import ldp_client.client
 from encoders.survey import read_survey
 from ldp_aggregator.authoring import overview
 from ldp_aggregator.authoring.column_types import guess, round_outward
-from ldp_aggregator.authoring.draft import DraftError, draft, survey_id
+from ldp_aggregator.authoring.draft import DraftError, draft, make_survey_id
 from ldp_aggregator.authoring.toml_text import quote
 
 ODD = [
@@ -130,9 +130,9 @@ def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out():
 
 
 def test_an_id_is_made_of_the_file_name():
-    assert survey_id("My Data (2026)") == "my-data-2026"
-    assert survey_id("日本") == "my-survey"
+    assert make_survey_id("My Data (2026)") == "my-data-2026"
+    assert make_survey_id("日本") == "my-survey"
 
 
 def test_the_warning_knows_what_clients_grant():
-    assert float(overview.CLIENT_EPSILON) == ldp_client.client.MAX_EPSILON
+    assert float(overview.DEFAULT_MAX_EPSILON) == ldp_client.client.MAX_EPSILON

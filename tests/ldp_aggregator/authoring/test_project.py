@@ -15,7 +15,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Plan, read_survey
 from encoders.survey.encode_table import encode_table
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.project import project
-from ldp_aggregator.authoring.projected import ProjectError
+from ldp_aggregator.authoring.projected import ProjectionError
 from ldp_aggregator.authoring.toml_edit import LayoutError
 from reduction.errors import FitError
 from reduction.fit import fit
@@ -275,13 +275,13 @@ def test_the_example_can_be_projected():
 
 
 def test_a_projected_survey_is_not_projected_again():
-    with pytest.raises(ProjectError, match="has a projection already"):
+    with pytest.raises(ProjectionError, match="has a projection already"):
         project(project(SURVEY, TABLE, "rows.csv"), TABLE, "rows.csv")
 
 
 def test_a_survey_without_numbers_is_refused():
     text = SURVEY.replace("bins = 3", "bins = 3\nweight = 0").replace("edges = [", "weight = 0\nedges = [")
-    with pytest.raises(ProjectError, match="asks for no number"):
+    with pytest.raises(ProjectionError, match="asks for no number"):
         project(text, TABLE, "rows.csv")
 
 
@@ -312,14 +312,14 @@ def test_a_layout_that_cannot_be_kept_is_refused():
 def test_a_name_that_is_taken_is_refused(place):
     text = SURVEY.replace(place, place.replace("kind", "dca1").replace("tired", "dca1"))
     columns = with_(dca1=TABLE["tired"])
-    with pytest.raises(ProjectError, match="dca1: the survey has a column of that name"):
+    with pytest.raises(ProjectionError, match="dca1: the survey has a column of that name"):
         project(text, columns, "rows.csv")
 
 
 SECRET = "s3cret"
 UNFIT = {
-    "no column": (ProjectError, {"hours": None}, 'no column "hours"; it has "tired", "cups'),
-    "no label": (ProjectError, {"tired": None}, 'no column "tired"'),
+    "no column": (ProjectionError, {"hours": None}, 'no column "hours"; it has "tired", "cups'),
+    "no label": (ProjectionError, {"tired": None}, 'no column "tired"'),
     "no number": (RowError, {"hours": [SECRET] * 300}, "hours: row 1: must be a number"),
     "no label of the survey": (RowError, {"tired": [SECRET] * 300}, "tired: row 1: is not one of"),
     "one class": (FitError, {"tired": ["yes"] * 300}, "all rows are of one class"),

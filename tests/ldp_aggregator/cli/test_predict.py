@@ -16,7 +16,7 @@ from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models import save_model
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 
 SURVEY = """
 [survey]
@@ -38,7 +38,7 @@ missing = "category"
 def model(tmp_path):
     plan = read_survey(SURVEY).compile()
     labels = np.arange(4000) % 2
-    snapshot = collect(plan, np.column_stack([labels, labels]), labels, FastStream(1))
+    snapshot = simulate_reports(plan, np.column_stack([labels, labels]), labels, FastStream(1))
     save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
     return tmp_path / "model.json"
 

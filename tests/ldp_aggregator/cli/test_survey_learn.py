@@ -11,7 +11,7 @@ from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, NumericFeature, read_survey
 from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.cli.survey import main
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\
@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
     # the tired (code 0) sleep shorter, and drink as much as the others
     hours = (rng.random(30_000) < 0.2 + 0.6 * labels).astype(int)
     codes = np.stack([rng.integers(0, 2, 30_000), hours, rng.integers(0, 3, 30_000)], axis=1)
-    snapshot = collect(plan, codes, labels, FastStream(1))
+    snapshot = simulate_reports(plan, codes, labels, FastStream(1))
     save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
     return folder
 
@@ -108,7 +108,7 @@ def pilot(folder, text, reports=1000):
     (folder / "tea.toml").write_bytes(text.encode())
     plan = read_survey(text).compile()
     labels = np.arange(reports) % 2
-    snapshot = collect(plan, np.stack([labels] * len(plan.features), axis=1), labels, FastStream(1))
+    snapshot = simulate_reports(plan, np.stack([labels] * len(plan.features), axis=1), labels, FastStream(1))
     save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
 
 

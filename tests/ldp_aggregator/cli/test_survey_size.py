@@ -10,8 +10,8 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.cli.survey import main
-from ldp_aggregator.simulated_population import collect
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\
@@ -35,8 +35,8 @@ def folder(tmp_path_factory):
     (folder / "tea.toml").write_text(SURVEY)
     (folder / "expecting.toml").write_text(SURVEY.replace("epsilon", "users = 300\nepsilon"))
     plan = read_survey(SURVEY).compile()
-    rows = People.telling(plan, 3.0, 1.5).draw(30_000, np.random.default_rng(1))
-    snapshot = collect(plan, *rows, FastStream(1))
+    rows = SyntheticPopulation.from_strength(plan, 3.0, 1.5).draw_people(30_000, np.random.default_rng(1))
+    snapshot = simulate_reports(plan, *rows, FastStream(1))
     save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
     (folder / "snapshot.json").write_bytes(snapshot.to_json())
     nobody = Snapshot(plan, {})

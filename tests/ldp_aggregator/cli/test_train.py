@@ -15,7 +15,7 @@ from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.models.export.onnx import to_onnx
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 
 SURVEY = """
@@ -263,7 +263,7 @@ def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 5000)
     hours = plan.features[0].codes(rng.normal(np.where(labels, 8.0, 5.0), 1.5))
-    snapshot = collect(plan, np.column_stack([hours, labels]), labels, FastStream(2))
+    snapshot = simulate_reports(plan, np.column_stack([hours, labels]), labels, FastStream(2))
     (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
     result = run(tmp_path / "snapshot.json")
     assert result.exit_code == 0, result.stderr

@@ -8,7 +8,7 @@ import pytest
 from encoders.mechanisms import MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 
 SURVEY = """
 [survey]
@@ -45,7 +45,7 @@ class World:
         rng = np.random.default_rng([seed, 1])
         four, label = np.divmod(rng.choice(self.joint.size, size=users, p=self.joint.ravel()), 3)
         two = (rng.random(users) >= GIVEN_LABEL[label]).astype(np.int64)
-        return collect(self.plan, np.column_stack([four, two]), label, FastStream([seed, 2]))
+        return simulate_reports(self.plan, np.column_stack([four, two]), label, FastStream([seed, 2]))
 
 
 @pytest.fixture(params=MECHANISMS)
@@ -108,7 +108,7 @@ class NumberWorld:
     def snapshot(self, users, seed):
         """Draw users at random and let each send one report."""
         codes, label = self.codes(users, seed)
-        return collect(self.plan, codes, label, FastStream([seed, 4]))
+        return simulate_reports(self.plan, codes, label, FastStream([seed, 4]))
 
     @property
     def means(self):

@@ -11,7 +11,7 @@ from ldp_aggregator.estimation import Figure, estimate_snapshot
 from ldp_aggregator.estimation.contrasts import classes_apart, uneven_classes
 from ldp_aggregator.estimation.intervals import Z95, reach
 from ldp_aggregator.estimation.outlook import margins
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """
@@ -39,7 +39,9 @@ def estimated(mechanism, epsilon, users, seed, differ=False):
     labels = rng.choice(3, size=users, p=PRIOR)
     five = np.where(differ & (rng.random(users) < 0.5), labels, rng.integers(0, 5, users))
     number = (rng.random(users) * 2**20).astype(np.int64) + differ * (labels << 18)
-    return estimate_snapshot(collect(plan, np.column_stack([five, number]), labels, FastStream([seed])))
+    return estimate_snapshot(
+        simulate_reports(plan, np.column_stack([five, number]), labels, FastStream([seed]))
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SHE", "SS"])

@@ -11,7 +11,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation import EstimationError, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import replace_negatives
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 
 # Yilmaz et al. 2019, table 1
@@ -51,7 +51,7 @@ def test_the_papers_worked_example(mechanism, estimator):
     # .6 (1/6)(1/6)(2/6) = .0056, which the paper misprints as .055, flipping its conclusion
     plan = read_survey(PAYMENTS.format(mechanism=mechanism)).compile()
     codes, labels = (np.repeat(array, 20_000, axis=0) for array in customers(plan))
-    estimates = estimate_snapshot(collect(plan, codes, labels, FastStream(1)), estimator)
+    estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(1)), estimator)
     tables = LogProbabilities.from_probabilities(
         estimates.prior, [feature.smoothed for feature in estimates.features]
     )
@@ -108,7 +108,7 @@ def test_a_feature_that_is_not_asked_cannot_inform():
     survey = read_survey(PAYMENTS.format(mechanism="DE"))
     plan = replace(survey, weights=(0, 1, 0, 1)).compile()
     codes, labels = (np.repeat(array, 500, axis=0) for array in customers(plan))
-    estimates = estimate_snapshot(collect(plan, codes, labels, FastStream(2)))
+    estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(2)))
     income = estimates.features[1]
     assert (income.mechanism, income.n) == (None, 0)
     np.testing.assert_allclose(income.smoothed, 1 / 3)

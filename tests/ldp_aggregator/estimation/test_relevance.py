@@ -13,7 +13,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import _square, explained, shown
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """
@@ -91,7 +91,7 @@ def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
     tells = (rng.random((people, 1)) > TABLE.cumsum(axis=0).T[labels]).sum(axis=1)
     number = plan.features[2].codes(rng.normal(MEANS[labels], SPREAD))
     codes = np.asfortranarray(np.column_stack([tells, rng.integers(0, 4, people), number]))
-    return collect(plan, codes, labels, FastStream(seed))
+    return simulate_reports(plan, codes, labels, FastStream(seed))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_whether_a_number_is_missing_counts_too_and_no_figure_is_nan(people):
         labels = rng.integers(0, 2, people)
         number = np.where(rng.random(people) < np.where(labels, 0.8, 0.05), np.nan, rng.random(people) * 10)
         codes = np.asfortranarray(plan.features[0].codes(number)[:, None])
-        (feature,) = estimate_snapshot(collect(plan, codes, labels, FastStream(seed))).features
+        (feature,) = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(seed))).features
         found = feature.relevance.figure
         assert not np.isnan([found.stderr, found.low, found.high, feature.relevance.noise]).any()
         assert 0 <= found.low <= found.high <= 1

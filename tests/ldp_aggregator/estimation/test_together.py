@@ -18,7 +18,7 @@ from ldp_aggregator.estimation.discrete.frequencies import Noise
 from ldp_aggregator.estimation.intervals import conditional_figure, frequency_figure
 from ldp_aggregator.estimation.poisoning.influence import of_conditionals, of_frequencies
 from ldp_aggregator.estimation.raw_estimates import hear
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
@@ -54,7 +54,7 @@ class World:
         rng = np.random.default_rng([seed, 1])
         three, two, label = np.unravel_index(rng.choice(12, size=users, p=JOINT.ravel()), JOINT.shape)
         lone = (rng.random(users) >= LONE[label]).astype(np.int64)
-        return collect(self.plan, np.column_stack([three, lone, two]), label, FastStream([seed, 2]))
+        return simulate_reports(self.plan, np.column_stack([three, lone, two]), label, FastStream([seed, 2]))
 
 
 def make_world(name):

@@ -13,7 +13,7 @@ from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation import EstimationError, Figure, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import explained
 from ldp_aggregator.estimation.validation_result import ERROR, Verdicts, silent
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """
@@ -57,11 +57,11 @@ def make_people(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 def judged(people: int, epsilon: float = 4, tops: tuple[int, ...] = (1, 2), seed: int = 1) -> Snapshot:
     plan = make_survey(epsilon).judging(make_validation(tops)).compile()
-    return collect(plan, *make_people(people, seed), FastStream(seed))
+    return simulate_reports(plan, *make_people(people, seed), FastStream(seed))
 
 
 def trained(people: int, epsilon: float = 4) -> Snapshot:
-    return collect(make_survey(epsilon).compile(), *make_people(people, 2), FastStream(2))
+    return simulate_reports(make_survey(epsilon).compile(), *make_people(people, 2), FastStream(2))
 
 
 def test_how_often_the_model_is_right_and_what_fewer_features_gain_lie_within_their_intervals() -> None:
@@ -116,7 +116,8 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
     same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))
     plan = survey.judging(same).compile()
     chosen = [
-        Verdicts.of(collect(plan, *make_people(500, seed), FastStream(seed))).chosen for seed in range(300)
+        Verdicts.of(simulate_reports(plan, *make_people(500, seed), FastStream(seed))).chosen
+        for seed in range(300)
     ]
     kept = sum(each is not None for each in chosen)
     # 300 of probability .1: more than 66 has a probability below 1e-6
@@ -147,7 +148,9 @@ def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothi
         make_validation((1,)), order=(0, 1)
     )  # an earlier validation left out the others
     plan = make_survey(4).judging(few).compile()
-    found = estimate_snapshot(trained(20_000), validation=collect(plan, *make_people(5_000), FastStream(1)))
+    found = estimate_snapshot(
+        trained(20_000), validation=simulate_reports(plan, *make_people(5_000), FastStream(1))
+    )
     assert found.as_dict()["validation"]["verdicts"]["kept"] is None
     assert found.kept == {0, 1}
     told = [explained(each.smoothed, found.prior) > 1e-12 for each in found.features]

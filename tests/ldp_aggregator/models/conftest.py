@@ -7,7 +7,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 
 SURVEY = """
 [survey]
@@ -33,7 +33,7 @@ def snapshot():
     tea = (rng.random(20_000) < np.where(labels, 0.8, 0.3)).astype(np.int64)
     hours = np.where(labels, rng.choice(4, 20_000, p=[0.7, 0.1, 0.1, 0.1]), rng.integers(1, 4, 20_000))
     plan = read_survey(SURVEY).compile()
-    return collect(plan, np.column_stack([tea, hours]), labels, FastStream(6))
+    return simulate_reports(plan, np.column_stack([tea, hours]), labels, FastStream(6))
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +76,7 @@ def number_snapshot():
     age = rng.normal(np.where(labels, 60, 40), 10)
     plan = read_survey(NUMBERS).compile()
     codes = [tea, plan.features[1].codes(hours), plan.features[2].codes(age)]
-    return collect(plan, np.column_stack(codes), labels, FastStream(8))
+    return simulate_reports(plan, np.column_stack(codes), labels, FastStream(8))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.rounds.learn import doubts, learn_projection, people_needed
+from ldp_aggregator.rounds.learn import doubts, learn_projection, min_people
 
 PILOT = """
 [survey]
@@ -57,7 +57,7 @@ def test_class_means_come_from_the_middles_of_bins_and_from_normal_distributions
 def test_the_people_needed_grow_with_the_numbers_and_shrink_with_the_square_of_epsilon_up_to_two(
     numbers: int, epsilon: str, people: int
 ) -> None:
-    assert people_needed(numbers, Decimal(epsilon)) == people
+    assert min_people(numbers, Decimal(epsilon)) == people
 
 
 GOOD = (

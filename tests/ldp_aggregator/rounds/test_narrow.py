@@ -10,7 +10,15 @@ import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Survey, read_survey
-from ldp_aggregator.rounds.narrow import GAIN, HOLDS, Told, kept_alone, median_error, narrowed, round_ends
+from ldp_aggregator.rounds.narrow import (
+    GAIN,
+    HOLDS,
+    Told,
+    compute_round_ends,
+    median_stderr,
+    narrowed,
+    validated_features,
+)
 
 SURVEY = """
 [survey]
@@ -85,7 +93,7 @@ def test_what_is_asked_no_more_is_not_asked_again_and_its_error_does_not_count()
     survey = make_survey()
     second = narrowed(survey, told([0.5, 0.45, 0.05, 0], noise=9))
     assert second.weights == (0, 1, 1, 0, 0)
-    assert median_error(second, told([1] * 4, [0.2, 0.4, math.inf, math.inf])) == pytest.approx(0.3)
+    assert median_stderr(second, told([1] * 4, [0.2, 0.4, math.inf, math.inf])) == pytest.approx(0.3)
     third = narrowed(second, told([0.95, 0.05, 5, 5], [0.2, 0.4, math.inf, math.inf], noise=9))
     assert third.weights == (0, 1, 0, 0, 0)
 
@@ -151,19 +159,19 @@ def test_a_question_that_tells_of_the_label_is_kept(numeric):
 
 
 def test_half_of_the_people_answer_the_first_round_and_the_others_evenly_the_later_ones():
-    assert round_ends(1000, 1) == [1000]
-    assert round_ends(1000, 2) == [500, 1000]
-    assert round_ends(1001, 3) == [500, 751, 1001]
-    assert round_ends(10, 5) == [5, 6, 8, 9, 10]
+    assert compute_round_ends(1000, 1) == [1000]
+    assert compute_round_ends(1000, 2) == [500, 1000]
+    assert compute_round_ends(1001, 3) == [500, 751, 1001]
+    assert compute_round_ends(10, 5) == [5, 6, 8, 9, 10]
 
 
 def test_a_judged_model_says_what_to_ask_for_if_devices_chose_or_it_uses_less_than_is_asked():
     survey = make_survey(4)
     three = dataclasses.replace(survey, weights=(0, 1, 1, 1, 0))
-    assert kept_alone(survey, frozenset({1, 2}), chosen=True) == {1, 2}
-    assert kept_alone(survey, frozenset({1, 2}), chosen=False) == {1, 2}
-    assert kept_alone(three, frozenset({0, 1, 2}), chosen=False) == frozenset()
-    assert kept_alone(three, frozenset({0, 1, 2}), chosen=True) == {0, 1, 2}
+    assert validated_features(survey, frozenset({1, 2}), chosen=True) == {1, 2}
+    assert validated_features(survey, frozenset({1, 2}), chosen=False) == {1, 2}
+    assert validated_features(three, frozenset({0, 1, 2}), chosen=False) == frozenset()
+    assert validated_features(three, frozenset({0, 1, 2}), chosen=True) == {0, 1, 2}
 
 
 def test_what_a_judged_model_keeps_is_asked_for_whatever_it_explains():

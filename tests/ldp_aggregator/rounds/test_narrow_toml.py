@@ -17,7 +17,7 @@ from ldp_aggregator.models.model_file import Model, parse_model
 from ldp_aggregator.models.model_file import dump_model as dump
 from ldp_aggregator.rounds.narrow import next_round
 from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """\
@@ -67,7 +67,7 @@ def make_snapshot(text: str, people: int, seed: int = 1, tells: str = "tells") -
         else rng.integers(0, feature.size, people)
         for feature in plan.features
     ]
-    return collect(plan, np.asfortranarray(np.column_stack(codes)), labels, FastStream(seed))
+    return simulate_reports(plan, np.asfortranarray(np.column_stack(codes)), labels, FastStream(seed))
 
 
 def make_model(*snapshots: Snapshot) -> Model:

@@ -11,8 +11,8 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, estimate_probabilities
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.narrow import next_round
-from ldp_aggregator.rounds.validate import ValidationError, tops_of, validation_of
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.rounds.validate import ValidationError, build_validation, top_k_sizes
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """
@@ -49,13 +49,13 @@ def make_tables(count: int, rng: np.random.Generator) -> list[np.ndarray]:
     ],
 )
 def test_tops_are_fibonacci_numbers_up_to_half_of_the_features(features: int, tops: tuple[int, ...]) -> None:
-    assert tops_of(features) == tops
+    assert top_k_sizes(features) == tops
 
 
 def test_devices_guess_as_the_model_does() -> None:
     rng, plan = np.random.default_rng(1), make_plan()
     prior, tables = rng.dirichlet(np.ones(3)), make_tables(4, rng)
-    found = validation_of(plan, prior, tables)
+    found = build_validation(plan, prior, tables)
     found.check()
     codes = rng.integers(0, 3, (2000, 4))
     scores = LogProbabilities.from_probabilities(prior, tables).scores(codes)
@@ -69,15 +69,15 @@ def test_devices_guess_as_the_model_does() -> None:
 def test_the_features_that_tell_most_come_first_and_those_that_tell_nothing_are_not_used() -> None:
     little, much = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]), np.eye(3) * 0.9 + 0.1 / 3
     even = np.full((3, 3), 1 / 3)
-    found = validation_of(make_plan(), np.full(3, 1 / 3), [little, even, much, even])
+    found = build_validation(make_plan(), np.full(3, 1 / 3), [little, even, much, even])
     assert (found.order, found.tops) == ((2, 0), (1,))
     with pytest.raises(ValidationError, match="the model uses 1 of its features"):
-        validation_of(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
+        build_validation(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
 
 
 def test_a_share_of_zero_vetoes_its_label_in_whole_numbers_too() -> None:
     never = np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
-    found = validation_of(make_plan(), np.full(3, 1 / 3), [never] * 4)
+    found = build_validation(make_plan(), np.full(3, 1 / 3), [never] * 4)
     found.check()
     assert found.scores[0][0] == (-1_000_000, 0, 0)
 
@@ -85,7 +85,7 @@ def test_a_share_of_zero_vetoes_its_label_in_whole_numbers_too() -> None:
 def test_a_number_is_guessed_by_its_density_where_parts_of_its_range_have_their_middle() -> None:
     plan = make_plan(1, number=True)
     number = Gaussian(np.array([-0.5, 0.0, 0.5]), np.array([0.02, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
-    found = validation_of(plan, np.full(3, 1 / 3), [*make_tables(1, np.random.default_rng(2)), number])
+    found = build_validation(plan, np.full(3, 1 / 3), [*make_tables(1, np.random.default_rng(2)), number])
     assert [len(table) for table in found.scores] == [3, 65]
     guesses = [max(range(3), key=row.__getitem__) for row in found.scores[1]]
     assert guesses[:64] == sorted(guesses[:64])  # from the lowest label to the highest
@@ -111,12 +111,12 @@ def test_the_next_round_asks_for_what_the_validated_model_keeps() -> None:
     survey = read_survey(SURVEY.format(epsilon=2) + "".join(FEATURE.format(number=each) for each in range(4)))
     plan = survey.compile()
     first, judges = np.split(np.arange(30_000), 2)
-    snapshot = collect(plan, codes, labels, FastStream(3), first)
+    snapshot = simulate_reports(plan, codes, labels, FastStream(3), first)
     found = estimate_probabilities(snapshot)
-    validation = validation_of(plan, found.prior, found.conditionals)
-    verdicts = collect(survey.judging(validation).compile(), codes, labels, FastStream(4), judges)
+    validation = build_validation(plan, found.prior, found.conditionals)
+    verdicts = simulate_reports(survey.judging(validation).compile(), codes, labels, FastStream(4), judges)
     assert next_round(survey, snapshot) == survey
     narrower = next_round(survey, snapshot, verdicts)
     assert narrower.weights[1:] == (1, 0, 0, 0)
     assert next_round(narrower, snapshot, verdicts) == narrower
-    assert isinstance(snapshot + collect(narrower.compile(), codes, labels, FastStream(5)), Snapshot)
+    assert isinstance(snapshot + simulate_reports(narrower.compile(), codes, labels, FastStream(5)), Snapshot)

@@ -20,7 +20,7 @@ from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
 from ldp_aggregator.rounds.validate import ValidationError
 from ldp_aggregator.rounds.validate_toml import validate
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.simulate import simulate
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
 
@@ -59,7 +59,7 @@ def make_people(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make_snapshot(text: str, seed: int) -> Snapshot:
-    return collect(read_survey(text).compile(), *make_people(seed), FastStream(seed))
+    return simulate_reports(read_survey(text).compile(), *make_people(seed), FastStream(seed))
 
 
 def make_model(*snapshots: Snapshot, validation: Snapshot | None = None) -> Model:

@@ -8,11 +8,11 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.outlook import typical_margin
-from ldp_aggregator.simulated_population import collect
-from ldp_aggregator.simulation.expected_totals import Expectation
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.simulation.expected_totals import ExpectedTotals
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.margins import expected_margins
-from ldp_aggregator.sizing.sample_size import least_users
+from ldp_aggregator.sizing.sample_size import find_min_users
 
 SURVEY = """
 [survey]
@@ -44,7 +44,7 @@ WAYS += [(1.5, "auto", "auto"), (6, "auto", "auto")]  # the last asks about both
 @pytest.fixture(scope="module", params=WAYS, ids=lambda way: "-".join(map(str, way)))
 def world(request):
     plan = plan_of(*request.param)
-    return plan, People.telling(plan, 2.0, 1.0)
+    return plan, SyntheticPopulation.from_strength(plan, 2.0, 1.0)
 
 
 def plan_of(epsilon, oracle, numeric):
@@ -69,7 +69,7 @@ def figures(estimates):
 
 def test_what_is_estimated_from_it_is_the_population(world):
     plan, people = world
-    found = estimate_snapshot(Expectation(plan, people).snapshot(10**9))
+    found = estimate_snapshot(ExpectedTotals(plan, people).snapshot(10**9))
     for each, said in zip(found.features, people.conditionals, strict=True):
         if each.kind == "numeric":
             low, high = (
@@ -86,7 +86,7 @@ def test_what_is_estimated_from_it_is_the_population(world):
 
 def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world):
     plan, people = world
-    expected = Expectation(plan, people)
+    expected = ExpectedTotals(plan, people)
     told = {each.name: each for each in expected_margins(expected, people, USERS)}
     predicted = {"class": told["class"].margin}
     for name in ("four", "binned"):
@@ -96,8 +96,8 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world
     predicted["gaps missing"] = told["gaps"].missing
     simulated = []
     for seed in range(REPEATS):
-        rows = people.draw(USERS, np.random.default_rng(seed))
-        simulated.append(figures(estimate_snapshot(collect(plan, *rows, FastStream(seed)))))
+        rows = people.draw_people(USERS, np.random.default_rng(seed))
+        simulated.append(figures(estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))))
     for name, margin in predicted.items():
         typical = np.mean([typical_margin(each[name]) for each in simulated], axis=0)
         assert margin == pytest.approx(typical.max(), rel=0.1), name
@@ -114,18 +114,18 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_what_is_reported_and_o
     head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'
     tables = "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
     plan = read_survey(head + tables).compile()
-    people = People.even(plan)
-    expected = Expectation(plan, people)
+    people = SyntheticPopulation.uniform(plan)
+    expected = ExpectedTotals(plan, people)
 
     def margin_of(users):
         return expected_margins(expected, people, users)[1].margin
 
-    threshold = least_users(lambda users: margin_of(users) / 0.25)
+    threshold = find_min_users(lambda users: margin_of(users) / 0.25)
     for users in (round(0.85 * threshold), threshold, 2 * threshold):
         reported, errors = [], []
         for seed in range(repeats):
-            rows = people.draw(users, np.random.default_rng([labels, seed]))
-            found = estimate_snapshot(collect(plan, *rows, FastStream(seed)))
+            rows = people.draw_people(users, np.random.default_rng([labels, seed]))
+            found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
             reported += [np.sqrt(np.mean(typical_margin(each.conditionals) ** 2)) for each in found.features]
             errors += [abs(each.conditionals.value - 0.25) for each in found.features]
         assert margin_of(users) == pytest.approx(np.median(reported), rel=0.1)
@@ -137,12 +137,12 @@ def test_a_margin_is_that_of_the_label_told_least_exactly():
         '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'
         + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
     ).compile()
-    people = People(np.array([0.95, 0.05]), People.even(plan).conditionals)
-    told = expected_margins(Expectation(plan, people), people, 20_000)[1]
+    people = SyntheticPopulation(np.array([0.95, 0.05]), SyntheticPopulation.uniform(plan).conditionals)
+    told = expected_margins(ExpectedTotals(plan, people), people, 20_000)[1]
     errors = []
     for seed in range(40):
-        rows = people.draw(20_000, np.random.default_rng([9, seed]))
-        found = estimate_snapshot(collect(plan, *rows, FastStream(seed)))
+        rows = people.draw_people(20_000, np.random.default_rng([9, seed]))
+        found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
         errors.append([abs(each.conditionals.value - 0.25) for each in found.features])
     common, rare = np.nanquantile(np.moveaxis(errors, -1, 0).reshape(2, -1), 0.95, axis=1)
     assert told.labels[0] == pytest.approx(common, rel=0.15)
@@ -152,8 +152,8 @@ def test_a_margin_is_that_of_the_label_told_least_exactly():
 
 def test_a_large_population_draws_what_it_says():
     plan = plan_of(1.5, "auto", "auto")
-    people = People.telling(plan, 2.0, 1.0)
-    codes, labels = people.draw(200_000, np.random.default_rng(0))
+    people = SyntheticPopulation.from_strength(plan, 2.0, 1.0)
+    codes, labels = people.draw_people(200_000, np.random.default_rng(0))
     for label in range(3):
         own = codes[labels == label]
         shares = np.bincount(own[:, 0], minlength=4) / len(own)
@@ -167,6 +167,6 @@ def test_a_large_population_draws_what_it_says():
 
 def test_whoever_tells_nothing_is_spread_evenly():
     plan = plan_of(1.5, "auto", "auto")
-    people = People.even(plan)
+    people = SyntheticPopulation.uniform(plan)
     assert people.conditionals[0] == pytest.approx(np.full((4, 3), 0.25))
     assert people.conditionals[2].mean == pytest.approx(np.zeros(3))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ldp_aggregator.simulation.plot import limits_of, lines_of, plot_simulation
+from ldp_aggregator.simulation.plot import group_rows, non_private_accuracies, plot_simulation
 from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow
 
 pytest.importorskip("matplotlib")
@@ -22,13 +22,13 @@ PUBLIC = Simulation(MORE.rows, 0.6, public_share=0.2)
 
 
 def test_each_accuracy_without_privacy_is_named_by_what_it_is_of() -> None:
-    assert limits_of(ONE) == {"non-private": 0.8}
-    assert limits_of(MORE) == {
+    assert non_private_accuracies(ONE) == {"non-private": 0.8}
+    assert non_private_accuracies(MORE) == {
         "non-private, none": 0.8,
         "non-private, dca:1": 0.9,
         "non-private, learned:1": 0.9,
     }
-    assert list(lines_of(MORE)) == ["none", "dca:1", "learned:1"]
+    assert list(group_rows(MORE)) == ["none", "dca:1", "learned:1"]
 
 
 @pytest.mark.parametrize(("result", "warns"), [(ONE, False), (MORE, True), (PUBLIC, False)])

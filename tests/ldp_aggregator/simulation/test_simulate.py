@@ -13,10 +13,10 @@ from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator import simulate
 from ldp_aggregator.authoring.project import project
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation import trial as trials
 from ldp_aggregator.simulation.simulate import SimulationError
-from ldp_aggregator.simulation.variants import Variant, asked_so, inputs_of
+from ldp_aggregator.simulation.variants import Variant, apply_variant, projection_inputs
 from reduction.errors import FitError
 from reduction.fit import fit
 
@@ -128,10 +128,10 @@ def test_a_missing_column_and_a_bad_row_are_named(survey, people):
 
 
 def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
-    paper = asked_so(survey, Variant(Decimal(2), "THE"), None, paper=True)
+    paper = apply_variant(survey, Variant(Decimal(2), "THE"), None, paper=True)
     assert paper.weights == (1, 1, 1, 1)
     assert paper.frequency == "THE(0.25)"
-    ours = asked_so(survey, Variant(Decimal(2), "THE"), None, paper=False)
+    ours = apply_variant(survey, Variant(Decimal(2), "THE"), None, paper=False)
     assert (ours.frequency, ours.weights) == ("THE", (None, 1, 1, 2))
     assert paper.compile().questions[0].kind == "label"
 
@@ -279,11 +279,11 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
     text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
     survey = read_survey(text)
-    inputs = tuple(inputs_of(survey))
+    inputs = tuple(projection_inputs(survey))
     assert [each.name for each in inputs] == ["left", "right"]
     numbers = np.stack([each.codes(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
     found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
-    asked = asked_so(survey, Variant(Decimal(1), projection="dca:1"), found, paper=False)
+    asked = apply_variant(survey, Variant(Decimal(1), projection="dca:1"), found, paper=False)
     cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}
     written = read_survey(project(text, cells, "rows.csv"))
     weights = dict(zip((each.name for each in asked.features), asked.weights[1:], strict=True))
@@ -329,9 +329,9 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
 
     def counting(plan, codes, labels, rng, users):
         counted.append((plan, set(users)))
-        return collect(plan, codes, labels, rng, users=users)
+        return simulate_reports(plan, codes, labels, rng, users=users)
 
-    monkeypatch.setattr(trials, "collect", counting)
+    monkeypatch.setattr(trials, "simulate_reports", counting)
     simulate(read_survey(NUMBERS), line, projections=["learned:1"], repeats=1)
     (pilot, first), (later, second) = counted
     assert [(each.name, each.size) for each in pilot.features] == [("left", 2), ("right", 2)]

@@ -12,11 +12,11 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import collect
-from ldp_aggregator.simulation.synthetic_people import People
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.forecast import Forecaster, simulated
 from ldp_aggregator.sizing.pilot import Pilot, PilotError
-from ldp_aggregator.sizing.sample_size import SizeError, least_users, rounded_up
+from ldp_aggregator.sizing.sample_size import SizeError, find_min_users, round_up
 from ldp_aggregator.sizing.size import (
     label_alone,
     size_for_accuracy,
@@ -24,7 +24,7 @@ from ldp_aggregator.sizing.size import (
     size_for_users,
     sizes,
 )
-from ldp_aggregator.sizing.summary import overview_of, screen
+from ldp_aggregator.sizing.summary import format_comparison, screen
 
 TEXT = """
 [survey]
@@ -58,7 +58,7 @@ PLAN = SURVEY.compile()
 
 
 def pilot_of(plan=PLAN, times=2.0, apart=1.0):
-    people = People.telling(plan, times, apart)
+    people = SyntheticPopulation.from_strength(plan, times, apart)
     return Pilot("pilot.json", plan, people.prior, people.conditionals, 5_000)
 
 
@@ -101,27 +101,29 @@ def test_a_feature_that_is_never_asked_about_has_no_margin():
 
 def test_nobody_tells_nothing_and_a_wish_beyond_all_people_says_so():
     for least, told in ((1, 1), (7, 7), (12_345, 12_400), (10**11 + 1, 101 * 10**9)):
-        assert least_users(lambda users, least=least: (least / users) ** 0.5) == told
-        assert least_users(lambda users, least=least: (least / users) ** 0.8) in (
+        assert find_min_users(lambda users, least=least: (least / users) ** 0.5) == told
+        assert find_min_users(lambda users, least=least: (least / users) ** 0.8) in (
             told,
-            rounded_up(told + 1, 3),
+            round_up(told + 1, 3),
         )
-    assert least_users(lambda users: 0.5 if users >= 300 else math.inf) == 300
+    assert find_min_users(lambda users: 0.5 if users >= 300 else math.inf) == 300
     with pytest.raises(SizeError, match="not even 1,000,000,000,000 people"):
-        least_users(lambda _: math.inf)
-    assert [rounded_up(users, 2) for users in (7, 123, 1201)] == [7, 130, 1300]
+        find_min_users(lambda _: math.inf)
+    assert [round_up(users, 2) for users in (7, 123, 1201)] == [7, 130, 1300]
 
 
 # -- accuracy ------------------------------------------------------------------------------------
 
 
 def test_the_band_holds_what_other_surveys_of_that_population_reach():
-    people, found = People.telling(PLAN, 2.0, 1.0), []
+    people, found = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), []
     forecast = Forecaster(PLAN, people, seed=1).forecast(5_000)
     for seed in range(10):
         rng = np.random.default_rng([7, seed])
-        told = estimate_probabilities(collect(PLAN, *people.draw(5_000, rng), FastStream(seed)))
-        codes, labels = people.draw(20_000, rng)
+        told = estimate_probabilities(
+            simulate_reports(PLAN, *people.draw_people(5_000, rng), FastStream(seed))
+        )
+        codes, labels = people.draw_people(20_000, rng)
         scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).scores(codes)
         found.append(np.mean(scores.argmax(axis=1) == labels))
     assert forecast.low < np.mean(found) < forecast.high
@@ -131,9 +133,9 @@ def test_the_band_holds_what_other_surveys_of_that_population_reach():
 
 
 def test_a_simulated_survey_is_heard_as_one_whose_people_are_drawn_whole():
-    people, rng = People.telling(PLAN, 2.0, 1.0), np.random.default_rng(3)
+    people, rng = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), np.random.default_rng(3)
     drawn = estimate_snapshot(simulated(PLAN, people, 200_000, rng, FastStream(3)))
-    whole = estimate_snapshot(collect(PLAN, *people.draw(200_000, rng), FastStream(4)))
+    whole = estimate_snapshot(simulate_reports(PLAN, *people.draw_people(200_000, rng), FastStream(4)))
     assert drawn.reports == whole.reports == 200_000
     for one, other in zip(drawn.features, whole.features, strict=True):
         number = one.kind == "numeric"
@@ -145,12 +147,12 @@ def test_a_hundred_features_take_hardly_longer_than_a_few():
     features = "".join(f'[features.f{each}]\nvalues = ["1", "2", "3"]\n' for each in range(100))
     head = '[survey]\nid = "wide"\nepsilon = 1\n[label]\nname = "l"\nvalues = ["a", "b"]\n'
     plan = read_survey(head + features).compile()
-    people, widths = People.even(plan), []
+    people, widths = SyntheticPopulation.uniform(plan), []
 
-    class Noted(People):
-        def draw(self, count, rng, places=None):
+    class Noted(SyntheticPopulation):
+        def draw_people(self, count, rng, places=None):
             widths.append(len(places))
-            return super().draw(count, rng, places)
+            return super().draw_people(count, rng, places)
 
     simulated(plan, Noted(people.prior, people.conditionals), 10_000, np.random.default_rng(1), FastStream(1))
     assert set(widths) == {1}  # of each person the one feature that she is asked about
@@ -158,7 +160,8 @@ def test_a_hundred_features_take_hardly_longer_than_a_few():
 
 def test_equal_seeds_give_equal_forecasts():
     one, same, other = (
-        Forecaster(PLAN, People.telling(PLAN, 2.0, 1.0), 3, seed).forecast(1_000) for seed in (1, 1, 2)
+        Forecaster(PLAN, SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), 3, seed).forecast(1_000)
+        for seed in (1, 1, 2)
     )
     assert one == same != other
 
@@ -185,14 +188,14 @@ def test_an_accuracy_that_guessing_reaches_is_refused():
 
 
 def test_an_accuracy_that_only_ever_more_people_come_near_is_refused(monkeypatch):
-    monkeypatch.setattr("ldp_aggregator.sizing.forecast.MOST_SIMULATED", 1_000)
+    monkeypatch.setattr("ldp_aggregator.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     most = Forecaster(PLAN, pilot_of().people(PLAN)).most
     with pytest.raises(SizeError, match="1,000 people, the most that are simulated, reach"):
         size_for_accuracy(SURVEY, most - 0.001, pilot_of(), repeats=2)
 
 
 def test_people_beyond_what_is_simulated_are_told_to_be(monkeypatch):
-    monkeypatch.setattr("ldp_aggregator.sizing.forecast.MOST_SIMULATED", 1_000)
+    monkeypatch.setattr("ldp_aggregator.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     found = size_for_users(SURVEY, 5_000, repeats=2)
     assert {each.users for each in found.forecasts.values()} == {1_000}
     assert "surveys of 1,000 people" in screen(found)
@@ -366,4 +369,4 @@ def test_a_pilot_of_something_else_is_refused_with_the_difference(old, new, said
 def test_every_line_fits_a_hundred_columns(users):
     for size in (size_for_users(SURVEY, users, repeats=1), size_for_users(SURVEY, users, pilot_of(), 1)):
         assert max(map(len, screen(size).splitlines())) <= 100
-    assert max(map(len, overview_of(sizes(SURVEY)).splitlines())) <= 100
+    assert max(map(len, format_comparison(sizes(SURVEY)).splitlines())) <= 100

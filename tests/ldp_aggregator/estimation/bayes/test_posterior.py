@@ -15,7 +15,7 @@ from ldp_aggregator.estimation.bayes.beta import LEAST, beta_posterior
 from ldp_aggregator.estimation.bayes.posterior import CONCENTRATIONS, Contrast, _cells, posterior_prior
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, Noise
 from ldp_aggregator.estimation.intervals import Figure
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 
 
 def integrated(value, noise, a, b):
@@ -117,7 +117,9 @@ def heard(epsilon, people, seed, tells, estimator="default"):
     if estimator == "paper":
         text = text.replace("[label]", "[label]\nweight = 1")
     plan = read_survey(text).compile()
-    return estimate_probabilities(collect(plan, *world(people, seed, tells), FastStream(seed)), estimator)
+    return estimate_probabilities(
+        simulate_reports(plan, *world(people, seed, tells), FastStream(seed)), estimator
+    )
 
 
 def scores(found, codes):
@@ -182,7 +184,7 @@ def lacking(epsilon, people, seed, rare=0.0):
     codes[never, 0] = 0
     codes[(labels == 1) & (rng.random(people) < rare), 0] = 2
     plan = read_survey(SURVEY.format(epsilon=epsilon)).compile()
-    return estimate_probabilities(collect(plan, codes, labels, FastStream(seed))).conditionals[0]
+    return estimate_probabilities(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
 
 
 def test_a_value_that_a_label_never_has_rules_it_out_once_reports_show_it():

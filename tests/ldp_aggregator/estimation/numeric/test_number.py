@@ -19,7 +19,7 @@ from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_numb
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
-from ldp_aggregator.simulated_population import collect
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, NUMBERS, number_world
 
@@ -204,7 +204,7 @@ def test_of_a_label_that_nobody_has_nothing_is_said():
     codes, labels = world.codes(20_000, seed=3)
     for seed in range(5):
         kept = labels != 2
-        snapshot = collect(world.plan, codes[kept], labels[kept], FastStream([seed, 5]))
+        snapshot = simulate_reports(world.plan, codes[kept], labels[kept], FastStream([seed, 5]))
         income = estimate_snapshot(snapshot).features[0]
         assert np.isfinite(income.means.value[:2]).all()
         if np.isnan(income.means.value[2]):

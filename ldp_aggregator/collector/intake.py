@@ -16,7 +16,7 @@ from encoders.survey import Plan
 from ldp_aggregator.collector.buffered_writes import Rejections
 from ldp_aggregator.collector.invitations import enrolled
 from ldp_aggregator.collector.metering import Metering
-from ldp_aggregator.reports.batch_reader import Column, Reader, Refusal
+from ldp_aggregator.reports.batch_reader import BatchReader, QuestionBatch, Rejection
 from ldp_aggregator.stores import Batch, MarksById, Store
 from ldp_aggregator.stores.base import byte_rows
 
@@ -32,16 +32,16 @@ class Verdict:
     ----------
     status : str
         "recorded", "duplicate" (these very bytes were counted before: success) or "rejected".
-    error : Refusal or None
+    error : Rejection or None
         Why it was rejected.
     """
 
     status: str
-    error: Refusal | None = None
+    error: Rejection | None = None
 
 
-_STRANGER = Verdict("rejected", Refusal(Reason.NOT_ENROLLED, "its token was never given out here"))
-_REUSED = Verdict("rejected", Refusal(Reason.ID_REUSED, "another report was counted under this id"))
+_STRANGER = Verdict("rejected", Rejection(Reason.NOT_ENROLLED, "its token was never given out here"))
+_REUSED = Verdict("rejected", Rejection(Reason.ID_REUSED, "another report was counted under this id"))
 
 
 class Intake:
@@ -60,7 +60,7 @@ class Intake:
         self, plan: Plan, store: Store, record: Callable[[Sequence[Batch]], list[MarksById]] | None = None
     ) -> None:
         self._plan, self._store = plan, store
-        self._record, self._reader = record or store.record, Reader(plan)
+        self._record, self._reader = record or store.record, BatchReader(plan)
         self._metering, self._rejections = Metering(plan.id, store), Rejections(plan.id, store)
 
     def take(self, body: bytes, several: bool = True) -> list[Verdict]:
@@ -93,15 +93,15 @@ class Intake:
         try:
             if not several:
                 _require_one(body)
-            columns, refused = self._reader.read(body)
+            batches, refused = self._reader.read(body)
         except ReportError as error:
             self.reject(error.reason)
             raise
         verdicts = {place: Verdict("rejected", error) for place, error in refused.items()}
-        columns = [column for column in columns if len(column.places)]
+        batches = [batch for batch in batches if len(batch.positions)]
         if self._plan.by_invitation:
-            columns = self._invited(columns, verdicts)
-        self._count(columns, verdicts)
+            batches = self._invited(batches, verdicts)
+        self._count(batches, verdicts)
         self._rejections.add(verdict.error.reason for verdict in verdicts.values() if verdict.error)
         return [verdicts[place] for place in range(len(verdicts))]
 
@@ -114,52 +114,52 @@ class Intake:
         self._rejections.flush()
         self._metering.flush()
 
-    def _invited(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> list[Column]:
+    def _invited(self, batches: Sequence[QuestionBatch], verdicts: dict[int, Verdict]) -> list[QuestionBatch]:
         """Return the reports whose ids are tokens of their questions; judge the others."""
         left = []
-        for column, known in enrolled(self._store, self._plan, columns):
-            verdicts.update(dict.fromkeys(column.places[~known].tolist(), _STRANGER))
+        for batch, known in enrolled(self._store, self._plan, batches):
+            verdicts.update(dict.fromkeys(batch.positions[~known].tolist(), _STRANGER))
             if known.any():
-                left.append(column if known.all() else column.take(known))
+                left.append(batch if known.all() else batch.take(known))
         return left
 
-    def _count(self, columns: Sequence[Column], verdicts: dict[int, Verdict]) -> None:
+    def _count(self, batches: Sequence[QuestionBatch], verdicts: dict[int, Verdict]) -> None:
         """Count the reports and note the verdicts; of one id within a body, the first report is tried."""
         held: dict[int, MarksById] = {}  # by question: the marks of ids that need a second look
         left, repeats = [], []
-        for column in columns:
-            first = _first_of_each_id(column)
+        for batch in batches:
+            first = _first_of_each_id(batch)
             if first is not None:
-                repeats.append(column.take(~first))
-                column = column.take(first)
-                marks = zip(byte_rows(column.ids), byte_rows(column.marks), strict=True)
-                held[column.question.index] = dict(marks)
-            left.append(column)
+                repeats.append(batch.take(~first))
+                batch = batch.take(first)
+                marks = zip(byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
+                held[batch.question.index] = dict(marks)
+            left.append(batch)
         while left:  # once, but for ids that are known
             left = self._count_new(left, held, verdicts)
-        for column in repeats:
-            _judge_again(column, held[column.question.index], verdicts)
+        for batch in repeats:
+            _judge_again(batch, held[batch.question.index], verdicts)
 
     def _count_new(
-        self, columns: Sequence[Column], held: dict[int, MarksById], verdicts: dict[int, Verdict]
-    ) -> list[Column]:
-        """Record each column unless ids of it are known: those are judged, the others are left to try."""
-        left: list[Column] = []
-        for column, known in zip(columns, self._record([self._batch(each) for each in columns]), strict=True):
+        self, batches: Sequence[QuestionBatch], held: dict[int, MarksById], verdicts: dict[int, Verdict]
+    ) -> list[QuestionBatch]:
+        """Record each batch unless ids of it are known: those are judged, the others are left to try."""
+        left: list[QuestionBatch] = []
+        for batch, known in zip(batches, self._record([self._batch(each) for each in batches]), strict=True):
             if not known:
-                verdicts.update(dict.fromkeys(column.places.tolist(), Verdict(RECORDED)))
-                self._metering.add(column)
+                verdicts.update(dict.fromkeys(batch.positions.tolist(), Verdict(RECORDED)))
+                self._metering.add(batch)
                 continue
-            new = np.array([report_id not in known for report_id in byte_rows(column.ids)])
-            _judge_again(column.take(~new), known, verdicts)
-            held.setdefault(column.question.index, {}).update(known)
+            new = np.array([report_id not in known for report_id in byte_rows(batch.ids)])
+            _judge_again(batch.take(~new), known, verdicts)
+            held.setdefault(batch.question.index, {}).update(known)
             if new.any():
-                left.append(column.take(new))
+                left.append(batch.take(new))
         return left
 
-    def _batch(self, column: Column) -> Batch:
-        tally = column.question.mechanism.tally(column.payloads)
-        return Batch(self._plan.id, column.question.key, column.ids, column.marks, tally)
+    def _batch(self, batch: QuestionBatch) -> Batch:
+        tally = batch.question.mechanism.tally(batch.payloads)
+        return Batch(self._plan.id, batch.question.key, batch.ids, batch.marks, tally)
 
 
 def _require_one(body: bytes) -> None:
@@ -173,9 +173,9 @@ def _require_one(body: bytes) -> None:
         )
 
 
-def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+def _first_of_each_id(batch: QuestionBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
     """Tell which reports are the first with their id; None if all are."""
-    ids = byte_rows(column.ids)
+    ids = byte_rows(batch.ids)
     seen: dict[bytes, int] = {}
     for row, report_id in enumerate(ids):
         seen.setdefault(report_id, row)
@@ -186,8 +186,8 @@ def _first_of_each_id(column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool
     return first
 
 
-def _judge_again(column: Column, held: MarksById, verdicts: dict[int, Verdict]) -> None:
+def _judge_again(batch: QuestionBatch, held: MarksById, verdicts: dict[int, Verdict]) -> None:
     """Judge reports whose ids were seen before, by whether their bytes were the same."""
-    rows = zip(column.places.tolist(), byte_rows(column.ids), byte_rows(column.marks), strict=True)
+    rows = zip(batch.positions.tolist(), byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
     for place, report_id, mark in rows:
         verdicts[place] = Verdict(DUPLICATE) if mark == held[report_id] else _REUSED

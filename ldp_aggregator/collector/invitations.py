@@ -13,8 +13,8 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.invitation import HASH_BYTES, kept_hash, new_token, token_text
-from ldp_aggregator.arrays import BoolArray
-from ldp_aggregator.reports.batch_reader import Bytes, Column
+from ldp_aggregator.arrays import BoolArray, ByteArray
+from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
 from ldp_aggregator.stores.base import byte_rows
 
@@ -49,16 +49,18 @@ def created(store: Store, survey: str) -> int:
     return sum(total.n for total in store.totals(tokens_of(survey)).values())
 
 
-def enrolled(store: Store, plan: Plan, columns: Sequence[Column]) -> list[tuple[Column, BoolArray]]:
+def enrolled(
+    store: Store, plan: Plan, batches: Sequence[QuestionBatch]
+) -> list[tuple[QuestionBatch, BoolArray]]:
     """Put hashes in the place of tokens, and tell which reports have a token of their question.
 
     From here on the hash is the report's id: no store ever holds a token, not even one that was used.
     """
-    hashed = [replace(column, ids=_hashes(plan, byte_rows(column.ids))) for column in columns]
-    known = store.find_recorded(tokens_of(plan.id), {column.question.key: column.ids for column in hashed})
+    hashed = [replace(batch, ids=_hashes(plan, byte_rows(batch.ids))) for batch in batches]
+    known = store.find_recorded(tokens_of(plan.id), {batch.question.key: batch.ids for batch in hashed})
     return [
-        (column, np.array([each in known[column.question.key] for each in byte_rows(column.ids)], dtype=bool))
-        for column in hashed
+        (batch, np.array([each in known[batch.question.key] for each in byte_rows(batch.ids)], dtype=bool))
+        for batch in hashed
     ]
 
 
@@ -82,7 +84,7 @@ def _batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
     return Batch(tokens_of(plan.id), counter, _hashes(plan, ids), no_marks, np.zeros(0, dtype=np.int64))
 
 
-def _hashes(plan: Plan, ids: Sequence[bytes]) -> Bytes:
+def _hashes(plan: Plan, ids: Sequence[bytes]) -> ByteArray:
     kept = b"".join(kept_hash(plan, each) for each in ids)
     return np.frombuffer(kept, np.uint8).reshape(-1, HASH_BYTES)
 

@@ -11,8 +11,9 @@ from contextlib import suppress
 
 import numpy as np
 
+from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.collector.later import Later
-from ldp_aggregator.reports.batch_reader import Bytes, Column
+from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store, StoreError
 
 KEEP_SECONDS = 5.0
@@ -31,17 +32,17 @@ class Metering:
     def __init__(self, survey: str, store: Store) -> None:
         self._survey, self._store = survey, store
         self._lock = threading.Lock()
-        self._kept: dict[int, list[Column]] = {}
+        self._kept: dict[int, list[QuestionBatch]] = {}
         self._count = 0
         self._later = Later(self.flush)
 
-    def add(self, column: Column) -> None:
+    def add(self, batch: QuestionBatch) -> None:
         """Take reports that were recorded just now."""
-        if column.question.mechanism.support_counters is None:
+        if batch.question.mechanism.support_counters is None:
             return
         with self._lock:
-            self._kept.setdefault(column.question.index, []).append(column)
-            self._count += len(column.places)
+            self._kept.setdefault(batch.question.index, []).append(batch)
+            self._count += len(batch.positions)
             full = self._count >= KEEP_REPORTS
         if full:
             self.flush()
@@ -54,17 +55,17 @@ class Metering:
             kept, self._kept, self._count = self._kept, {}, 0
         with suppress(StoreError):
             if kept:
-                self._store.record([self._batch(columns) for columns in kept.values()])
+                self._store.record([self._batch(batches) for batches in kept.values()])
 
-    def _batch(self, columns: list[Column]) -> Batch:
-        question = columns[0].question
+    def _batch(self, batches: list[QuestionBatch]) -> Batch:
+        question = batches[0].question
         assert question.mechanism.support_counters is not None
         counted = question.mechanism.support_counters.count(
-            np.concatenate([column.payloads for column in columns])
+            np.concatenate([batch.payloads for batch in batches])
         )
         return Batch(self._survey, question.support_key, _none(16), _none(8), counted)
 
 
-def _none(width: int) -> Bytes:
+def _none(width: int) -> ByteArray:
     """Return no rows: these counters have no reports of their own."""
     return np.empty((0, width), dtype=np.uint8)

@@ -1,7 +1,7 @@
-"""Many reports at once: a body cut into columns, one per question, and checked as arrays.
+"""Reads a body of many reports into one batch per question, and checks each batch as arrays.
 
-Reports of one question are of one length, so their ids and payloads are columns of a matrix. What is not
-exactly as a device of this plan writes it is read again, report by report, to name what is wrong.
+Reports of one question have one length, so their ids and payloads are columns of a matrix. A body that is
+not exactly as devices of this plan write it is read report by report, to name what is wrong.
 """
 
 from __future__ import annotations
@@ -18,40 +18,55 @@ from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES, Report, split
 from encoders.survey import Plan, Question
 from encoders.survey.randomise import read_report
-from ldp_aggregator.arrays import BoolArray, IntArray
-from ldp_aggregator.reports.record_format import CODE_BYTES, HEAD_BYTES, Layout
+from ldp_aggregator.arrays import BoolArray, ByteArray, IntArray
+from ldp_aggregator.reports.record_format import HEADER_BYTES, QUESTION_CODE_BYTES, PlanFormat
 
-Bytes = NDArray[np.uint8]
+_Offsets = dict[int, tuple[list[int], list[int]]]
+"""By question: the positions of its reports, counted in reports, and the bytes where they start."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """Reports of one question.
+@dataclass(frozen=True, kw_only=True)
+class QuestionBatch:
+    """The reports of one question in a body.
 
     Attributes
     ----------
     question : Question
-    places : int64 array, shape (m,)
-        Where in the body each stands, counted in reports.
+    positions : int64 array, shape (m,)
+        Position of each in the body, counted in reports.
     ids : uint8 array, shape (m, 16)
     marks : uint8 array, shape (m, 8)
-        By which a repeated report is told from a reused id.
+        Hashes of the payloads: a duplicate has its first report's, another report under the same id does not.
     payloads : uint8 array, shape (m, payload_bytes)
     """
 
     question: Question
-    places: IntArray
-    ids: Bytes
-    marks: Bytes
-    payloads: Bytes
+    positions: IntArray
+    ids: ByteArray
+    marks: ByteArray
+    payloads: ByteArray
 
-    def take(self, rows: BoolArray | IntArray) -> Column:
+    @classmethod
+    def from_payloads(
+        cls, question: Question, positions: IntArray, ids: ByteArray, payloads: ByteArray
+    ) -> QuestionBatch:
+        """Return a batch with the marks of its payloads."""
+        marks = compute_marks(payloads)
+        return cls(question=question, positions=positions, ids=ids, marks=marks, payloads=payloads)
+
+    def take(self, rows: BoolArray | IntArray) -> QuestionBatch:
         """Return some of the reports."""
-        return Column(self.question, self.places[rows], self.ids[rows], self.marks[rows], self.payloads[rows])
+        return QuestionBatch(
+            question=self.question,
+            positions=self.positions[rows],
+            ids=self.ids[rows],
+            marks=self.marks[rows],
+            payloads=self.payloads[rows],
+        )
 
 
-class Refusal(NamedTuple):
-    """Why a report is refused, as data: an exception would keep the frames that it was raised through.
+class Rejection(NamedTuple):
+    """Why a report is rejected, as data: an exception would keep the frames that it was raised through.
 
     Attributes
     ----------
@@ -64,7 +79,7 @@ class Refusal(NamedTuple):
     why: str
 
 
-class Reader:
+class BatchReader:
     """Reads bodies of one plan's reports.
 
     Parameters
@@ -73,109 +88,118 @@ class Reader:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._forms = plan, Layout(plan).forms
-        self._prefix = self._forms[0].before[:HEAD_BYTES]
-        self._by_code = {form.code: form for form in self._forms}
+        self._plan = plan
+        self._formats = PlanFormat(plan).questions
+        self._header = self._formats[0].prefix[:HEADER_BYTES]
+        self._format_by_code = {each.question_code: each for each in self._formats}
 
-    def read(self, body: bytes) -> tuple[list[Column], dict[int, Refusal]]:
-        """Cut a body into columns.
+    def read(self, body: bytes) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
+        """Read a body.
 
         Returns
         -------
-        columns : list of Column
-            Of the reports that are as they must be.
-        refused : dict of int to Refusal
-            Of the others, by their place in the body.
+        batches : list of QuestionBatch
+            The reports that a device could have sent.
+        rejections : dict of int to Rejection
+            The others, by their position in the body.
 
         Raises
         ------
         ReportError
             If the body cannot be cut into reports.
         """
-        starts = self._starts(body)
-        columns = None if starts is None else self._columns(body, starts)
-        if columns is None:
-            return self._one_by_one(split(body))
-        refused: dict[int, Refusal] = {}
-        for index, column in enumerate(columns):
-            possible = column.question.mechanism.are_valid(column.payloads)
+        offsets = self._locate_reports(body)
+        batches = None if offsets is None else self._read_canonical(body, offsets)
+        if batches is None:
+            return self._read_individually(split(body))
+        rejections: dict[int, Rejection] = {}
+        for index, batch in enumerate(batches):
+            mechanism = batch.question.mechanism
+            possible = mechanism.are_valid(batch.payloads)
             if not possible.all():
-                refusal = Refusal(
-                    Reason.BAD_PAYLOAD, f"no {column.question.mechanism.name} device sends this"
-                )
-                refused.update(dict.fromkeys(column.places[~possible].tolist(), refusal))
-                columns[index] = column.take(possible)
-        return columns, refused
+                rejection = Rejection(Reason.BAD_PAYLOAD, f"no {mechanism.name} device sends this")
+                rejections.update(dict.fromkeys(batch.positions[~possible].tolist(), rejection))
+                batches[index] = batch.take(possible)
+        return batches, rejections
 
-    def _starts(self, body: bytes) -> dict[int, tuple[list[int], list[int]]] | None:
-        """Return, by question, the places of its reports and where they start; None unless all look right."""
-        found: dict[int, tuple[list[int], list[int]]] = {}
-        by_code, prefix, end = self._by_code, self._prefix, len(body)
-        start = place = 0
+    def _locate_reports(self, body: bytes) -> _Offsets | None:
+        """Return where the reports of each question start; None unless all begin as canonical ones."""
+        offsets: _Offsets = {}
+        formats, header, end = self._format_by_code, self._header, len(body)
+        start = position = 0
         while start < end:
-            at = start + HEAD_BYTES
-            form = by_code.get(int.from_bytes(body[at : at + CODE_BYTES], "big"))
-            if form is None or not body.startswith(prefix, start):
+            code_start = start + HEADER_BYTES
+            code = int.from_bytes(body[code_start : code_start + QUESTION_CODE_BYTES], "big")
+            question_format = formats.get(code)
+            if question_format is None or not body.startswith(header, start):
                 return None
-            places, starts = found.setdefault(form.question.index, ([], []))
-            places.append(place)
+            positions, starts = offsets.setdefault(question_format.question.index, ([], []))
+            positions.append(position)
             starts.append(start)
-            start += form.length
-            place += 1
-        return found if start == end and found else None
+            start += question_format.length
+            position += 1
+        return offsets if start == end and offsets else None
 
-    def _columns(self, body: bytes, found: Mapping[int, tuple[list[int], list[int]]]) -> list[Column] | None:
-        """Return the columns, or None if a report is not in canonical form."""
-        columns = []
-        for index, (places, starts) in found.items():
-            form, where = self._forms[index], np.array(starts)
-            if not form.fits(body, where).all():
+    def _read_canonical(
+        self, body: bytes, offsets: Mapping[int, tuple[list[int], list[int]]]
+    ) -> list[QuestionBatch] | None:
+        """Return the batches, or None if a report is not in canonical form."""
+        batches = []
+        for index, (positions, start_list) in offsets.items():
+            question_format, starts = self._formats[index], np.array(start_list)
+            if not question_format.matches_at(body, starts).all():
                 return None
-            records = form.records(body, where)
+            records = question_format.extract_records(body, starts)
             ids, payloads = records[:, :ID_BYTES], records[:, ID_BYTES:]
-            columns.append(Column(form.question, np.array(places), ids, marks(payloads), payloads))
-        return columns
+            batches.append(
+                QuestionBatch.from_payloads(question_format.question, np.array(positions), ids, payloads)
+            )
+        return batches
 
-    def _one_by_one(self, pieces: list[bytes]) -> tuple[list[Column], dict[int, Refusal]]:
-        refused: dict[int, Refusal] = {}
-        found: dict[int, list[tuple[int, Report]]] = {}
-        for place, piece in enumerate(pieces):
+    def _read_individually(self, pieces: list[bytes]) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
+        """Read each report by itself, as `read_report` does."""
+        rejections: dict[int, Rejection] = {}
+        accepted: dict[int, list[tuple[int, Report]]] = {}
+        for position, piece in enumerate(pieces):
             try:
                 report = read_report(self._plan, piece)
             except ReportError as error:
-                refused[place] = Refusal(error.reason, error.why)
+                rejections[position] = Rejection(error.reason, error.why)
             else:
-                found.setdefault(report.question, []).append((place, report))
-        return [self._column(index, reports) for index, reports in found.items()], refused
+                accepted.setdefault(report.question, []).append((position, report))
+        batches = [
+            QuestionBatch.from_payloads(
+                self._plan.questions[index],
+                np.array([position for position, _ in reports]),
+                _stack_rows([report.id for _, report in reports]),
+                _stack_rows([report.payload for _, report in reports]),
+            )
+            for index, reports in accepted.items()
+        ]
+        return batches, rejections
 
-    def _column(self, index: int, reports: list[tuple[int, Report]]) -> Column:
-        ids = _matrix([report.id for _, report in reports])
-        payloads = _matrix([report.payload for _, report in reports])
-        places = np.array([place for place, _ in reports])
-        return Column(self._plan.questions[index], places, ids, marks(payloads), payloads)
 
-
-def _matrix(rows: list[bytes]) -> Bytes:
+def _stack_rows(rows: list[bytes]) -> ByteArray:
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 
-def marks(payloads: Bytes) -> Bytes:
-    """Return 8 bytes per payload that tell it from any other, shape (m, 8).
+def compute_marks(payloads: ByteArray) -> ByteArray:
+    """Return an 8-byte hash of each payload, shape (m, 8).
 
     Each 64-bit word, little-endian, is mixed with its place; the sum is mixed again. It guards against
-    accidents: who aims at a collision gains that a report which is not counted is called a duplicate.
+    accidents: somebody who makes a collision gains that a report which is not counted is called a duplicate.
     """
     count, size = payloads.shape
     padded = np.zeros((count, -(-size // 8) * 8), dtype=np.uint8)
     padded[:, :size] = payloads
     words = padded.view("<u8")
-    mixed = _mix(words ^ _keys_of(words.shape[1])).sum(axis=1, dtype=np.uint64) + np.uint64(size)
+    mixed = _mix(words ^ _word_keys(words.shape[1])).sum(axis=1, dtype=np.uint64) + np.uint64(size)
     return np.asarray(_mix(mixed).astype("<u8")[:, None].view(np.uint8))
 
 
 @lru_cache(maxsize=64)
-def _keys_of(count: int) -> NDArray[np.uint64]:
-    """Return numbers without a pattern, always the same."""
+def _word_keys(count: int) -> NDArray[np.uint64]:
+    """Return the constant pseudorandom numbers that words are mixed with."""
     return _mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
 
 

@@ -1,4 +1,4 @@
-"""Where a plan's reports lie in a stretch of bytes: all of them at once, as columns.
+"""The record format of a plan's reports: where question, id and payload lie in the bytes of a report.
 
 The reports of one question differ in their id and payload alone, and in nothing else, not even in
 length. So a canonical report is recognised by comparing bytes in place, without msgpack, and thousands
@@ -20,73 +20,78 @@ from encoders.survey.invitation import id_start
 from ldp_aggregator.arrays import BoolArray, IntArray
 
 Records = NDArray[np.uint8]
-"""Accepted reports of one question, shape (n, 16 + payload_bytes): all that tells one from another."""
-Places = IntArray
+"""Accepted reports of one question, shape (n, 16 + payload_bytes): id and payload are all that differs."""
 
-_START = 0x95
-HEAD_BYTES = 4 + DIGEST_BYTES
+_FIRST_BYTE = 0x95
+HEADER_BYTES = 4 + DIGEST_BYTES
 """What every report of a plan begins with; the question's index follows."""
-CODE_BYTES = 3
-"""Enough to tell any question, in however many bytes its index is written."""
+QUESTION_CODE_BYTES = 3
+"""The bytes after the header that differ between any two questions, however wide their indexes."""
 
 
-@dataclass(frozen=True)
-class NumericDomain:
-    """What a canonical report of one question looks like.
+@dataclass(frozen=True, kw_only=True)
+class QuestionFormat:
+    """The format of the canonical reports of one question.
 
     Attributes
     ----------
     question : Question
-    before, between : bytes
+    prefix, separator : bytes
         What stands before the id, and between id and payload.
     length : int
         Bytes of the whole report.
-    id_start : bytes
+    id_prefix : bytes
         What the id begins with, where it is a token.
     """
 
     question: Question
-    before: bytes
-    between: bytes
+    prefix: bytes
+    separator: bytes
     length: int
-    id_start: bytes = b""
+    id_prefix: bytes = b""
 
     @classmethod
-    def of(cls, plan: Plan, question: Question) -> NumericDomain:
-        """Read the form off a packed report: the wire format is told in one place."""
+    def from_question(cls, plan: Plan, question: Question) -> QuestionFormat:
+        """Read the format off a packed report: only `encoders.report` defines the wire format."""
         width = question.mechanism.payload_bytes
         blank = pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), bytes(width)))
         full = pack(Report(plan.digest_bytes, question.index, b"\xff" * ID_BYTES, bytes(width)))
-        at = next(place for place, pair in enumerate(zip(blank, full, strict=True)) if pair[0] != pair[1])
-        start = id_start(question) if plan.by_invitation else b""
-        return cls(question, blank[:at], blank[at + ID_BYTES : len(blank) - width], len(blank), start)
+        id_offset = next(at for at, pair in enumerate(zip(blank, full, strict=True)) if pair[0] != pair[1])
+        return cls(
+            question=question,
+            prefix=blank[:id_offset],
+            separator=blank[id_offset + ID_BYTES : len(blank) - width],
+            length=len(blank),
+            id_prefix=id_start(question) if plan.by_invitation else b"",
+        )
 
     @property
     def mechanism(self) -> Mechanism:
-        """What makes the payload."""
+        """The mechanism that makes the payload."""
         return self.question.mechanism
 
     @property
-    def code(self) -> int:
-        """The bytes by which this question is told from the plan's others."""
-        return int.from_bytes(self.before[HEAD_BYTES : HEAD_BYTES + CODE_BYTES], "big")
+    def question_code(self) -> int:
+        """The bytes by which this question differs from the plan's others."""
+        return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
 
-    def fits(self, data: bytes, starts: Places) -> BoolArray:
-        """Tell at which places such a report stands; none of them closer to the end than its length."""
-        between = len(self.before) + ID_BYTES
-        fits = _stands(data, starts, self.before) & _stands(data, starts + between, self.between)
-        return fits & _stands(data, starts + len(self.before), self.id_start) if self.id_start else fits
+    def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
+        """Return at which offsets such a report starts; each at least `length` bytes before the end."""
+        id_starts = starts + len(self.prefix)
+        matches = _equals_at(data, starts, self.prefix)
+        matches &= _equals_at(data, id_starts + ID_BYTES, self.separator)
+        return matches & _equals_at(data, id_starts, self.id_prefix) if self.id_prefix else matches
 
-    def records(self, data: bytes, starts: Places) -> Records:
-        """Cut out the id and payload of the reports that stand at some places."""
-        reports = _windows(data, starts, self.length).view(np.uint8).reshape(-1, self.length)
-        behind_id = len(self.before) + ID_BYTES
-        behind_between = behind_id + len(self.between)
-        return np.hstack([reports[:, len(self.before) : behind_id], reports[:, behind_between:]])
+    def extract_records(self, data: bytes, starts: IntArray) -> Records:
+        """Copy the ids and payloads of the reports that start at some offsets."""
+        reports = _copy_windows(data, starts, self.length).view(np.uint8).reshape(-1, self.length)
+        id_end = len(self.prefix) + ID_BYTES
+        payload_start = id_end + len(self.separator)
+        return np.hstack([reports[:, len(self.prefix) : id_end], reports[:, payload_start:]])
 
 
-class Layout:
-    """The forms of all questions of a plan.
+class PlanFormat:
+    """The formats of all questions of a plan.
 
     Parameters
     ----------
@@ -95,58 +100,58 @@ class Layout:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.forms = [NumericDomain.of(plan, question) for question in plan.questions]
-        codes = np.array([form.code for form in self.forms])
+        self.questions = [QuestionFormat.from_question(plan, question) for question in plan.questions]
+        codes = np.array([question.question_code for question in self.questions])
         self._order = np.argsort(codes)
         self._codes = codes[self._order]
-        self._lengths = np.array([form.length for form in self.forms])
+        self._lengths = np.array([question.length for question in self.questions])
         self._shortest = int(self._lengths.min())
 
-    def find(self, data: bytes) -> tuple[Places, IntArray]:
-        """Return where canonical reports stand in full, ascending, and the question of each.
+    def find_reports(self, data: bytes) -> tuple[IntArray, IntArray]:
+        """Return where canonical reports start that are there in full, ascending, and the question of each.
 
-        Some may stand inside others: a payload may hold anything.
+        Some may lie inside others: a payload may hold any bytes.
         """
         searched = np.frombuffer(data, np.uint8)[: max(len(data) - self._shortest + 1, 0)]
-        starts = np.flatnonzero(searched == _START)
-        questions = self._questions(data, starts)
-        fits = (questions >= 0) & (starts + self._lengths[questions] <= len(data))
-        starts, questions = starts[fits], questions[fits]
-        fits = np.zeros(len(starts), dtype=bool)
-        for index in present(questions):
-            chosen = np.flatnonzero(questions == index)
-            fits[chosen] = self.forms[index].fits(data, starts[chosen])
-        return starts[fits], questions[fits]
+        starts = np.flatnonzero(searched == _FIRST_BYTE)
+        questions = self._read_questions(data, starts)
+        possible = (questions >= 0) & (starts + self._lengths[questions] <= len(data))
+        starts, questions = starts[possible], questions[possible]
+        matches = np.zeros(len(starts), dtype=bool)
+        for index in distinct_questions(questions):
+            rows = np.flatnonzero(questions == index)
+            matches[rows] = self.questions[index].matches_at(data, starts[rows])
+        return starts[matches], questions[matches]
 
-    def ends(self, starts: Places, questions: IntArray) -> Places:
-        """Return where the reports that start at some places end."""
-        ends: Places = starts + self._lengths[questions]
+    def report_ends(self, starts: IntArray, questions: IntArray) -> IntArray:
+        """Return where the reports end that start at some offsets."""
+        ends: IntArray = starts + self._lengths[questions]
         return ends
 
-    def _questions(self, data: bytes, starts: Places) -> IntArray:
-        """Return the index of the question that a report at each place would answer, or -1."""
-        found = np.frombuffer(data, np.uint8)
+    def _read_questions(self, data: bytes, starts: IntArray) -> IntArray:
+        """Return the index of the question that a report at each offset would answer, or -1."""
+        octets = np.frombuffer(data, np.uint8)
         codes = np.zeros(len(starts), dtype=np.int64)
-        for offset in range(HEAD_BYTES, HEAD_BYTES + CODE_BYTES):
-            codes = codes << 8 | found[starts + offset]
+        for offset in range(HEADER_BYTES, HEADER_BYTES + QUESTION_CODE_BYTES):
+            codes = codes << 8 | octets[starts + offset]
         nearest = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
         return np.where(self._codes[nearest] == codes, self._order[nearest], -1)
 
 
-def present(questions: IntArray) -> list[int]:
+def distinct_questions(questions: IntArray) -> list[int]:
     """Return which questions occur, ascending."""
     return np.flatnonzero(np.bincount(questions)).tolist()
 
 
-def _windows(data: bytes, starts: Places, length: int) -> NDArray[np.void]:
-    """Copy `length` bytes from each place on."""
+def _copy_windows(data: bytes, starts: IntArray, length: int) -> NDArray[np.void]:
+    """Copy `length` bytes from each offset on."""
     count = max(len(data) - length + 1, 0)
     overlapping: NDArray[np.void] = np.ndarray(count, f"V{length}", data, strides=(1,))
     return overlapping[starts]
 
 
-def _stands(data: bytes, places: Places, expected: bytes) -> BoolArray:
-    """Tell at which places these bytes stand."""
-    found: Any = _windows(data, places, len(expected))
-    equal: BoolArray = found == np.void(expected)
+def _equals_at(data: bytes, starts: IntArray, expected: bytes) -> BoolArray:
+    """Return at which offsets the data equal `expected`."""
+    windows: Any = _copy_windows(data, starts, len(expected))
+    equal: BoolArray = windows == np.void(expected)
     return equal

@@ -18,7 +18,7 @@ from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES
 from encoders.survey.randomise import read_report
 from ldp_aggregator.arrays import BoolArray, IntArray
-from ldp_aggregator.reports.record_format import Layout, Records, present
+from ldp_aggregator.reports.record_format import PlanFormat, Records, distinct_questions
 
 _ARRAY_OF_FIVE = 0x95
 _LIKELY_START = b"\x95\x01\xc4\x20"
@@ -62,11 +62,11 @@ class Cutter:
 
     Parameters
     ----------
-    layout : Layout
+    layout : PlanFormat
         Of the plan that the reports should answer.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: PlanFormat) -> None:
         self._layout = layout
         self._rest = b""
         self._rest_at = 0
@@ -87,16 +87,16 @@ class Cutter:
         return self._cut(self._rest, last=True)
 
     def _cut(self, data: bytes, last: bool) -> Iterator[tuple[int, Records]]:
-        starts, questions = self._layout.find(data)
-        taken, position = self._walk(data, starts, self._layout.ends(starts, questions), last)
+        starts, questions = self._layout.find_reports(data)
+        taken, position = self._walk(data, starts, self._layout.report_ends(starts, questions), last)
         self._rest, self._rest_at = data[position:], self._rest_at + position
         starts, questions = starts[taken], questions[taken]
-        for index in present(questions):
+        for index in distinct_questions(questions):
             yield index, self._accept(index, data, starts[questions == index])
 
     def _accept(self, index: int, data: bytes, starts: IntArray) -> Records:
-        form = self._layout.forms[index]
-        records = form.records(data, starts)
+        form = self._layout.questions[index]
+        records = form.extract_records(data, starts)
         possible = form.mechanism.are_valid(records[:, ID_BYTES:])
         accepted = records if possible.all() else records[possible]
         self.account.accepted += len(accepted)
@@ -184,7 +184,7 @@ def _measure(data: bytes, start: int) -> int:
     raise ValueError("no report is that long")
 
 
-def _reason(layout: Layout, piece: bytes) -> Reason:
+def _reason(layout: PlanFormat, piece: bytes) -> Reason:
     """Tell why a piece is not acceptable: whatever is canonical and of the plan was taken before."""
     try:
         read_report(layout.plan, piece)

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from encoders.errors import LdpError, Reason
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives.parser import Account, Cutter
-from ldp_aggregator.reports.record_format import Layout, Records
+from ldp_aggregator.reports.record_format import PlanFormat, Records
 
 CHUNK_BYTES = 1 << 20
 _ENOUGH_BYTES = 1 << 20
@@ -65,7 +65,7 @@ def read_archive(plan: Plan, path: str, sink: Sink) -> Outcome:
     ArchiveError
         If the file cannot be read, is no archive of reports, or its compression is damaged.
     """
-    cutter, whole, seen = Cutter(Layout(plan)), True, 0
+    cutter, whole, seen = Cutter(PlanFormat(plan)), True, 0
     try:
         with Path(path).open("rb") as file:
             for chunk in _chunks(file):

@@ -28,7 +28,7 @@ import redis
 
 from encoders.report import MEDIA_TYPE, unpack
 from encoders.survey import Plan
-from ldp_aggregator.reports.batch_reader import marks
+from ldp_aggregator.reports.batch_reader import compute_marks
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.traces import Told, traces
@@ -190,7 +190,7 @@ def _make(plan: Plan, count: int, rng: random.Random, told: Told) -> list[bytes]
         read = unpack(sent[-1])
         if len(read.payload) >= _LONG_PAYLOAD:
             told.bytes.append(read.payload)
-        told.kept += [read.id, marks(np.frombuffer(read.payload, np.uint8)[None]).tobytes()]
+        told.kept += [read.id, compute_marks(np.frombuffer(read.payload, np.uint8)[None]).tobytes()]
     return sent
 
 

@@ -1,4 +1,4 @@
-"""Bodies cut into columns: the same verdicts as report by report, whatever the bytes."""
+"""Bodies read into batches: the same outcome as report by report, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from encoders.randomness import FastStream
 from encoders.report import split
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import read_report
-from ldp_aggregator.reports.batch_reader import Reader, marks
+from ldp_aggregator.reports.batch_reader import BatchReader, compute_marks
 from ldp_client import make_report
 
 SURVEY = """
@@ -70,19 +70,19 @@ def reports(plan: Plan, count: int) -> list[bytes]:
     ]
 
 
-def verdicts(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reason]:
-    """Read a body by columns; return each report's question, id and payload, or why it is refused."""
-    columns, refused = Reader(plan).read(body)
+def read_batches(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reason]:
+    """Read a body into batches; return each report's question, id and payload, or why it is refused."""
+    batches, rejections = BatchReader(plan).read(body)
     found: dict[int, tuple[int, bytes, bytes] | Reason] = {
-        place: error.reason for place, error in refused.items()
+        place: error.reason for place, error in rejections.items()
     }
-    for column in columns:
-        for place, each, payload in zip(column.places, column.ids, column.payloads, strict=True):
-            found[int(place)] = (column.question.index, each.tobytes(), payload.tobytes())
+    for batch in batches:
+        for place, each, payload in zip(batch.positions, batch.ids, batch.payloads, strict=True):
+            found[int(place)] = (batch.question.index, each.tobytes(), payload.tobytes())
     return [found[place] for place in range(len(found))]
 
 
-def one_by_one(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reason]:
+def read_individually(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reason]:
     found: list[tuple[int, bytes, bytes] | Reason] = []
     for piece in split(body):
         try:
@@ -94,15 +94,15 @@ def one_by_one(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] | Reaso
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_columns_hold_what_the_reports_hold(mechanism: str) -> None:
+def test_batches_hold_what_the_reports_hold(mechanism: str) -> None:
     plan = plan_of(mechanism)
     body = b"".join(reports(plan, 200))
-    assert Reader(plan)._starts(body) is not None  # none of it is read again
-    assert verdicts(plan, body) == one_by_one(plan, body)
+    assert BatchReader(plan)._locate_reports(body) is not None  # none of it is read again
+    assert read_batches(plan, body) == read_individually(plan, body)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_spoilt_bodies_are_judged_as_report_by_report(mechanism: str) -> None:
+def test_damaged_bodies_are_read_as_report_by_report(mechanism: str) -> None:
     plan, rng = plan_of(mechanism), random.Random(2)
     sound = reports(plan, 40)
     for _ in range(300):
@@ -117,20 +117,20 @@ def test_spoilt_bodies_are_judged_as_report_by_report(mechanism: str) -> None:
             else:
                 body[at:at] = rng.randbytes(2)
         try:
-            expected: object = one_by_one(plan, bytes(body))
+            expected: object = read_individually(plan, bytes(body))
         except ReportError as error:
             expected = error.reason
         try:
-            found: object = verdicts(plan, bytes(body))
+            found: object = read_batches(plan, bytes(body))
         except ReportError as error:
             found = error.reason
         assert found == expected
 
 
-def test_reports_of_another_plan_are_told_one_by_one() -> None:
+def test_reports_of_another_plan_are_rejected_individually() -> None:
     plan, other = plan_of(MECHANISMS[0]), plan_of(MECHANISMS[0], 2.0)
     body = b"".join([reports(plan, 1)[0], reports(other, 1)[0], reports(plan, 2)[1]])
-    assert [each if isinstance(each, Reason) else "sound" for each in verdicts(plan, body)] == [
+    assert [each if isinstance(each, Reason) else "sound" for each in read_batches(plan, body)] == [
         "sound",
         Reason.WRONG_PLAN,
         "sound",
@@ -141,7 +141,7 @@ def test_a_large_body_takes_little_memory() -> None:
     plan = plan_of(MECHANISMS[1])
     body = b"".join(reports(plan, 200)) * 100
     tracemalloc.start()
-    Reader(plan).read(body)
+    BatchReader(plan).read(body)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4 * len(body)
@@ -149,7 +149,7 @@ def test_a_large_body_takes_little_memory() -> None:
 
 def test_an_empty_body_is_malformed() -> None:
     with pytest.raises(ReportError) as caught:
-        Reader(plan_of(MECHANISMS[0])).read(b"")
+        BatchReader(plan_of(MECHANISMS[0])).read(b"")
     assert caught.value.reason is Reason.MALFORMED
 
 
@@ -162,11 +162,11 @@ def test_marks_differ_wherever_a_payload_does(size: int) -> None:
     bits[np.arange(8 * size), np.arange(8 * size)] ^= 1  # each single bit
     random_ones = rng.integers(0, 256, (2000, size), np.uint8)
     everything = np.unique(np.concatenate([payload, np.packbits(bits, axis=1), random_ones]), axis=0)
-    assert len(np.unique(marks(everything), axis=0)) == len(everything)
+    assert len(np.unique(compute_marks(everything), axis=0)) == len(everything)
 
 
-def test_marks_are_the_same_for_ever() -> None:
+def test_marks_are_the_same_in_every_release() -> None:
     # they are stored: a changed hash would call repeated reports reused ids
     payload = np.arange(11, dtype=np.uint8)[None]
-    assert marks(payload).tobytes().hex() == "95e2ec4962f9744d"
-    assert marks(np.zeros((1, 1), np.uint8)).tobytes().hex() == "00e915450a2e6a90"
+    assert compute_marks(payload).tobytes().hex() == "95e2ec4962f9744d"
+    assert compute_marks(np.zeros((1, 1), np.uint8)).tobytes().hex() == "00e915450a2e6a90"

@@ -9,7 +9,7 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.reports.record_format import Layout, NumericDomain
+from ldp_aggregator.reports.record_format import PlanFormat, QuestionFormat
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore
 
@@ -39,18 +39,18 @@ def make_reports(plan: Plan, count: int, seed: int = 1) -> list[bytes]:
     rng = np.random.default_rng(seed)
     asked = rng.integers(0, len(plan.questions), count)
     reports = np.empty(count, dtype=object)
-    for form in Layout(plan).forms:
+    for form in PlanFormat(plan).questions:
         chosen = np.flatnonzero(asked == form.question.index)
         reports[chosen] = _many(form, len(chosen), rng)
     return reports.tolist()
 
 
-def _many(form: NumericDomain, count: int, rng: np.random.Generator) -> list[bytes]:
+def _many(form: QuestionFormat, count: int, rng: np.random.Generator) -> list[bytes]:
     payloads = form.mechanism.perturb_many(
         np.zeros(count, dtype=np.int64), FastStream(int(rng.integers(1 << 30)))
     )
     ids = rng.integers(0, 256, (count, 16), dtype=np.uint8)
-    parts = [_same(form.before, count), ids, _same(form.between, count), payloads]
+    parts = [_same(form.prefix, count), ids, _same(form.separator, count), payloads]
     packed = np.hstack(parts).tobytes()
     return [packed[at : at + form.length] for at in range(0, len(packed), form.length)]
 

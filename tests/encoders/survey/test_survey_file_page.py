@@ -1,0 +1,93 @@
+"""docs/survey-file.md documents exactly the keys, defaults and limits that the reader knows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.survey import read_survey
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
+DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
+(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME", "projection.inputs.NAME"]
+MINIMAL = """
+[survey]
+id = "tea"
+epsilon = {epsilon}
+{survey}
+[label]
+name = "label"
+values = ["yes", "no"]
+[features.kind]
+{feature}
+"""
+
+
+def problems(text: str) -> str:
+    with pytest.raises(SurveyError) as caught:
+        read_survey(text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_page_documents_each_key_of_the_table_and_no_other(table: str) -> None:
+    known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems(f"[{table}]\nunknown_key = 1\n"))
+    assert known
+    documented = {key.removeprefix(f"{table}.") for key in DOCUMENTED if key.startswith(f"{table}.")}
+    assert {key for key in documented if "." not in key} == set(known[1].split(", "))
+
+
+def test_page_documents_each_table() -> None:
+    known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems("unknown_key = 1\n"))
+    assert known
+    assert {key.partition(".")[0] for key in DOCUMENTED} == set(known[1].split(", "))
+
+
+def test_example_on_the_page_is_a_survey() -> None:
+    assert read_survey(EXAMPLE).id == "missed-payments-2026"
+
+
+def test_optional_keys_have_the_documented_defaults() -> None:
+    survey = read_survey(MINIMAL.format(epsilon=1, survey="", feature='values = ["a", "b"]'))
+    assert (survey.family, survey.enrolment, survey.users) == ("", "open", None)
+    assert survey.weights == (None, 1)
+    assert survey.features[0].missing == "error"
+    assert (survey.frequency, survey.numeric) == ("auto", "auto")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "survey", "feature"),
+    [
+        ("0.0009", "", "range = [0, 1]"),
+        ("32.1", "", "range = [0, 1]"),
+        ("1", "users = 0", "range = [0, 1]"),
+        ("1", "users = 100_000_000_001", "range = [0, 1]"),
+        ("1", "", "range = [0, 1]\nbins = 1"),
+        ("1", "", "range = [0, 1]\nbins = 1001"),
+        ("1", "", "edges = [0, 1]"),
+        ("1", "", "range = [0, 1]\nweight = 1_000_001"),
+        ("1", "", "range = [0, 1.00000000000000000001]"),
+        ("1", "", 'values = ["only"]'),
+        ("1", "", 'values = ["a", "(missing)"]\nmissing = "category"'),
+    ],
+)
+def test_reader_refuses_what_is_beyond_the_documented_limits(epsilon: str, survey: str, feature: str) -> None:
+    assert problems(MINIMAL.format(epsilon=epsilon, survey=survey, feature=feature))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "survey", "feature"),
+    [
+        ("0.001", "users = 1", "range = [0, 1]\nbins = 2"),
+        ("32", "users = 100_000_000_000", "range = [0, 1]\nbins = 1000"),
+        ("1", 'family = "teas"', 'values = ["only"]\nmissing = "category"'),
+        ("1", 'enrolment = "token"', "edges = [0, 1, 3]\nweight = 1_000_000"),
+        ("1", "", "range = [0, 1.0000000000000000001]"),
+    ],
+)
+def test_reader_accepts_what_is_at_the_documented_limits(epsilon: str, survey: str, feature: str) -> None:
+    assert read_survey(MINIMAL.format(epsilon=epsilon, survey=survey, feature=feature)).id == "tea"

@@ -13,7 +13,8 @@ from encoders.survey import read_survey
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
 (EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME", "projection.inputs.NAME"]
+TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME"]
+TABLES += ["projection.inputs.NAME"]
 MINIMAL = """
 [survey]
 id = "tea"

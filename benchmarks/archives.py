@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ldp_aggregator.reports.archives import read_archives
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.reports.archives.made import make_plan, taken_in, write_archive
+from tests.ldp_aggregator.reports.archives.synthetic_reports import count_by_intake, make_plan, write_archive
 
 REPORTS = 10_000_000
 FILES = 4
@@ -37,7 +37,7 @@ def dask(*paths: str) -> int:
 
 
 def intake(*paths: str) -> int:
-    return counted(taken_in(make_plan(), *(Path(path).read_bytes() for path in paths)))
+    return counted(count_by_intake(make_plan(), *(Path(path).read_bytes() for path in paths)))
 
 
 def write(reports: str, *paths: str) -> int:

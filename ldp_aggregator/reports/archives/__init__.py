@@ -1,7 +1,7 @@
 """Archives: files of raw reports, of any size, counted as a collector would have counted them.
 
-What is told here in columns is told report by report in :mod:`encoders.survey.randomise`; the
-tests hold one against the other.
+Reports are checked here in arrays, and by :func:`encoders.survey.randomise.read_report` one by one; the
+tests compare the two.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from encoders.survey import Plan
-from ldp_aggregator.reports.archives.reader import ArchiveError, Outcome, read_archive
+from ldp_aggregator.reports.archives.reader import ArchiveError, read_archive
 from ldp_aggregator.reports.archives.spill import Spill
 from ldp_aggregator.snapshot import Snapshot
 
 __all__ = ["ArchiveError", "Warn", "read_archives"]
 
 Warn = Callable[[str], object]
-"""Takes a sentence for the operator."""
+"""Takes a warning for the operator, a sentence."""
 
 
 def read_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str | None = None) -> Snapshot:
     """Count the reports of archives, each once across all of them.
 
     Of two reports under one id the first counts, in the order of `paths`. If the second has the very
-    bytes of the first it is passed over in silence, else it is rejected as ``id-reused``.
+    bytes of the first it is skipped as a duplicate, else it is rejected as ``id-reused``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def read_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str |
         What the reports should answer.
     paths : sequence of str
     warn : callable
-        Hears of damage that the totals do not show.
+        Called for damage that the totals do not show.
     scheduler : str, optional
         Address of a Dask cluster to spread the files over, or "local" for this machine's processors.
 
@@ -42,19 +42,15 @@ def read_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str |
         or the temporary files cannot be written.
     """
     if scheduler is None:
-        counted, outcomes = _read_here(plan, paths)
+        with Spill(plan) as spill:
+            results = [read_archive(plan, path, spill.add) for path in paths]
+            counted = spill.count()
     else:
-        from ldp_aggregator.reports.archives.dask import read_on_cluster  # only with Dask
+        from ldp_aggregator.reports.archives.dask import read_archives_on_cluster  # only with Dask
 
-        counted, outcomes = read_on_cluster(plan, paths, scheduler)
-    for outcome in outcomes:
-        counted += Snapshot(plan, {}, outcome.rejections)
-        for notice in outcome.notices:
-            warn(notice)
+        counted, results = read_archives_on_cluster(plan, paths, scheduler)
+    for result in results:
+        counted += Snapshot(plan, {}, result.rejections)
+        for warning in result.warnings:
+            warn(warning)
     return counted
-
-
-def _read_here(plan: Plan, paths: Sequence[str]) -> tuple[Snapshot, list[Outcome]]:
-    with Spill(plan) as spill:
-        outcomes = [read_archive(plan, path, spill.add) for path in paths]
-        return spill.snapshot(), outcomes

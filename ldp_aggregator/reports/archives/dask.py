@@ -1,8 +1,8 @@
-"""Archives spread over a Dask cluster: each is read by one worker, each part of the ids counted by one.
+"""Archives spread over a Dask cluster: one worker reads each archive, one worker counts each part of the ids.
 
-Between the two lies a shuffle: whoever read an archive has split its reports by parts of the ids, and a
-part's counter gets its share of every archive, in the order of the archives. So the totals are those of
-one process that read them one after the other.
+Between the two lies a shuffle: the reader of an archive splits its reports by parts of the ids, and the
+counter of a part gets its records from every archive, in the order of the archives. So the totals are those
+of one process that reads them one after the other.
 """
 
 from __future__ import annotations
@@ -12,42 +12,48 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
-from operator import add
+from operator import add, itemgetter
 from typing import TYPE_CHECKING
 
 from encoders.extras import needs_extra
 from encoders.survey import Plan
-from ldp_aggregator.reports.archives.dedup import Partition, count_once
-from ldp_aggregator.reports.archives.reader import ArchiveError, Outcome, read_archive
+from ldp_aggregator.reports.archives.dedup import Partition, count_distinct
+from ldp_aggregator.reports.archives.reader import ArchiveError, ArchiveResult, read_archive
 from ldp_aggregator.reports.record_format import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
 if TYPE_CHECKING:
     from distributed import Client
 
-LOCAL = "local"
+_LOCAL = "local"
 _PART_BYTES = 128 << 20
 """About how much of the archives falls into one part."""
-_MOST_PARTS = 4096
+_MAX_PARTS = 4096
 _TIMEOUT_SECONDS = 30
 
 
 @dataclass(frozen=True)
-class _Share:
-    """An archive's reports of one part. Workers log what a failing task was given: not these."""
+class _PartRecords:
+    """An archive's reports of one part, left out of `repr`: workers log the arguments of a failed task."""
 
     pieces: list[tuple[int, Records]] = field(repr=False)
 
 
+_ArchiveParts = tuple[ArchiveResult | ArchiveError, list[_PartRecords]]
+"""What reading one archive gives: its result, and its records of every part."""
+
+
 @dataclass(frozen=True)
-class _Counted:
-    """A snapshot on its way: a plan is not sent back and forth."""
+class _PartTotals:
+    """A snapshot without its plan, which is not sent back and forth."""
 
     totals: Mapping[str, Total]
     rejections: Mapping[str, int]
 
 
-def read_on_cluster(plan: Plan, paths: Sequence[str], scheduler: str) -> tuple[Snapshot, list[Outcome]]:
+def read_archives_on_cluster(
+    plan: Plan, paths: Sequence[str], scheduler: str
+) -> tuple[Snapshot, list[ArchiveResult]]:
     """Count the reports of archives, each once across all of them.
 
     Parameters
@@ -77,59 +83,59 @@ def read_on_cluster(plan: Plan, paths: Sequence[str], scheduler: str) -> tuple[S
             ) from error
 
 
-def _run(client: Client, plan: Plan, files: Sequence[str]) -> tuple[Snapshot, list[Outcome]]:
+def _run(client: Client, plan: Plan, files: Sequence[str]) -> tuple[Snapshot, list[ArchiveResult]]:
     threads = sum(client.nthreads().values())
-    partition = Partition.fresh(min(max(threads, _size(files) // _PART_BYTES + 1), _MOST_PARTS))
-    # never pure: a task's name would tell of its arguments only, and files of the same name change
-    read = [client.submit(_read, plan.json, file, partition, pure=False) for file in files]
-    outcomes = client.gather([client.submit(_outcome, each, pure=False) for each in read])
-    for outcome in outcomes:
-        if isinstance(outcome, ArchiveError):
-            raise outcome
-    counted = []
+    partition = Partition.with_random_key(
+        min(max(threads, _total_bytes(files) // _PART_BYTES + 1), _MAX_PARTS)
+    )
+    # never pure: Dask would reuse the result of a file of the same name, which may have changed
+    archives = [client.submit(_read, plan.json, file, partition, pure=False) for file in files]
+    results = client.gather([client.submit(itemgetter(0), each, pure=False) for each in archives])
+    for result in results:
+        if isinstance(result, ArchiveError):
+            raise result
+    counts = []
     for part in range(partition.parts):
-        shares = [client.submit(_share, each, part, pure=False) for each in read]
-        counted.append(client.submit(_count, plan.json, shares, pure=False))
-    snapshots = [Snapshot(plan, each.totals, each.rejections) for each in client.gather(counted)]
-    return reduce(add, snapshots), outcomes
+        shares = [client.submit(_take_part, each, part, pure=False) for each in archives]
+        counts.append(client.submit(_count, plan.json, shares, pure=False))
+    snapshots = [Snapshot(plan, each.totals, each.rejections) for each in client.gather(counts)]
+    return reduce(add, snapshots), results
 
 
-def _size(files: Sequence[str]) -> int:
-    """Return what the files take, as far as they can be seen from here; their reader says if it cannot."""
+def _total_bytes(files: Sequence[str]) -> int:
+    """Return the size of the files that exist here; a worker that cannot read one reports it."""
     return sum(os.path.getsize(file) for file in files if os.path.exists(file))
 
 
-def _read(plan: bytes, path: str, partition: Partition) -> tuple[Outcome | ArchiveError, list[_Share]]:
-    """Read one archive; an error is told as a value, since Dask would log a failure at length."""
-    shares = [_Share([]) for _ in range(partition.parts)]
+def _read(
+    plan: bytes, path: str, partition: Partition
+) -> tuple[ArchiveResult | ArchiveError, list[_PartRecords]]:
+    """Read one archive; an error is returned as a value, since Dask would log a failure at length."""
+    shares = [_PartRecords([]) for _ in range(partition.parts)]
 
     def split(question: int, records: Records) -> None:
-        for share, chosen in zip(shares, partition.split(records), strict=True):
-            if len(chosen):
-                share.pieces.append((question, chosen))
+        for share, part_records in zip(shares, partition.split(records), strict=True):
+            if len(part_records):
+                share.pieces.append((question, part_records))
 
     try:
-        return read_archive(_plan(plan), path, split), shares
+        return read_archive(_load_plan(plan), path, split), shares
     except ArchiveError as error:
-        return error, [_Share([]) for _ in shares]
+        return error, [_PartRecords([]) for _ in shares]
 
 
-def _outcome(read: tuple[Outcome | ArchiveError, list[_Share]]) -> Outcome | ArchiveError:
-    return read[0]
+def _take_part(archive: _ArchiveParts, part: int) -> _PartRecords:
+    return archive[1][part]
 
 
-def _share(read: tuple[Outcome | ArchiveError, list[_Share]], part: int) -> _Share:
-    return read[1][part]
-
-
-def _count(plan: bytes, shares: Sequence[_Share]) -> _Counted:
-    counted = count_once(_plan(plan), (piece for share in shares for piece in share.pieces))
-    return _Counted(counted.totals, counted.rejections)
+def _count(plan: bytes, shares: Sequence[_PartRecords]) -> _PartTotals:
+    counted = count_distinct(_load_plan(plan), (piece for share in shares for piece in share.pieces))
+    return _PartTotals(counted.totals, counted.rejections)
 
 
 @lru_cache(maxsize=4)
-def _plan(plan: bytes) -> Plan:
-    """Read a plan once per worker: it is proved anew each time."""
+def _load_plan(plan: bytes) -> Plan:
+    """Read a plan once per worker: reading checks it anew each time."""
     return Plan.from_json(plan)
 
 
@@ -137,7 +143,7 @@ def _plan(plan: bytes) -> Plan:
 def _connected(scheduler: str) -> Iterator[Client]:
     with needs_extra("dask", "--dask", ArchiveError):
         from distributed import Client, LocalCluster
-    if scheduler == LOCAL:
+    if scheduler == _LOCAL:
         # threads would wait for each other in whatever is not numpy
         with (
             LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0") as cluster,

@@ -1,4 +1,4 @@
-"""Counting each report once, in columns: the first under an id counts, whatever comes later does not."""
+"""Deduplication of archived reports: under each id only the first report counts."""
 
 from __future__ import annotations
 
@@ -16,113 +16,32 @@ from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.reports.record_format import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
-PIECE_BYTES = 32 << 20
-"""Records that are looked at together, beyond those already known to be distinct."""
-
-
-class Once:
-    """Reports of any questions, of which each counts once.
-
-    It holds what is distinct among what it was given, and at most `PIECE_BYTES` more.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._distinct: dict[int, Records] = {}
-        self._fresh: dict[int, list[Records]] = {}
-        self._fresh_bytes = 0
-        self._reused = 0
-
-    def add(self, question: int, records: Records) -> None:
-        """Take accepted reports, later ones than those before."""
-        self._fresh.setdefault(question, []).append(records)
-        self._fresh_bytes += records.nbytes
-        if self._fresh_bytes > PIECE_BYTES:
-            self._sift()
-
-    def snapshot(self) -> Snapshot:
-        """Return the totals, and how often an id was used for another report."""
-        self._sift()
-        totals = {}
-        for index, records in self._distinct.items():
-            question = self._plan.questions[index]
-            payloads, bits = records[:, ID_BYTES:], question.mechanism.support_counters
-            if len(records):
-                totals[question.key] = Total(len(records), question.mechanism.tally(payloads))
-            if len(records) and bits:
-                totals[question.support_key] = Total(0, bits.count(payloads))  # for the poisoning meter
-        rejections = {str(Reason.ID_REUSED): self._reused} if self._reused else {}
-        return Snapshot(self._plan, totals, rejections)
-
-    def _sift(self) -> None:
-        while self._fresh:
-            question, pieces = self._fresh.popitem()
-            known = self._distinct.pop(question, pieces[0][:0])
-            both = np.concatenate([known, *pieces])
-            self._distinct[question], reused = first_of_each(both)
-            self._reused += reused
-        self._fresh_bytes = 0
-
-
-def first_of_each(records: Records) -> tuple[Records, int]:
-    """Keep the first report under every id.
-
-    Returns
-    -------
-    Records
-        Those, in their order.
-    int
-        How many of the others are not the same as the first of their id.
-    """
-    ids = np.ascontiguousarray(records[:, :ID_BYTES]).view("<u8")
-    ascending = np.sort(ids[:, 0])  # half an id tells nearly all of them apart, and sorts fast
-    if (ascending[1:] != ascending[:-1]).all():
-        return records, 0
-    order = np.argsort(ids[:, 0])
-    alike = ids[order[1:], 0] == ids[order[:-1], 0]
-    doubtful = np.sort(order[np.append(alike, False) | np.append(False, alike)])
-    again, first = _repeats(ids[doubtful])
-    again, first = doubtful[again], doubtful[first]
-    reused = np.count_nonzero((records[again] != records[first]).any(axis=1))
-    return np.delete(records, again, axis=0), int(reused)
-
-
-def _repeats(ids: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    """Return the places of all but the first of every id, shape (n, 2), and the place of each one's first."""
-    order = np.lexsort((ids[:, 0], ids[:, 1]))  # stable: the first of an id stays the first
-    ids = ids[order]
-    leads = np.ones(len(ids), dtype=bool)
-    leads[1:] = (ids[1:] != ids[:-1]).any(axis=1)
-    leaders = np.maximum.accumulate(np.where(leads, np.arange(len(ids)), 0))
-    return order[~leads], order[leaders[~leads]]
+BUFFER_BYTES = 32 << 20
+"""Records that are deduplicated together, beyond those already known to be distinct."""
 
 
 class Partition:
-    """Tells the parts of all ids from each other, the same way wherever it is asked.
+    """Divides all ids into parts; every process that knows the key divides them the same way.
 
     Parameters
     ----------
     parts : int
         How many there should be, at most 65,536.
     key : tuple of int
-        Two odd 64-bit numbers. Secret and new for every run: who makes up ids cannot choose the part.
+        Two odd 64-bit numbers, secret and new for every run: nobody can choose ids that fall into one part.
     """
 
     def __init__(self, parts: int, key: tuple[int, int]) -> None:
         self.parts, self._key = parts, np.array(key, dtype=np.uint64)
 
     @classmethod
-    def fresh(cls, parts: int) -> Self:
+    def with_random_key(cls, parts: int) -> Self:
         """Return a partition that nobody could foresee."""
         return cls(parts, (secrets.randbits(64) | 1, secrets.randbits(64) | 1))
 
     def split(self, records: Records) -> list[Records]:
         """Return the records of every part, each in their order."""
-        ids = np.ascontiguousarray(records[:, :ID_BYTES]).view("<u8")
+        ids = _id_words(records)
         mixed: NDArray[np.uint64] = ids[:, 0] * self._key[0] + ids[:, 1] * self._key[1]
         part = (mixed >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
         order = np.argsort(part.astype(np.uint16), kind="stable")
@@ -130,9 +49,82 @@ class Partition:
         return np.split(records[order], ends[:-1])
 
 
-def count_once(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapshot:
-    """Count pieces of a few questions, each report once."""
-    once = Once(plan)
-    for question, records in pieces:
-        once.add(question, records)
-    return once.snapshot()
+def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapshot:
+    """Count each accepted report once.
+
+    At any time the distinct records are in memory, and at most `BUFFER_BYTES` more.
+
+    Parameters
+    ----------
+    plan : Plan
+    pieces : iterable of (index of a question, Records)
+        In the order in which reports count: of one id, the first.
+    """
+    distinct: dict[int, Records] = {}
+    buffer: dict[int, list[Records]] = {}
+    buffered_bytes = reused = 0
+    for index, records in pieces:
+        buffer.setdefault(index, []).append(records)
+        buffered_bytes += records.nbytes
+        if buffered_bytes > BUFFER_BYTES:
+            reused += _merge_buffer(distinct, buffer)
+            buffered_bytes = 0
+    reused += _merge_buffer(distinct, buffer)
+    totals = {}
+    for index, records in distinct.items():
+        mechanism, payloads = plan.questions[index].mechanism, records[:, ID_BYTES:]
+        if len(records):
+            totals[plan.questions[index].key] = Total(len(records), mechanism.tally(payloads))
+        if len(records) and mechanism.support_counters:  # for the poisoning meter
+            support = mechanism.support_counters.count(payloads)
+            totals[plan.questions[index].support_key] = Total(0, support)
+    return Snapshot(plan, totals, {str(Reason.ID_REUSED): reused} if reused else {})
+
+
+def _merge_buffer(distinct: dict[int, Records], buffer: dict[int, list[Records]]) -> int:
+    """Move the buffer into the distinct records; return how many reports reused another's id."""
+    total_reused = 0
+    while buffer:
+        index, pieces = buffer.popitem()
+        known = distinct.pop(index, pieces[0][:0])
+        distinct[index], reused = _drop_repeats(np.concatenate([known, *pieces]))
+        total_reused += reused
+    return total_reused
+
+
+def _drop_repeats(records: Records) -> tuple[Records, int]:
+    """Keep the first report under every id.
+
+    Returns
+    -------
+    Records
+        Those, in their order.
+    int
+        How many of the others differ from the first report under their id.
+    """
+    ids = _id_words(records)
+    ascending = np.sort(ids[:, 0])  # nearly all ids differ in their first half, which sorts fast
+    if (ascending[1:] != ascending[:-1]).all():
+        return records, 0
+    order = np.argsort(ids[:, 0])
+    equal = ids[order[1:], 0] == ids[order[:-1], 0]
+    candidates = np.sort(order[np.append(equal, False) | np.append(False, equal)])
+    repeated, first = _find_repeats(ids[candidates])
+    repeated, first = candidates[repeated], candidates[first]
+    reused = np.count_nonzero((records[repeated] != records[first]).any(axis=1))
+    return np.delete(records, repeated, axis=0), int(reused)
+
+
+def _find_repeats(ids: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    """Return the rows of all but the first of every id, and for each the row of its first; ids are (n, 2)."""
+    order = np.lexsort((ids[:, 0], ids[:, 1]))  # stable: the first of an id stays the first
+    ids = ids[order]
+    is_first = np.ones(len(ids), dtype=bool)
+    is_first[1:] = (ids[1:] != ids[:-1]).any(axis=1)
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(ids)), 0))
+    return order[~is_first], order[first[~is_first]]
+
+
+def _id_words(records: Records) -> NDArray[np.uint64]:
+    """Return the ids as two 64-bit words each, shape (n, 2)."""
+    return np.ascontiguousarray(records[:, :ID_BYTES]).view("<u8")

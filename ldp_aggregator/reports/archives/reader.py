@@ -1,4 +1,4 @@
-"""One archive of raw reports, plain or gzip, read as a stream: nothing of it is held but a chunk."""
+"""Reads one archive of raw reports, plain or gzip, as a stream: at most one chunk of it is in memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Protocol, cast
 
 from encoders.errors import LdpError, Reason
 from encoders.survey import Plan
-from ldp_aggregator.reports.archives.parser import Account, Cutter
+from ldp_aggregator.reports.archives.parser import ArchiveParser, ParseSummary
 from ldp_aggregator.reports.record_format import PlanFormat, Records
 
 CHUNK_BYTES = 1 << 20
-_ENOUGH_BYTES = 1 << 20
-"""What has no report in its first megabyte is no archive: a large file of another kind is refused soon."""
-_GZIP = b"\x1f\x8b"
+_PROBE_BYTES = 1 << 20
+"""A file without a report in its first megabyte is no archive: a large other file is refused soon."""
+_GZIP_MAGIC = b"\x1f\x8b"
 
-Sink = Callable[[int, Records], None]
+RecordSink = Callable[[int, Records], None]
 """Takes the index of a question and accepted reports of it, in the order of the archive."""
 
 
@@ -29,52 +29,53 @@ class ArchiveError(LdpError):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ArchiveResult:
     """What became of one archive.
 
     Attributes
     ----------
     rejections : mapping of reason to count
-        Of single reports; an id that is used again shows only where all archives are counted together.
-    notices : tuple of str
-        What the operator should know: damage, and an end inside a report.
+        Of single reports; reused ids are found where all archives are counted together.
+    warnings : tuple of str
+        Damage, and an end inside a report.
     """
 
     rejections: Mapping[str, int]
-    notices: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
-class _Chunked(Protocol):
+class _Read1(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
-def read_archive(plan: Plan, path: str, sink: Sink) -> Outcome:
-    """Judge every report of an archive, and hand on those that a device could have sent.
+def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
+    """Check every report of an archive, and pass on those that a device could have sent.
 
     Parameters
     ----------
     plan : Plan
         What the reports should answer.
     path : str
-        Concatenated reports, as bodies are; gzip is told by the content, not by the name.
+        Concatenated reports, as bodies are; gzip is recognised by the content, not by the name.
     sink : callable
-        What takes the accepted reports. Duplicates are among them.
+        Takes the accepted reports. Duplicates are among them.
 
     Raises
     ------
     ArchiveError
         If the file cannot be read, is no archive of reports, or its compression is damaged.
     """
-    cutter, whole, seen = Cutter(PlanFormat(plan)), True, 0
+    parser, gzip_complete, bytes_read = ArchiveParser(PlanFormat(plan)), True, 0
     try:
         with Path(path).open("rb") as file:
-            for chunk in _chunks(file):
-                _pass_on(cutter.feed(chunk), sink)
-                seen += len(chunk)
-                if seen >= _ENOUGH_BYTES:
-                    _require_reports(cutter, path)
+            for chunk in _read_chunks(file):
+                for question, records in parser.parse(chunk):
+                    sink(question, records)
+                bytes_read += len(chunk)
+                if bytes_read >= _PROBE_BYTES:
+                    _require_reports(parser.summary, path)
     except EOFError:
-        whole = False
+        gzip_complete = False
     except (gzip.BadGzipFile, zlib.error) as error:
         raise ArchiveError(
             f"{path}: its gzip data are damaged; save what can be by "
@@ -82,54 +83,49 @@ def read_archive(plan: Plan, path: str, sink: Sink) -> Outcome:
         ) from error
     except OSError as error:
         raise ArchiveError(f"{path}: cannot be read: {error.strerror}") from error
-    _pass_on(cutter.end(), sink)
-    _require_reports(cutter, path)
-    rejections = {str(reason): count for reason, count in cutter.account.rejections.items()}
-    return Outcome(rejections, tuple(_notices(path, cutter.account, whole)))
-
-
-def _chunks(file: io.BufferedReader) -> Iterator[bytes]:
-    """Yield chunks of CHUNK_BYTES, the last one shorter; EOFError behind it if gzip data end too early."""
-    source = cast(_Chunked, gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file)
-    held, ended = bytearray(), False
-    while not ended:
-        try:
-            # not read(): that would drop what it had unpacked when the end turns out to be missing
-            piece = source.read1(CHUNK_BYTES - len(held))
-        except EOFError:
-            yield bytes(held)
-            raise
-        held += piece
-        ended = not piece
-        if held and (ended or len(held) == CHUNK_BYTES):
-            yield bytes(held)
-            held.clear()
-
-
-def _pass_on(found: Iterator[tuple[int, Records]], sink: Sink) -> None:
-    for question, records in found:
+    for question, records in parser.parse(b"", is_last=True):
         sink(question, records)
+    _require_reports(parser.summary, path)
+    rejections = {str(reason): count for reason, count in parser.summary.rejections.items()}
+    return ArchiveResult(rejections, tuple(_describe_damage(path, parser.summary, gzip_complete)))
 
 
-def _require_reports(cutter: Cutter, path: str) -> None:
+def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
+    """Yield chunks of CHUNK_BYTES, the last one shorter; then raise EOFError if gzip data end too early."""
+    source = cast(_Read1, gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP_MAGIC else file)
+    chunk, at_end = bytearray(), False
+    while not at_end:
+        try:
+            # read() would drop what it had unpacked when the end turns out to be missing
+            piece = source.read1(CHUNK_BYTES - len(chunk))
+        except EOFError:
+            yield bytes(chunk)
+            raise
+        chunk += piece
+        at_end = not piece
+        if chunk and (at_end or len(chunk) == CHUNK_BYTES):
+            yield bytes(chunk)
+            chunk.clear()
+
+
+def _require_reports(summary: ParseSummary, path: str) -> None:
     """Refuse a file that held no report so far: it is something else."""
-    if not cutter.account.recognised:
+    if not summary.has_reports:
         raise ArchiveError(f"{path}: neither a snapshot nor a file of reports")
 
 
-def _notices(path: str, account: Account, whole: bool) -> list[str]:
-    notices = []
-    if account.damaged:
-        places = f"{len(account.damaged)} places" if len(account.damaged) > 1 else "a place"
-        notices.append(
-            f"{path}: no report could be cut from {places}, at byte {account.damaged[0]} first; "
+def _describe_damage(path: str, summary: ParseSummary, gzip_complete: bool) -> Iterator[str]:
+    if summary.damage_offsets:
+        count = len(summary.damage_offsets)
+        places = f"{count} places" if count > 1 else "a place"
+        yield (
+            f"{path}: no report could be cut from {places}, at byte {summary.damage_offsets[0]} first; "
             f"each counts as one {Reason.MALFORMED}, the reports around are counted"
         )
-    if account.cut_off is not None:
-        notices.append(
-            f"{path}: ends inside a report, which starts at byte {account.cut_off}; "
+    if summary.truncated_at is not None:
+        yield (
+            f"{path}: ends inside a report, which starts at byte {summary.truncated_at}; "
             f"it counts as {Reason.INCOMPLETE}, those before it are counted"
         )
-    if not whole:
-        notices.append(f"{path}: its gzip data end too early; the reports before that are counted")
-    return notices
+    if not gzip_complete:
+        yield f"{path}: its gzip data end too early; the reports before that are counted"

@@ -1,7 +1,7 @@
-"""Counting each report once in bounded memory: by parts of the ids, kept in temporary files until the end.
+"""Deduplication in bounded memory: accepted reports are spilled to temporary files, one per part of the ids.
 
-A report and whatever else carries its id fall into the same part, so parts are counted one after the
-other, and only one of them is in memory. Few reports never leave it.
+Reports under one id fall into the same part, so parts are deduplicated one after the other, and only one
+of them is in memory. A few megabytes of reports are never spilled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
-from ldp_aggregator.reports.archives.dedup import PIECE_BYTES, Partition, count_once
+from ldp_aggregator.reports.archives.dedup import BUFFER_BYTES, Partition, count_distinct
 from ldp_aggregator.reports.archives.reader import ArchiveError
 from ldp_aggregator.reports.record_format import Records
 from ldp_aggregator.snapshot import Snapshot
@@ -26,7 +26,7 @@ PARTS = 256
 
 
 class Spill:
-    """Accepted reports on their way to be counted once; a context, since it may hold files.
+    """Accepted reports to be counted once; a context, since it may hold temporary files.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Spill:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._partition = Partition.fresh(PARTS)
-        self._held: dict[int, list[Records]] = {}
-        self._held_bytes = 0
+        self._partition = Partition.with_random_key(PARTS)
+        self._buffer: dict[int, list[Records]] = {}
+        self._buffered_bytes = 0
         self._folder: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Spill:
@@ -50,35 +50,34 @@ class Spill:
             self._folder.cleanup()
 
     def add(self, question: int, records: Records) -> None:
-        """Take accepted reports of a question, later ones than those before."""
-        self._held.setdefault(question, []).append(records)
-        self._held_bytes += records.nbytes
-        if self._held_bytes > PIECE_BYTES:
-            self._write()
+        """Add accepted reports of a question; of one id, the first that was added counts."""
+        self._buffer.setdefault(question, []).append(records)
+        self._buffered_bytes += records.nbytes
+        if self._buffered_bytes > BUFFER_BYTES:
+            self._write_buffer()
 
-    def snapshot(self) -> Snapshot:
+    def count(self) -> Snapshot:
         """Count everything that was added."""
         if self._folder is None:
-            held = ((question, piece) for question, pieces in self._held.items() for piece in pieces)
-            return count_once(self._plan, held)
-        self._write()
-        parts = (count_once(self._plan, self._read(part)) for part in range(PARTS))
-        return reduce(add, parts)
+            buffered = ((question, each) for question, pieces in self._buffer.items() for each in pieces)
+            return count_distinct(self._plan, buffered)
+        self._write_buffer()
+        return reduce(add, (count_distinct(self._plan, self._read_part(part)) for part in range(PARTS)))
 
-    def _write(self) -> None:
-        """Append what is held to the files of its parts: question, count, records."""
+    def _write_buffer(self) -> None:
+        """Append the buffer to the files of its parts, in blocks: question, count, records."""
         blocks: list[list[bytes]] = [[] for _ in range(PARTS)]
-        while self._held:
-            question, pieces = self._held.popitem()
-            records = np.concatenate(pieces)
-            for block, chosen in zip(blocks, self._partition.split(records), strict=True):
-                if len(chosen):
-                    block += (np.array([question, len(chosen)], dtype="<u8").tobytes(), chosen.tobytes())
-        self._held_bytes = 0
+        while self._buffer:
+            question, pieces = self._buffer.popitem()
+            parts = self._partition.split(np.concatenate(pieces))
+            for block, records in zip(blocks, parts, strict=True):
+                if len(records):
+                    block += (np.array([question, len(records)], dtype="<u8").tobytes(), records.tobytes())
+        self._buffered_bytes = 0
         try:
             self._folder = self._folder or TemporaryDirectory(prefix="ldp-train-")
             for part, block in enumerate(blocks):
-                with self._file(part).open("ab") as file:  # anew: a process may hold few files open at a time
+                with self._part_path(part).open("ab") as file:  # anew: a process may open few files at a time
                     file.writelines(block)
         except OSError as error:
             raise ArchiveError(
@@ -86,13 +85,13 @@ class Spill:
                 "folder with as much room as the archives take, unpacked"
             ) from error
 
-    def _read(self, part: int) -> Iterator[tuple[int, Records]]:
-        with self._file(part).open("rb") as file:
-            while head := file.read(16):
-                question, count = np.frombuffer(head, "<u8").tolist()
+    def _read_part(self, part: int) -> Iterator[tuple[int, Records]]:
+        with self._part_path(part).open("rb") as file:
+            while block_head := file.read(16):
+                question, count = np.frombuffer(block_head, "<u8").tolist()
                 width = ID_BYTES + self._plan.questions[question].mechanism.payload_bytes
                 yield question, np.frombuffer(file.read(count * width), np.uint8).reshape(-1, width)
 
-    def _file(self, part: int) -> Path:
+    def _part_path(self, part: int) -> Path:
         assert self._folder is not None
         return Path(self._folder.name) / str(part)

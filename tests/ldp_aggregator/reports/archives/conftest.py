@@ -3,7 +3,7 @@ import warnings
 import pytest
 
 from ldp_aggregator.reports.archives import read_archives
-from tests.ldp_aggregator.reports.archives.made import make_plan
+from tests.ldp_aggregator.reports.archives.synthetic_reports import make_plan
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +13,7 @@ def plan():
 
 @pytest.fixture
 def read(tmp_path):
-    """Write each body as a file, and count them; by default no notice is expected."""
+    """Write each body as a file, and count them; by default no warning is expected."""
 
     def read(plan, *bodies, warn=warnings.warn, scheduler=None):
         paths = [tmp_path / f"archive-{number}" for number in range(len(bodies))]
@@ -28,9 +28,9 @@ def read(tmp_path):
 def narrow(monkeypatch):
     """Make chunks and what is held in memory so small that a few reports fill them."""
 
-    def narrow(chunk, piece=1 << 30):
+    def narrow(chunk, buffer=1 << 30):
         monkeypatch.setattr("ldp_aggregator.reports.archives.reader.CHUNK_BYTES", chunk)
-        monkeypatch.setattr("ldp_aggregator.reports.archives.spill.PIECE_BYTES", piece)
-        monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.PIECE_BYTES", piece)
+        monkeypatch.setattr("ldp_aggregator.reports.archives.spill.BUFFER_BYTES", buffer)
+        monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.BUFFER_BYTES", buffer)
 
     return narrow

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from ldp_aggregator.reports.archives import ArchiveError, read_archives
-from tests.ldp_aggregator.reports.archives.made import make_reports, taken_in
+from tests.ldp_aggregator.reports.archives.synthetic_reports import count_by_intake, make_reports
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def reports(plan):
 
 
 def rejected(plan, reports, **rejections):
-    expected = taken_in(plan, b"".join(reports))
+    expected = count_by_intake(plan, b"".join(reports))
     reasons = {reason.replace("_", "-"): count for reason, count in rejections.items()}
     return expected.totals.keys(), {key: total.n for key, total in expected.totals.items()}, reasons
 
@@ -104,7 +104,7 @@ def test_what_holds_no_report_is_refused(plan, read, data):
 def test_files_that_cannot_be_read_or_written_are_named(plan, read, narrow, reports, monkeypatch, tmp_path):
     with pytest.raises(ArchiveError, match="absent: cannot be read: No such file"):
         read_archives(plan, [str(tmp_path / "absent")], str)
-    narrow(100, piece=100)
+    narrow(100, buffer=100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(ArchiveError, match=r"temporary files in .*nowhere cannot be written: .*set TMPDIR"):
         read(plan, b"".join(reports))
@@ -114,7 +114,7 @@ def test_no_temporary_file_is_left(plan, read, narrow, reports, monkeypatch, tmp
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    narrow(1000, piece=100)
+    narrow(1000, buffer=100)
     read(plan, b"".join(reports))
     with pytest.raises(ArchiveError):
         read(plan, b"".join(reports), b"no archive")

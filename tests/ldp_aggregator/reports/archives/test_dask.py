@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ldp_aggregator.reports.archives import ArchiveError
-from tests.ldp_aggregator.reports.archives.made import make_reports
+from tests.ldp_aggregator.reports.archives.synthetic_reports import make_reports
 from tests.ldp_aggregator.reports.archives.test_equality import body
 
 

@@ -12,7 +12,12 @@ from encoders.errors import ReportError
 from encoders.randomness import FastStream
 from encoders.report import Report, pack, unpack
 from encoders.survey import read_survey
-from tests.ldp_aggregator.reports.archives.made import SURVEY, make_plan, make_reports, taken_in
+from tests.ldp_aggregator.reports.archives.synthetic_reports import (
+    SURVEY,
+    count_by_intake,
+    make_plan,
+    make_reports,
+)
 
 CHUNKS = [53, 64, 1 << 20]
 """Chunks: smaller than a report, about as large, and larger than all."""
@@ -60,12 +65,12 @@ def pack_other(plan, report, rng):
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("piece", [1 << 30, 100])
-def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, piece):
+@pytest.mark.parametrize("buffer", [1 << 30, 100])
+def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer):
     pieces = body(plan, seed)
     first, second = b"".join(pieces[:50]), b"".join([*pieces[50:], *pieces[10:20]])
-    expected = taken_in(plan, first, second).to_json()
-    narrow(CHUNKS[seed % len(CHUNKS)], piece)
+    expected = count_by_intake(plan, first, second).to_json()
+    narrow(CHUNKS[seed % len(CHUNKS)], buffer)
     assert read(plan, first, second).to_json() == expected
     assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
 
@@ -75,16 +80,16 @@ def test_which_of_two_reports_under_one_id_counts_is_the_first(plan, read, narro
     good = make_reports(plan, 300)
     other = [pack_other(plan, report, rng) for report in good]
     bodies = [b"".join(each) for each in (good, other, [*other, *good])]
-    expected = taken_in(plan, *bodies).to_json()
+    expected = count_by_intake(plan, *bodies).to_json()
     assert read(plan, *bodies).to_json() == expected
-    narrow(1 << 20, piece=500)
+    narrow(1 << 20, buffer=500)
     assert read(plan, *bodies).to_json() == expected
 
 
 def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
     data = b"".join(changed(report, id=bytes(16)) for report in make_reports(plan, 300))
-    expected = taken_in(plan, data)
-    narrow(1000, piece=200)
+    expected = count_by_intake(plan, data)
+    narrow(1000, buffer=200)
     snapshot = read(plan, data)
     assert snapshot.to_json() == expected.to_json()
     assert {snapshot.totals[question.key].n for question in plan.questions} == {1}
@@ -110,7 +115,7 @@ def test_corrupted_bytes_are_judged_alike_wherever_chunks_end(plan, read, narrow
         narrow(chunk)
         assert read(plan, data, warn=lambda _: None).to_json() == whole.to_json()
     try:
-        assert whole.to_json() == taken_in(plan, data).to_json()
+        assert whole.to_json() == count_by_intake(plan, data).to_json()
         assert not heard
     except ReportError:  # what a collector refuses whole is counted but for the damage
         assert heard
@@ -123,7 +128,7 @@ def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
     pieces = [reports[number] for number in order]
     bodies = [b"".join(part) for part in (pieces[:cut], pieces[cut:]) if part]
     snapshot = read(plan, *bodies)
-    assert snapshot.to_json() == taken_in(plan, *bodies).to_json()
+    assert snapshot.to_json() == count_by_intake(plan, *bodies).to_json()
     assert sum(total.n for total in snapshot.totals.values()) == len(set(order))
 
 
@@ -131,11 +136,11 @@ def test_indices_of_every_width_are_told_apart(read):
     more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
     plan = make_plan(more=more)
     data = b"".join(make_reports(plan, 1500))
-    assert read(plan, data).to_json() == taken_in(plan, data).to_json()
+    assert read(plan, data).to_json() == count_by_intake(plan, data).to_json()
 
 
 def test_a_survey_about_numbers_is_counted_too(read):
     more = '[features.number]\nrange = [0, 1]\n[mechanism]\nfrequency = "SHE"\nnumeric = "laplace"\n'
     plan = read_survey(SURVEY.format(survey="numbers", many='"u", "v"') + more).compile()
     data = b"".join([*make_reports(plan, 400), *odd_pieces(plan, np.random.default_rng(1))])
-    assert read(plan, data).to_json() == taken_in(plan, data).to_json()
+    assert read(plan, data).to_json() == count_by_intake(plan, data).to_json()

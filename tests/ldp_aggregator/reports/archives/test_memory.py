@@ -3,7 +3,7 @@
 import tracemalloc
 
 from ldp_aggregator.reports.archives import read_archives
-from tests.ldp_aggregator.reports.archives.made import make_plan, write_archive
+from tests.ldp_aggregator.reports.archives.synthetic_reports import make_plan, write_archive
 
 
 def peak(plan, paths):
@@ -18,7 +18,7 @@ def peak(plan, paths):
 def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path, narrow):
     plan, path = make_plan(), tmp_path / "archive"
     write_archive(plan, path, 400_000)
-    narrow(chunk=1 << 18, piece=1 << 20)
+    narrow(chunk=1 << 18, buffer=1 << 20)
     counted, bytes_held = peak(plan, [str(path), str(path)])
     assert counted == 400_000
     assert bytes_held < path.stat().st_size / 2

@@ -66,7 +66,7 @@ def write_archive(plan: Plan, path: Path, count: int, seed: int = 1) -> None:
             file.writelines(make_reports(plan, min(_BATCH, count - start), seed + start))
 
 
-def taken_in(plan: Plan, *bodies: bytes) -> Snapshot:
+def count_by_intake(plan: Plan, *bodies: bytes) -> Snapshot:
     """Return what a collector counts of the same bytes."""
     store = MemoryStore()
     store.publish(plan.id, plan.json)

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
-from ldp_aggregator.estimation import Estimates, Figure, NumberEstimate, estimate_snapshot
-from ldp_aggregator.estimation.contrasts import uneven_classes
+from ldp_aggregator.estimation import Estimates, IntervalEstimate, NumberResult, estimate_snapshot
+from ldp_aggregator.estimation.contrasts import detect_non_uniform_classes
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 
 Floats = NDArray[np.float64]
@@ -127,11 +127,11 @@ class Cell:
                 found |= {(what, feature.name): truth for what, truth in LAWS[feature.name].truths()}
                 mean, variance = found["mean", feature.name], found["variance", feature.name]
                 like = Gaussian(mean * (not self.alike), variance, None)
-                found[RELEVANCE, feature.name] = np.array(explained(like, self.prior))
+                found[RELEVANCE, feature.name] = np.array(compute_relevance(like, self.prior))
             else:
                 given = self.shares(feature.name)
                 found |= {(JOINT, feature.name): given * self.prior, (GIVEN, feature.name): given}
-                found[RELEVANCE, feature.name] = np.array(explained(given, self.prior))
+                found[RELEVANCE, feature.name] = np.array(compute_relevance(given, self.prior))
         return found
 
     def survey(self, plan: Plan, seed: int) -> Estimates:
@@ -159,11 +159,13 @@ class Seen:
     wider: Floats
 
     @classmethod
-    def of(cls, figure: Figure, truth: Floats, bounds: tuple[float, float]) -> Seen:
+    def of(cls, figure: IntervalEstimate, truth: Floats, bounds: tuple[float, float]) -> Seen:
         held = (figure.low <= truth) & (truth <= figure.high)
         told = (figure.low > bounds[0]) | (figure.high < bounds[1])
-        together = (figure.all_low <= truth) & (truth <= figure.all_high)
-        wider = (figure.all_high - figure.all_low) / np.maximum(figure.high - figure.low, 1e-12)
+        together = (figure.simultaneous_low <= truth) & (truth <= figure.simultaneous_high)
+        wider = (figure.simultaneous_high - figure.simultaneous_low) / np.maximum(
+            figure.high - figure.low, 1e-12
+        )
         return cls(held.reshape(1, -1), told.reshape(1, -1), together.reshape(1, -1), wider.reshape(1, -1))
 
     @classmethod
@@ -178,14 +180,14 @@ Found = tuple[dict[Kind, Seen], dict[str, float]]
 """What was seen of each figure; how often each feature's classes, and the prior, were distinguishable."""
 
 
-def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, Figure, tuple[float, float]]]:
+def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, IntervalEstimate, tuple[float, float]]]:
     """Yield every figure with what is possible."""
     yield ("prior", "class"), estimates.raw_prior, (0, 1)
     for feature, each in zip(plan.features, estimates.features, strict=True):
         of = len(plan.label.values) - 1
         most = 1 if isinstance(feature, NumericFeature) else min(feature.size - 1, of)
-        yield (RELEVANCE, each.name), each.relevance.figure, (0, most / of)
-        if isinstance(each, NumberEstimate):
+        yield (RELEVANCE, each.name), each.relevance.estimate, (0, most / of)
+        if isinstance(each, NumberResult):
             assert isinstance(feature, NumericFeature)
             yield ("mean", each.name), each.means, feature.bounds
             yield ("variance", each.name), each.variances, (0, feature.width**2)
@@ -204,7 +206,7 @@ def work(job: tuple[Cell, int]) -> Found:
     alarms: dict[str, int] = defaultdict(int)
     for seed in range(start, start + CHUNK):
         estimates = cell.survey(plan, seed)
-        alarms["class"] += bool(uneven_classes(estimates.raw_prior).any())
+        alarms["class"] += bool(detect_non_uniform_classes(estimates.raw_prior).any())
         for feature in estimates.features:
             alarms[feature.name] += feature.distinguishable
         for kind, figure, bounds in figures(plan, estimates):

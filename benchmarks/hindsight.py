@@ -21,8 +21,8 @@ from benchmarks.accuracy.grid import DATA_SETS
 from benchmarks.accuracy.ways import coded, drawn
 from encoders.explain.text import table
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation import FeatureEstimate, estimate_snapshot
-from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
+from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.simulation.trial import Asked, View
 
 EPSILON = Decimal(1)
@@ -37,7 +37,7 @@ def most_telling(view: View, kept: int, users: int) -> Asked:
     for place, feature in enumerate(survey.features):
         counts = np.zeros((feature.size, len(prior)))
         np.add.at(counts, (view.codes[view.split.train, place], labels), 1)
-        relevance.append(explained(counts / counts.sum(axis=0), prior))
+        relevance.append(compute_relevance(counts / counts.sum(axis=0), prior))
     best = set(np.argsort(relevance)[::-1][:kept].tolist())
     weights = (0, *(int(place in best) for place in range(len(survey.features))))
     return Asked.of(replace(survey, epsilon=EPSILON, users=users, weights=weights))
@@ -56,7 +56,7 @@ def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[
             ]
             found[kept] = [trial.accuracy for trial in trials]
         known = estimate_snapshot(trials[0].snapshot).features  # of all features
-        errors = [each.conditionals.stderr.ravel() for each in known if isinstance(each, FeatureEstimate)]
+        errors = [each.conditionals.stderr.ravel() for each in known if isinstance(each, FeatureResult)]
         best = max(found, key=lambda kept: float(np.mean(found[kept])))
         shown = (f"{np.mean(found[kept]):.3f}" for kept in (features, best))
         without = np.mean([view.non_private for view in seen])

@@ -24,7 +24,7 @@ from encoders.survey import Label, NumericFeature, Plan, Survey
 from encoders.survey.encode_table import encode_table
 from ldp_aggregator.estimation.numeric.moments import mechanism_of
 from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.estimation.raw_estimates import hear
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 
 USERS, PRIOR, SPREAD, REACH = 100_000, (0.6, 0.4), 0.2, 0.3
@@ -62,7 +62,7 @@ def errors(cell: Cell) -> Floats:
         x = np.clip(means[labels] + SPREAD * people.standard_normal((USERS, cell.numbers)), -1, 1)
         codes = encode_table(plan, {f"x{place}": column for place, column in enumerate(x.T)})
         rng = FastStream(np.random.SeedSequence([repeat, cell.numbers, int(Decimal(cell.epsilon) * 10)]))
-        seen.append(compare(hear(simulate_reports(plan, codes, labels, rng)).numbers, means))
+        seen.append(compare(compute_raw_estimates(simulate_reports(plan, codes, labels, rng)).numbers, means))
     return np.array(seen)
 
 

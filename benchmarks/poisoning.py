@@ -109,7 +109,7 @@ def made_up(oracle: FrequencyOracle, attack: str, fakes: int, targets: int, seed
 
 def alarms(bits: SupportCounters, cells: NDArray[np.int64]) -> tuple[bool, bool]:
     """Return whether the numbers of ones and the pairs raise an alarm."""
-    support = Support.of(bits, cells)
+    support = Support.from_cells(bits, cells)
     return size_p_value(support) < LEVEL, pair_p_value(support, pair_surprise(support)) < LEVEL
 
 

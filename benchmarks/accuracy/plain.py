@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Question
-from ldp_aggregator.estimation import Frequencies, clip_and_normalise
+from ldp_aggregator.estimation import Frequencies
 from ldp_aggregator.estimation.discrete.frequencies import oracle_of
-from ldp_aggregator.estimation.raw_estimates import hear
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.snapshot import Snapshot, Total
 
@@ -32,15 +32,24 @@ Floats = NDArray[np.float64]
 Estimate = Callable[[FrequencyOracle, Total], Floats]
 
 
+def clip_and_normalise(raw: Floats) -> Floats:
+    """Set negative entries to 0, then divide by the sum of the last axis; all-zero rows become uniform."""
+    clipped = np.maximum(raw, 0.0)
+    total = clipped.sum(axis=-1, keepdims=True)
+    uniform: Floats = np.full_like(clipped, 1.0 / clipped.shape[-1])
+    np.divide(clipped, total, out=uniform, where=total > 0)
+    return uniform
+
+
 def plug_in(snapshot: Snapshot) -> LogProbabilities:
     """Take our raw estimates as they are, clipped to 0 and normalised."""
-    answers = hear(snapshot)
-    pairs = zip(answers.heard, answers.features, strict=True)
+    answers = compute_raw_estimates(snapshot)
+    pairs = zip(answers.feature_estimates, answers.features, strict=True)
     joints = [
         each.raw if isinstance(each, Frequencies) and each.n else np.ones(feature.size * answers.k)
         for each, feature in pairs
     ]
-    return plain_bayes(answers.prior.figure.value, joints)
+    return plain_bayes(answers.prior.estimate.value, joints)
 
 
 def estimators_of(snapshot: Snapshot, mechanism: str) -> dict[str, Callable[[], LogProbabilities]]:

@@ -24,12 +24,11 @@ from benchmarks.accuracy.grid import (
     VALIDATED_ROUNDS,
     Cell,
 )
-from benchmarks.accuracy.plain import estimators_of, plug_in
+from benchmarks.accuracy.plain import clip_and_normalise, estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
 from ldp_aggregator.csv_rows import TableError, read_text_columns
-from ldp_aggregator.estimation import clip_and_normalise
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulation.trial import Table, Trial, View, read_table, run_trials, split_rows, views

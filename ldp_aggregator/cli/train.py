@@ -18,12 +18,12 @@ from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.estimation import (
     ESTIMATORS,
     Estimates,
-    FeatureEstimate,
-    Figure,
-    NumberEstimate,
+    FeatureResult,
+    IntervalEstimate,
+    NumberResult,
     estimate_snapshot,
 )
-from ldp_aggregator.estimation.relevance import shown
+from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
@@ -102,7 +102,8 @@ def main(
                 save_onnx(onnx_file, load_model(output))
         finally:  # the summary is printed even if a file cannot be written
             click.echo(summary(estimates, snapshot))
-            click.echo("\n".join(["", *_privacy(build_privacy_statement(snapshot, audit, estimates.judged))]))
+            statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
+            click.echo("\n".join(["", *_privacy(statement)]))
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"\nwrote {output}" + (f" and {onnx_file}" if onnx_file else ""))
@@ -135,7 +136,7 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
         if estimates.label_n is None
         else [[f"  {estimates.label}", f"{estimates.label_n} reports", *[""] * 3]]
     )
-    kept = estimates.kept
+    kept = estimates.used_features
     asked = (
         _asked(feature, estimates.label, place in kept) for place, feature in enumerate(estimates.features)
     )
@@ -144,7 +145,7 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     lines += _rejected(snapshot)
     lines += ["", *estimates.poisoning.lines]
     if estimates.validation:
-        lines += ["", *_validated(estimates.validation), *_rejected(estimates.judged)]
+        lines += ["", *_validated(estimates.validation), *_rejected(estimates.validation_snapshot)]
         first, *others = estimates.validation.poisoning.lines
         lines += ["", f"{estimates.validation.survey}: {first}", *others]
     lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
@@ -166,9 +167,9 @@ def _privacy(said: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _asked(feature: FeatureEstimate | NumberEstimate, label: str, kept: bool) -> list[str]:
+def _asked(feature: FeatureResult | NumberResult, label: str, kept: bool) -> list[str]:
     """Return a row: how many reports, by which mechanism, tell of a feature, and what it explains."""
-    if isinstance(feature, NumberEstimate):
+    if isinstance(feature, NumberResult):
         mean, square = feature.mean_question, feature.square_question
         counts, mechanisms = f"{mean.n} + {square.n}", [mean.mechanism, square.mechanism]
         others: tuple[str, ...] = ()
@@ -182,20 +183,22 @@ def _asked(feature: FeatureEstimate | NumberEstimate, label: str, kept: bool) ->
         f"  {feature.name}",
         f"{counts} reports",
         names,
-        _explains(feature.relevance.figure, label),
+        _explains(feature.relevance.estimate, label),
         "; ".join([*shared, *([] if kept else ["not kept"])]),
     ]
 
 
-def _explains(relevance: Figure, label: str) -> str:
-    figure = shown(*map(float, (relevance.value, relevance.low, relevance.high)))
+def _explains(relevance: IntervalEstimate, label: str) -> str:
+    figure = format_relevance(*map(float, (relevance.value, relevance.low, relevance.high)))
     return f"explains {figure} of {label}" if figure else ""
 
 
 def _prior(estimates: Estimates) -> list[str]:
     figure = estimates.raw_prior
     each = [_interval(*ends) for ends in zip(figure.low, figure.high, strict=True)]
-    together = [_interval(*ends) for ends in zip(figure.all_low, figure.all_high, strict=True)]
+    together = [
+        _interval(*ends) for ends in zip(figure.simultaneous_low, figure.simultaneous_high, strict=True)
+    ]
     shown = [f"{value:.4f}" if math.isfinite(value) else UNKNOWN for value in figure.value]
     names = max(len(name) for name in estimates.classes)
     values = max(len(value) for value in shown)
@@ -221,9 +224,9 @@ def _counted(rejections: Mapping[str, int]) -> str:
 
 def _validated(judged: Estimates) -> list[str]:
     """Say how often devices found a model right, what fewer features gain, and which of them it keeps."""
-    verdicts = judged.verdicts
+    verdicts = judged.validation_result
     assert verdicts is not None
-    model, right, gains = verdicts.model, verdicts.right, verdicts.gains
+    model, right, gains = verdicts.model, verdicts.accuracy, verdicts.gains
     used = [model.features[place].name for place in model.order]
     rows = [
         ["", "right", "95% interval", ""],
@@ -236,13 +239,13 @@ def _validated(judged: Estimates) -> list[str]:
         ["", "gain over all", "95% intervals of all tops together", ""],
     ]
     for place, top in enumerate(model.tops):
-        low, high = float(gains.all_low[place]), float(gains.all_high[place])
+        low, high = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
         ends = f"[{low:+.4f}, {high:+.4f}]" if high - low < _WHOLE else UNKNOWN
-        mark = "kept" if place == verdicts.chosen else ""
+        mark = "kept" if place == verdicts.selected else ""
         rows.append([f"  top {top}", _known(gains.value[place], "+.4f"), ends, mark])
     kept = f"all {len(used)} that were judged, since no top surely does better"
-    if verdicts.chosen is not None:
-        names = ", ".join(used[: model.tops[verdicts.chosen]])
+    if verdicts.selected is not None:
+        names = ", ".join(used[: model.tops[verdicts.selected]])
         kept = f"{names}: some top surely does better than all, and these few about as well as the best"
     said = (
         f"{judged.survey}: {judged.reports} devices judged an earlier model, by all features and by a top few"

@@ -67,7 +67,7 @@ class SupportTests:
     together: tuple[Together, ...] = ()
 
     @classmethod
-    def of(cls, question: Question, support: Support, level: float) -> SupportTests:
+    def from_support(cls, question: Question, support: Support, level: float) -> SupportTests:
         """Run both tests."""
         if not support.n:
             return cls(0, level, 1.0, 1.0)

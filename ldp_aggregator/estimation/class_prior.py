@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import Figure, unknown
+from ldp_aggregator.estimation.intervals import IntervalEstimate, unknown
 from ldp_aggregator.estimation.numeric.moments import Moments
 
 
@@ -30,14 +30,14 @@ class LabelShares:
     variance: FloatArray
 
     @classmethod
-    def of_frequencies(cls, heard: Frequencies, k: int) -> Self:
+    def from_frequencies(cls, heard: Frequencies, k: int) -> Self:
         """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one."""
         variance = np.maximum(heard.noise.against_classes(k)[1], 0.0)
         told = heard.raw.reshape(-1, k).sum(axis=0)
         return cls(heard.question.index, told, variance)
 
     @classmethod
-    def of_moments(cls, heard: Moments) -> Self:
+    def from_moments(cls, heard: Moments) -> Self:
         """Take G of a mean or square question that tells of the label."""
         return cls(heard.question.index, heard.raw[2], heard.covariance[2, 2])
 
@@ -48,13 +48,13 @@ class Prior:
 
     Attributes
     ----------
-    figure : Figure
+    estimate : IntervalEstimate
         (k,) and unbiased.
     weights : mapping of question index to weight
         What each question contributed; they add up to one.
     """
 
-    figure: Figure
+    estimate: IntervalEstimate
     weights: Mapping[int, float]
 
     @property
@@ -72,20 +72,11 @@ def pool_prior(told: Sequence[LabelShares], k: int) -> Prior:
     value = weights @ np.stack([each.value for each in told])
     variance = weights**2 @ np.stack([each.variance for each in told])
     shares = {each.question: float(weight) for each, weight in zip(told, weights, strict=True)}
-    return Prior(Figure.around(value, np.sqrt(variance)), shares)
+    return Prior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), shares)
 
 
-def label_prior(label: Frequencies) -> Figure:
+def label_prior(label: Frequencies) -> IntervalEstimate:
     """Return the (k,) raw prior from the label question alone (Yilmaz et al. 2019, section 3.1.1)."""
     if label.n == 0:
         return unknown(label.raw.shape)
-    return Figure.around(label.raw, label.stderr)
-
-
-def replace_negatives(counts: FloatArray) -> FloatArray:
-    """Set negative estimated counts to 1, as Yilmaz et al. 2019 (end of section 3.1.2) does.
-
-    An estimate of exactly zero, which the paper does not mention, would forbid a class forever; it is
-    set to 1 too.
-    """
-    return np.where(counts > 0, counts, 1.0)
+    return IntervalEstimate.from_stderr(label.raw, label.stderr)

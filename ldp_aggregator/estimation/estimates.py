@@ -9,17 +9,17 @@ from typing import Any
 
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.contrasts import uneven_classes
-from ldp_aggregator.estimation.estimators import ESTIMATORS, EstimationError, Probabilities, Recipe
-from ldp_aggregator.estimation.feature_result import FeatureEstimate
-from ldp_aggregator.estimation.intervals import Figure, jsonable
+from ldp_aggregator.estimation.contrasts import detect_non_uniform_classes
+from ldp_aggregator.estimation.estimators import ESTIMATORS, EstimationError, Estimator, NaiveBayesParameters
+from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.intervals import IntervalEstimate, jsonable
 from ldp_aggregator.estimation.meter import measure_estimates
-from ldp_aggregator.estimation.number_result import Asked, NumberEstimate
+from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.estimation.poisoning.summary import Poisoning
-from ldp_aggregator.estimation.raw_estimates import Answers, asked_about, hear, total_of
-from ldp_aggregator.estimation.validation_result import Verdicts, silent
+from ldp_aggregator.estimation.raw_estimates import RawEstimates, asked_about, compute_raw_estimates, total_of
+from ldp_aggregator.estimation.validation_result import ValidationResult, make_uninformative
 from ldp_aggregator.snapshot import Snapshot
 
 
@@ -38,14 +38,14 @@ class Estimates:
         Reports of the label question; None if the survey does not ask it.
     reports : int
         Reports of all questions together.
-    raw_prior : Figure
+    raw_prior : IntervalEstimate
         (k,) P(label), unbiased, for people.
     prior : (k,) array
         P(label), consistent, for the classifier.
-    features : tuple of (FeatureEstimate or NumberEstimate)
+    features : tuple of (FeatureResult or NumberResult)
     poisoning : Poisoning
         Whether reports look made up, and how far made-up ones could move the figures.
-    verdicts : Verdicts or None
+    validation_result : ValidationResult or None
         What devices said of a model, if that is what the survey asks.
     validation : Estimates or None
         Those of a further round, in which devices judged an earlier model: the classifier uses what it keeps.
@@ -58,23 +58,23 @@ class Estimates:
     classes: tuple[str, ...]
     label_n: int | None
     reports: int
-    raw_prior: Figure
+    raw_prior: IntervalEstimate
     prior: FloatArray
-    features: tuple[FeatureEstimate | NumberEstimate, ...]
+    features: tuple[FeatureResult | NumberResult, ...]
     poisoning: Poisoning
-    verdicts: Verdicts | None = None
+    validation_result: ValidationResult | None = None
     validation: Estimates | None = None
 
     @property
-    def kept(self) -> frozenset[int]:
+    def used_features(self) -> frozenset[int]:
         """The features that the classifier uses, by place: all, or those that a judged model keeps."""
-        verdicts = self.validation.verdicts if self.validation else None
-        return verdicts.kept if verdicts else frozenset(range(len(self.features)))
+        verdicts = self.validation.validation_result if self.validation else None
+        return verdicts.selected_features if verdicts else frozenset(range(len(self.features)))
 
     @property
-    def judged(self) -> Snapshot | None:
+    def validation_snapshot(self) -> Snapshot | None:
         """The totals of the round in which devices judged an earlier model, if there was one."""
-        verdicts = self.validation.verdicts if self.validation else None
+        verdicts = self.validation.validation_result if self.validation else None
         return verdicts.snapshot if verdicts else None
 
     @property
@@ -84,7 +84,7 @@ class Estimates:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON; unknown and infinite figures become None."""
-        more = {"verdicts": self.verdicts, "validation": self.validation}
+        more = {"verdicts": self.validation_result, "validation": self.validation}
         return {name: part.as_dict() for name, part in more.items() if part} | {
             "survey": self.survey,
             "plan_digest": self.plan_digest,
@@ -95,7 +95,7 @@ class Estimates:
                 "values": list(self.classes),
                 "n": self.label_n,
                 "prior": self.raw_prior.as_dict(),
-                "uneven": uneven_classes(self.raw_prior).tolist(),
+                "uneven": detect_non_uniform_classes(self.raw_prior).tolist(),
                 "smoothed": jsonable(self.prior),
             },
             "features": [feature.as_dict() for feature in self.features],
@@ -126,9 +126,9 @@ def estimate_snapshot(
         On an unknown estimator, or one that needs a question the survey does not ask; or if what was judged
         is no model of this survey.
     """
-    plan, answers = snapshot.plan, hear(snapshot)
+    plan, answers = snapshot.plan, compute_raw_estimates(snapshot)
     judged = estimate_snapshot(_of_same(snapshot, validation)) if validation else None
-    chosen = _keeping(_recipe(estimator)(answers), judged.verdicts if judged else None)
+    chosen = _keeping(_recipe(estimator)(answers), judged.validation_result if judged else None)
     features = tuple(_features(snapshot, answers, chosen))
     return Estimates(
         survey=plan.id,
@@ -142,17 +142,17 @@ def estimate_snapshot(
         prior=chosen.prior,
         features=features,
         poisoning=measure_estimates(snapshot, answers, features, chosen.raw_prior),
-        verdicts=Verdicts.of(snapshot) if plan.validation else None,
+        validation_result=ValidationResult.from_snapshot(snapshot) if plan.validation else None,
         validation=judged,
     )
 
 
-def estimate_probabilities(
+def estimate_parameters(
     snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
-) -> Probabilities:
+) -> NaiveBayesParameters:
     """Estimate only what a classifier needs, see :func:`estimate_snapshot`: the short way for simulations."""
-    verdicts = Verdicts.of(_of_same(snapshot, validation)) if validation else None
-    return _keeping(_recipe(estimator)(hear(snapshot)), verdicts)
+    verdicts = ValidationResult.from_snapshot(_of_same(snapshot, validation)) if validation else None
+    return _keeping(_recipe(estimator)(compute_raw_estimates(snapshot)), verdicts)
 
 
 def _of_same(snapshot: Snapshot, validation: Snapshot) -> Snapshot:
@@ -170,36 +170,39 @@ def _of_same(snapshot: Snapshot, validation: Snapshot) -> Snapshot:
     return validation
 
 
-def _keeping(found: Probabilities, verdicts: Verdicts | None) -> Probabilities:
+def _keeping(found: NaiveBayesParameters, verdicts: ValidationResult | None) -> NaiveBayesParameters:
     """Silence the features that a judged model does not keep."""
     if verdicts is None:
         return found
-    kept, pairs = verdicts.kept, enumerate(found.conditionals)
-    conditionals = (each if place in kept else silent(each, found.prior) for place, each in pairs)
+    kept, pairs = verdicts.selected_features, enumerate(found.conditionals)
+    conditionals = (each if place in kept else make_uninformative(each, found.prior) for place, each in pairs)
     return replace(found, conditionals=tuple(conditionals))
 
 
-def _recipe(estimator: str) -> Recipe:
+def _recipe(estimator: str) -> Estimator:
     if estimator not in ESTIMATORS:
         raise EstimationError(f"estimator {estimator!r} is not one of {', '.join(ESTIMATORS)}")
     return ESTIMATORS[estimator]
 
 
 def _features(
-    snapshot: Snapshot, answers: Answers, chosen: Probabilities
-) -> Iterator[FeatureEstimate | NumberEstimate]:
+    snapshot: Snapshot, answers: RawEstimates, chosen: NaiveBayesParameters
+) -> Iterator[FeatureResult | NumberResult]:
     asked = asked_about(snapshot.plan)
-    parts = zip(answers.features, answers.heard, chosen.conditionals, strict=True)
+    parts = zip(answers.features, answers.feature_estimates, chosen.conditionals, strict=True)
     for place, (feature, heard, conditional) in enumerate(parts):
         if isinstance(feature, NumericFeature):
             assert isinstance(heard, Number)
             assert isinstance(conditional, Gaussian)
-            counted = [Asked.of(each, total_of(snapshot, each).n if each else 0) for each in asked[place]]
-            yield NumberEstimate.of(feature, counted, heard, conditional, chosen.prior)
+            counted = [
+                QuestionSummary.from_question(each, total_of(snapshot, each).n if each else 0)
+                for each in asked[place]
+            ]
+            yield NumberResult.from_estimates(feature, counted, heard, conditional, chosen.prior)
         else:
             assert not isinstance(heard, Number)
             assert not isinstance(conditional, Gaussian)
-            yield FeatureEstimate.of(feature, heard, conditional, chosen.prior)
+            yield FeatureResult.from_estimates(feature, heard, conditional, chosen.prior)
 
 
 def _warnings(estimates: Estimates) -> Iterator[str]:

@@ -16,30 +16,31 @@ import numpy as np
 
 from encoders.errors import LdpError
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.bayes.posterior import posterior_prior, posterior_tables
-from ldp_aggregator.estimation.class_prior import label_prior, replace_negatives
+from ldp_aggregator.estimation.bayes.posterior import smooth_prior, smooth_tables
+from ldp_aggregator.estimation.class_prior import label_prior
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian, paper_number, smooth_numbers
 from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.estimation.raw_estimates import Answers
+from ldp_aggregator.estimation.raw_estimates import RawEstimates
 
 
 class EstimationError(LdpError):
     """Totals that the chosen estimator cannot turn into probabilities."""
 
 
-Conditional = FloatArray | Gaussian
+ClassConditional = FloatArray | Gaussian
 """P(value | label) of one feature: a table (A_i, k), or for numbers a normal distribution per label."""
 
 
 @dataclass(frozen=True)
-class Probabilities:
+class NaiveBayesParameters:
     """What a recipe returns.
 
     Attributes
     ----------
-    raw_prior : Figure
+    raw_prior : IntervalEstimate
         (k,) unbiased prior with standard errors.
     prior : (k,) array
         The distribution for the classifier.
@@ -47,28 +48,28 @@ class Probabilities:
         P(value | label) of each feature, for the classifier; each column of a table is a distribution.
     """
 
-    raw_prior: Figure
+    raw_prior: IntervalEstimate
     prior: FloatArray
-    conditionals: tuple[Conditional, ...]
+    conditionals: tuple[ClassConditional, ...]
 
 
-def default_recipe(answers: Answers) -> Probabilities:
+def default_estimator(answers: RawEstimates) -> NaiveBayesParameters:
     """Pool the prior from all reports, and tell classes apart no further than noise allows.
 
     Prior and tables are those of the posterior, see :mod:`posterior`: noise alone rules nobody out, and
     features that noise drowns cannot outvote the prior. Numbers are shrunk, see
     :func:`gaussians.smooth_numbers`.
     """
-    prior = posterior_prior(answers.prior.figure)
+    prior = smooth_prior(answers.prior.estimate)
     gaussians = iter(smooth_numbers(answers.numbers, prior))
-    tables = iter(posterior_tables(*answers.discrete, prior))
+    tables = iter(smooth_tables(*answers.discrete, prior))
     conditionals = tuple(
-        next(gaussians) if isinstance(each, Number) else next(tables) for each in answers.heard
+        next(gaussians) if isinstance(each, Number) else next(tables) for each in answers.feature_estimates
     )
-    return Probabilities(answers.prior.figure, prior, conditionals)
+    return NaiveBayesParameters(answers.prior.estimate, prior, conditionals)
 
 
-def paper_recipe(answers: Answers) -> Probabilities:
+def paper_estimator(answers: RawEstimates) -> NaiveBayesParameters:
     """Use the label question's prior, negative counts set to 1, and plain ratios.
 
     Yilmaz et al. 2019, section 3.
@@ -86,9 +87,9 @@ def paper_recipe(answers: Answers) -> Probabilities:
     counts = _positive_counts(answers.label, answers.k)
     conditionals = tuple(
         paper_number(each, counts) if isinstance(each, Number) else _ratios(each, feature.size, answers.k)
-        for each, feature in zip(answers.heard, answers.features, strict=True)
+        for each, feature in zip(answers.feature_estimates, answers.features, strict=True)
     )
-    return Probabilities(label_prior(answers.label), counts / counts.sum(), conditionals)
+    return NaiveBayesParameters(label_prior(answers.label), counts / counts.sum(), conditionals)
 
 
 def _ratios(estimated: Frequencies | None, size: int, k: int) -> FloatArray:
@@ -107,6 +108,6 @@ def _columns_to_one(joint: FloatArray) -> FloatArray:
     return columns
 
 
-Recipe = Callable[[Answers], Probabilities]
+Estimator = Callable[[RawEstimates], NaiveBayesParameters]
 
-ESTIMATORS: dict[str, Recipe] = {"default": default_recipe, "paper": paper_recipe}
+ESTIMATORS: dict[str, Estimator] = {"default": default_estimator, "paper": paper_estimator}

@@ -9,10 +9,10 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.estimation.contrasts import classes_apart
+from ldp_aggregator.estimation.contrasts import detect_class_differences
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import (
-    Figure,
+    IntervalEstimate,
     conditional_figure,
     frequency_figure,
     jsonable,
@@ -22,7 +22,7 @@ from ldp_aggregator.estimation.relevance import Relevance, table_relevance
 
 
 @dataclass(frozen=True)
-class FeatureEstimate:
+class FeatureResult:
     """What is known about one discrete feature; arrays have shape (values, labels) unless told.
 
     Attributes
@@ -38,9 +38,9 @@ class FeatureEstimate:
         Number of reports.
     asked_with : tuple of str
         Names of other features that the same reports tell of.
-    frequencies : Figure
+    frequencies : IntervalEstimate
         P(value, label), raw.
-    conditionals : Figure
+    conditionals : IntervalEstimate
         P(value | label), raw, for people.
     relevance : Relevance
         How much of the label the feature explains, raw.
@@ -54,13 +54,13 @@ class FeatureEstimate:
     mechanism: str | None
     n: int
     asked_with: tuple[str, ...]
-    frequencies: Figure
-    conditionals: Figure
+    frequencies: IntervalEstimate
+    conditionals: IntervalEstimate
     relevance: Relevance
     smoothed: FloatArray
 
     @classmethod
-    def of(
+    def from_estimates(
         cls,
         feature: CategoricalFeature | BinnedFeature,
         heard: Frequencies | None,
@@ -86,7 +86,7 @@ class FeatureEstimate:
     @property
     def apart(self) -> BoolArray:
         """Of which values some two classes' P(value | label) are distinguishable, see :mod:`contrasts`."""
-        return classes_apart(self.conditionals)
+        return detect_class_differences(self.conditionals)
 
     @property
     def distinguishable(self) -> bool:

@@ -30,7 +30,7 @@ PROBABILITY: Bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Figure:
+class IntervalEstimate:
     """Estimates, each with its standard error and 95% interval; arrays of one shape.
 
     Attributes
@@ -42,7 +42,7 @@ class Figure:
     low, high : array
         The 95% interval, cut to what is possible: [0, 1] for probabilities. Where nothing is known it is
         all of that.
-    all_low, all_high : array
+    simultaneous_low, simultaneous_high : array
         Intervals that hold for all that is shown together at once, in 95% of surveys.
     """
 
@@ -50,11 +50,13 @@ class Figure:
     stderr: FloatArray
     low: FloatArray
     high: FloatArray
-    all_low: FloatArray
-    all_high: FloatArray
+    simultaneous_low: FloatArray
+    simultaneous_high: FloatArray
 
     @classmethod
-    def around(cls, value: FloatArray, stderr: FloatArray, bounds: Bounds = PROBABILITY) -> Figure:
+    def from_stderr(
+        cls, value: FloatArray, stderr: FloatArray, bounds: Bounds = PROBABILITY
+    ) -> IntervalEstimate:
         """Return the figure whose intervals are value +- as many standard errors, cut to `bounds`."""
         known = np.isfinite(value) & np.isfinite(stderr)
         middle = np.where(known, value, (bounds[0] + bounds[1]) / 2)
@@ -68,7 +70,7 @@ class Figure:
     def as_dict(self) -> dict[str, Any]:
         """Return nested lists for JSON; what is unknown or infinite becomes None."""
         fields = {"value": self.value, "stderr": self.stderr, "low": self.low, "high": self.high}
-        together = {"low": jsonable(self.all_low), "high": jsonable(self.all_high)}
+        together = {"low": jsonable(self.simultaneous_low), "high": jsonable(self.simultaneous_high)}
         return {name: jsonable(array) for name, array in fields.items()} | {"together": together}
 
 
@@ -84,12 +86,12 @@ def jsonable(array: FloatArray) -> Any:
     return plain.tolist()
 
 
-def unknown(shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> Figure:
+def unknown(shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> IntervalEstimate:
     """Return the figure of something nobody was asked."""
-    return Figure.around(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
+    return IntervalEstimate.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
 
-def frequency_figure(estimated: Frequencies, k: int) -> Figure:
+def frequency_figure(estimated: Frequencies, k: int) -> IntervalEstimate:
     """Return the frequencies of a coupled question as an (A, k) figure: P(value, label).
 
     The interval is Wilson's, with a mechanism in between: all f for which F is within 1.96 of the standard
@@ -100,10 +102,10 @@ def frequency_figure(estimated: Frequencies, k: int) -> Figure:
         return unknown(value.shape)
     constant, linear, quadratic = (np.full_like(value, each) for each in estimated.noise.if_cell_is())
     ends = ratios(value, np.ones_like(value), constant, linear, quadratic, value.size)
-    return Figure(value, estimated.stderr.reshape(-1, k), *ends)
+    return IntervalEstimate(value, estimated.stderr.reshape(-1, k), *ends)
 
 
-def conditional_figure(estimated: Frequencies, k: int) -> Figure:
+def conditional_figure(estimated: Frequencies, k: int) -> IntervalEstimate:
     """Return P(value | label) as an (A, k) figure.
 
     The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before any repair of
@@ -123,7 +125,7 @@ def conditional_figure(estimated: Frequencies, k: int) -> Figure:
     spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
     stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
     laws = estimated.noise.if_ratio_is(np.clip(mass, 0.0, 1.0), len(joint))
-    return Figure(ratio, stderr, *ratios(joint, mass, *laws, joint.size))
+    return IntervalEstimate(ratio, stderr, *ratios(joint, mass, *laws, joint.size))
 
 
 def fieller(
@@ -170,5 +172,5 @@ def ratios(
     inside = np.clip(top / np.where(bottom > 0, bottom, np.inf), *bounds)
     low, high = within(Z95)
     low, high = np.minimum(low, inside), np.maximum(high, inside)
-    all_low, all_high = within(reach(together))
-    return low, high, np.minimum(all_low, low), np.maximum(all_high, high)
+    simultaneous_low, simultaneous_high = within(reach(together))
+    return low, high, np.minimum(simultaneous_low, low), np.maximum(simultaneous_high, high)

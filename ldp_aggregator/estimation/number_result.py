@@ -10,15 +10,15 @@ import numpy as np
 
 from encoders.survey import NumericFeature, Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.contrasts import classes_apart
-from ldp_aggregator.estimation.intervals import Figure, jsonable
+from ldp_aggregator.estimation.contrasts import detect_class_differences
+from ldp_aggregator.estimation.intervals import IntervalEstimate, jsonable
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import Number
 from ldp_aggregator.estimation.relevance import Relevance, number_relevance
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionSummary:
     """A question about a number: how it was asked, and how many answered.
 
     Attributes
@@ -33,7 +33,7 @@ class Asked:
     n: int
 
     @classmethod
-    def of(cls, question: Question | None, n: int) -> Self:
+    def from_question(cls, question: Question | None, n: int) -> Self:
         """Describe a question of the plan, or its absence."""
         return cls(question.mechanism.name if question else None, n)
 
@@ -43,20 +43,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class NumberEstimate:
+class NumberResult:
     """What is known about one numeric feature, per label, in the feature's own unit; figures are (k,).
 
     Attributes
     ----------
     name : str
-    mean_question, square_question : Asked
-    means, squares : Figure
+    mean_question, square_question : QuestionSummary
+    means, squares : IntervalEstimate
         E[number | label] and E[number^2 | label], of the numbers that are there.
-    variances, deviations : Figure
+    variances, deviations : IntervalEstimate
         The variance, and its root: the standard deviation.
     relevance : Relevance
         How much of the label the number explains, raw.
-    missing : Figure or None
+    missing : IntervalEstimate or None
         P(missing | label); None if the number cannot be missing.
     smoothed : Gaussian
         For the classifier, in normalised units: the bounds of the feature are -1 and 1.
@@ -67,13 +67,13 @@ class NumberEstimate:
     """
 
     name: str
-    mean_question: Asked
-    square_question: Asked
-    means: Figure
-    squares: Figure
-    variances: Figure
-    deviations: Figure
-    missing: Figure | None
+    mean_question: QuestionSummary
+    square_question: QuestionSummary
+    means: IntervalEstimate
+    squares: IntervalEstimate
+    variances: IntervalEstimate
+    deviations: IntervalEstimate
+    missing: IntervalEstimate | None
     relevance: Relevance
     smoothed: Gaussian
     width: float
@@ -81,10 +81,10 @@ class NumberEstimate:
     kind = NumericFeature.kind
 
     @classmethod
-    def of(
+    def from_estimates(
         cls,
         feature: NumericFeature,
-        asked: Sequence[Asked],
+        asked: Sequence[QuestionSummary],
         heard: Number,
         smoothed: Gaussian,
         prior: FloatArray,
@@ -111,7 +111,7 @@ class NumberEstimate:
     def apart(self) -> dict[str, bool]:
         """Of which figures some two classes are distinguishable, see :mod:`contrasts`."""
         told = {"means": self.means, "variances": self.variances, "missing": self.missing}
-        return {name: bool(classes_apart(figure)) for name, figure in told.items() if figure}
+        return {name: bool(detect_class_differences(figure)) for name, figure in told.items() if figure}
 
     @property
     def distinguishable(self) -> bool:
@@ -169,14 +169,14 @@ class NumberEstimate:
 # A number is its middle + width x, so what is heard of x and x^2 adds up to what people want to know.
 
 
-def _means(feature: NumericFeature, heard: Number) -> Figure:
+def _means(feature: NumericFeature, heard: Number) -> IntervalEstimate:
     (low, high), width = feature.bounds, feature.width
     if heard.first is None:
         return heard.figure(None, (low, high))
     return heard.figure(heard.first.times(width) + heard.present.times((low + high) / 2), (low, high))
 
 
-def _squares(feature: NumericFeature, heard: Number) -> Figure:
+def _squares(feature: NumericFeature, heard: Number) -> IntervalEstimate:
     (low, high), width = feature.bounds, feature.width
     bounds = 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
     if heard.first is None or heard.second is None:
@@ -186,17 +186,17 @@ def _squares(feature: NumericFeature, heard: Number) -> Figure:
     return heard.figure(own + heard.present.times(middle**2), bounds)
 
 
-def _variances(feature: NumericFeature, heard: Number) -> Figure:
+def _variances(feature: NumericFeature, heard: Number) -> IntervalEstimate:
     width, bounds = feature.width, (0.0, feature.width**2)
     if heard.deviation is None:
         return heard.figure(None, bounds)
     return heard.figure(heard.deviation.times(width**2), bounds, heard.curvature * width**4)
 
 
-def _root(variances: Figure) -> Figure:
+def _root(variances: IntervalEstimate) -> IntervalEstimate:
     """Return the figure of the root, its standard error by the delta method; unknown if not above zero."""
     known = variances.value > 0
     value = np.sqrt(np.where(known, variances.value, np.nan))
     stderr = np.where(known, variances.stderr / (2 * value), np.inf)
-    ends = (variances.low, variances.high, variances.all_low, variances.all_high)
-    return Figure(value, stderr, *map(np.sqrt, ends))
+    ends = (variances.low, variances.high, variances.simultaneous_low, variances.simultaneous_high)
+    return IntervalEstimate(value, stderr, *map(np.sqrt, ends))

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.intervals import Z95, Figure, jsonable
+from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, jsonable
 
 GROWTH = (2, 10)
 """How many times the reports."""
 
 
-def typical_margin(figure: Figure) -> FloatArray:
+def compute_typical_margins(figure: IntervalEstimate) -> FloatArray:
     """Return half the width of a typical 95% interval, per class; infinite where one is not known.
 
     Parameters
     ----------
-    figure : Figure
+    figure : IntervalEstimate
         (k,) or (A, k): of a class's values, the root mean square.
     """
     rows = figure.stderr.reshape(-1, figure.stderr.shape[-1])
@@ -31,8 +31,8 @@ def typical_margin(figure: Figure) -> FloatArray:
     return margin
 
 
-def margins(figure: Figure) -> dict[str, Any]:
+def margins(figure: IntervalEstimate) -> dict[str, Any]:
     """Return for JSON the margins now and with 2 and 10 times the reports, per class; None if unknown."""
-    now = typical_margin(figure)
+    now = compute_typical_margins(figure)
     later = {f"times_{growth}": jsonable(now / math.sqrt(growth)) for growth in GROWTH}
     return {"now": jsonable(now), **later}

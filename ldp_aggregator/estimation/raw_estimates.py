@@ -21,7 +21,7 @@ _ROUNDS = 2
 
 
 @dataclass(frozen=True)
-class Answers:
+class RawEstimates:
     """What was heard of a survey.
 
     Attributes
@@ -32,7 +32,7 @@ class Answers:
         Those of the plan.
     label : Frequencies or None
         The label question's, if the survey asks it.
-    heard : sequence of (Frequencies or Number or None)
+    feature_estimates : sequence of (Frequencies or Number or None)
         By feature: of a discrete one its coupled question's, None if the survey does not ask it; of a
         numeric one always a Number, if only an empty one.
     prior : Prior
@@ -44,41 +44,41 @@ class Answers:
     k: int
     features: Sequence[Feature]
     label: Frequencies | None
-    heard: Sequence[Frequencies | Number | None]
+    feature_estimates: Sequence[Frequencies | Number | None]
     prior: Prior
     reports: int
 
     @property
     def numbers(self) -> list[Number]:
         """What was heard of the numeric features, in their order."""
-        return [each for each in self.heard if isinstance(each, Number)]
+        return [each for each in self.feature_estimates if isinstance(each, Number)]
 
     @property
     def discrete(self) -> tuple[list[Frequencies | None], list[int]]:
         """What was heard of the discrete features, in their order, and how many values each has."""
-        pairs = zip(self.heard, self.features, strict=True)
+        pairs = zip(self.feature_estimates, self.features, strict=True)
         found = [(each, feature.size) for each, feature in pairs if not isinstance(each, Number)]
         return [each for each, _ in found], [size for _, size in found]
 
 
-def hear(snapshot: Snapshot) -> Answers:
+def compute_raw_estimates(snapshot: Snapshot) -> RawEstimates:
     """Return the raw estimates of every question of a survey, and the prior they agree on."""
     plan, k = snapshot.plan, len(snapshot.plan.label.values)
     asked = [
         estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
     ]
-    told = [LabelShares.of_frequencies(each, k) for each in asked if each.n]
+    told = [LabelShares.from_frequencies(each, k) for each in asked if each.n]
     coupled = {
         feature: each.of_feature(place)
         for each in asked
         for place, feature in enumerate(each.question.features)
     }
     prior, numbers = _numeric(snapshot, told)
-    return Answers(
+    return RawEstimates(
         k=k,
         features=plan.features,
         label=next((each for each in asked if not each.question.features), None),
-        heard=[numbers.get(place) or coupled.get(place) for place in range(len(plan.features))],
+        feature_estimates=[numbers.get(place) or coupled.get(place) for place in range(len(plan.features))],
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
     )
@@ -132,7 +132,9 @@ def _moments(
 def _label_shares(moments: Iterable[_Pair]) -> list[LabelShares]:
     """Return what the questions about numbers say of the label, each question once."""
     telling = [each for pair in moments for each in pair if each and each.estimates_prior]
-    return [LabelShares.of_moments(each) for each in {each.question.index: each for each in telling}.values()]
+    return [
+        LabelShares.from_moments(each) for each in {each.question.index: each for each in telling}.values()
+    ]
 
 
 def total_of(snapshot: Snapshot, question: Question) -> Total:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.bayes.posterior import Contrast
+from ldp_aggregator.estimation.bayes.posterior import Interaction
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import Figure, ratios, unknown
+from ldp_aggregator.estimation.intervals import IntervalEstimate, ratios, unknown
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 
@@ -27,24 +27,24 @@ class Relevance:
 
     Attributes
     ----------
-    figure : Figure
+    estimate : IntervalEstimate
         Of shape (). Noise is taken off, so that the value may be below 0.
     noise : float
         What was taken off: what noise alone adds up to, on average. Infinite where nothing is known.
     """
 
-    figure: Figure
+    estimate: IntervalEstimate
     noise: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON; what is unknown or infinite becomes None."""
-        return {**self.figure.as_dict(), "noise": self.noise if math.isfinite(self.noise) else None}
+        return {**self.estimate.as_dict(), "noise": self.noise if math.isfinite(self.noise) else None}
 
 
 _UNKNOWN = Relevance(unknown(()), math.inf)
 
 
-def explained(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
+def compute_relevance(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
     """Return how much of the label a feature explains as the classifier sees it.
 
     By its table, (A, k), or its normal distributions: there what may be noise is drawn to nothing. That a
@@ -80,7 +80,7 @@ def table_relevance(heard: Frequencies | None, prior: FloatArray) -> Relevance:
     if heard.n == 0 or size < 2:
         return _UNKNOWN
     # f is centred in both directions, then squared over P(x) P(c): along x by P'UP with P = 1 - 11'/A
-    weights = 1 / Contrast.of(heard, prior).shares
+    weights = 1 / Interaction.from_frequencies(heard, prior).shares
     shared = (weights.mean() / 2 - weights) / size
     across = (np.eye(k) - prior[:, None]).T / np.sqrt(prior)
     square = _square(table, own, weights, shared, across @ across.T)
@@ -89,7 +89,7 @@ def table_relevance(heard: Frequencies | None, prior: FloatArray) -> Relevance:
 
 
 def number_relevance(
-    means: Figure, variances: Figure, missing: Figure | None, prior: FloatArray
+    means: IntervalEstimate, variances: IntervalEstimate, missing: IntervalEstimate | None, prior: FloatArray
 ) -> Relevance:
     """Return a number's relevance as raw reports tell it.
 
@@ -98,9 +98,9 @@ def number_relevance(
 
     Parameters
     ----------
-    means, variances : Figure
+    means, variances : IntervalEstimate
         (k,) of each class.
-    missing : Figure or None
+    missing : IntervalEstimate or None
         (k,) shares of missing values, if it can be missing.
     prior : (k,) array
         P(label), above zero.
@@ -117,13 +117,13 @@ def number_relevance(
         return np.asarray((1 - 1 / (1 + np.maximum(of, 0)) + np.minimum(of, 0)) / (k - 1))
 
     stderr = ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1)
-    ends = (ratio.low, ratio.high, ratio.all_low, ratio.all_high)
+    ends = (ratio.low, ratio.high, ratio.simultaneous_low, ratio.simultaneous_high)
     noise = between.chance / max(within, math.sqrt(doubt)) / (k - 1)
-    there = Relevance(Figure(part(ratio.value), np.asarray(stderr), *map(part, ends)), noise)
+    there = Relevance(IntervalEstimate(part(ratio.value), np.asarray(stderr), *map(part, ends)), noise)
     return there if missing is None else _sum(there, _absence(missing, prior), 1 / (k - 1))
 
 
-def _absence(missing: Figure, prior: FloatArray) -> Relevance:
+def _absence(missing: IntervalEstimate, prior: FloatArray) -> Relevance:
     """Return what it explains of the label whether a number is missing."""
     k = len(prior)
     if not np.isfinite(missing.stderr).all():
@@ -139,17 +139,17 @@ def _sum(one: Relevance, other: Relevance, most: float) -> Relevance:
     """Return a sum of two; how far its interval's ends are off is the root of the sum of theirs squared."""
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return _UNKNOWN
-    figures = (one.figure, other.figure)
+    figures = (one.estimate, other.estimate)
     inside = [np.clip(each.value, each.low, each.high) for each in figures]
     below = np.hypot(*(at - each.low for at, each in zip(inside, figures, strict=True)))
     above = np.hypot(*(each.high - at for at, each in zip(inside, figures, strict=True)))
     low, high = (np.asarray(np.clip(end, 0.0, most)) for end in (sum(inside) - below, sum(inside) + above))
-    value = np.asarray(one.figure.value + other.figure.value)
-    stderr = np.asarray(np.hypot(one.figure.stderr, other.figure.stderr))
-    return Relevance(Figure(value, stderr, low, high, low, high), one.noise + other.noise)
+    value = np.asarray(one.estimate.value + other.estimate.value)
+    stderr = np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr))
+    return Relevance(IntervalEstimate(value, stderr, low, high, low, high), one.noise + other.noise)
 
 
-def shown(value: float | None, low: float, high: float) -> str:
+def format_relevance(value: float | None, low: float, high: float) -> str:
     """Return a relevance for people, with its interval and inside it; nothing if that is all there can be."""
     if value is None or (low <= 0 and high >= 1):
         return ""
@@ -188,7 +188,7 @@ def _square(
     return _Square(total - chance, chance, noise, slope)
 
 
-def _within(square: _Square, whole: float, doubt: float, *, most: float, of: int) -> Figure:
+def _within(square: _Square, whole: float, doubt: float, *, most: float, of: int) -> IntervalEstimate:
     """Return the figure of a square over a whole, whose variance is `doubt`, and over `of`."""
     top, bottom, none = np.asarray(square.value / of), np.asarray(whole), np.asarray(0.0)
     spread = np.asarray(square.noise / of**2), np.asarray(square.slope * whole / of), none + doubt
@@ -196,4 +196,4 @@ def _within(square: _Square, whole: float, doubt: float, *, most: float, of: int
     whole = max(whole, math.sqrt(doubt))  # it cannot be told to be less than its own doubt
     value = top / whole
     variance = square.noise / of**2 + square.slope / of * max(float(top), 0.0) + float(value) ** 2 * doubt
-    return Figure(np.asarray(value), np.asarray(math.sqrt(variance) / whole), *ends)
+    return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / whole), *ends)

@@ -1,4 +1,4 @@
-"""Verdicts: how often devices found a model right, and which of its features it does better without.
+"""ValidationResult: how often devices found a model right, and which of its features it does better without.
 
 Naive Bayes takes each feature for a witness of its own. Where features tell the same, it counts that several
 times, and a few of them can be right more often than all. Tables of one feature each do not tell; devices do.
@@ -17,10 +17,10 @@ from encoders.survey import Plan, Survey
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.estimators import Conditional
-from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.estimators import ClassConditional
+from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.raw_estimates import hear
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot
 
 ERROR = 0.1
@@ -30,31 +30,31 @@ _RIGHT = 1
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class ValidationResult:
     """What devices said of a model.
 
     Attributes
     ----------
     snapshot : Snapshot
         The validation's totals.
-    right : Figure
+    accuracy : IntervalEstimate
         Of shape (): how often the model is right with all its features.
-    gains : Figure
+    gains : IntervalEstimate
         (tops,) how much more often it is right with the top few alone.
     """
 
     snapshot: Snapshot
-    right: Figure
-    gains: Figure
+    accuracy: IntervalEstimate
+    gains: IntervalEstimate
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Self:
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """Estimate them from a validation's totals."""
-        heard = hear(snapshot)
-        figure = heard.prior.figure
-        right = Figure.around(figure.value[_RIGHT], figure.stderr[_RIGHT])
-        found = np.array([_gain(each) for each in heard.heard if isinstance(each, Frequencies)])
-        return cls(snapshot, right, Figure.around(found[:, 0], found[:, 1], _GAIN))
+        heard = compute_raw_estimates(snapshot)
+        figure = heard.prior.estimate
+        right = IntervalEstimate.from_stderr(figure.value[_RIGHT], figure.stderr[_RIGHT])
+        found = np.array([_gain(each) for each in heard.feature_estimates if isinstance(each, Frequencies)])
+        return cls(snapshot, right, IntervalEstimate.from_stderr(found[:, 0], found[:, 1], _GAIN))
 
     @property
     def model(self) -> Validation:
@@ -64,7 +64,7 @@ class Verdicts:
         return model
 
     @property
-    def chosen(self) -> int | None:
+    def selected(self) -> int | None:
         """Which of the tops the model should keep alone, by its place; None if all of its features.
 
         If some tops surely gain, by lower bounds that hold all at once but for ERROR of the surveys
@@ -79,20 +79,20 @@ class Verdicts:
         return int((value >= value[best] - error[best]).argmax())
 
     @property
-    def kept(self) -> frozenset[int]:
+    def selected_features(self) -> frozenset[int]:
         """The features that the model keeps, by their places: those it was judged with, or the top few."""
         order = self.model.order
-        return frozenset(order if self.chosen is None else order[: self.model.tops[self.chosen]])
+        return frozenset(order if self.selected is None else order[: self.model.tops[self.selected]])
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
         model = self.model
         return {
             "features": [model.features[place].name for place in model.order],
-            "right": self.right.as_dict(),
+            "right": self.accuracy.as_dict(),
             "tops": list(model.tops),
             "gains": self.gains.as_dict(),
-            "kept": None if self.chosen is None else model.tops[self.chosen],
+            "kept": None if self.selected is None else model.tops[self.selected],
         }
 
 
@@ -106,7 +106,7 @@ def _gain(heard: Frequencies) -> tuple[float, float]:
     return gain, float(np.sqrt(own[1, 0] + own[0, 1] - expected**2 / heard.n))
 
 
-def silent(conditional: Conditional, prior: FloatArray) -> Conditional:
+def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:
     """Return what a feature's value would say if it told nothing of the label: alike for all labels."""
     if not isinstance(conditional, Gaussian):
         return np.repeat((conditional @ prior)[:, None], len(prior), axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.estimation import Conditional, Gaussian
+from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
 from ldp_aggregator.models.scoring import LogProbabilities
 
@@ -31,11 +31,11 @@ def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray
     return LogProbabilities.from_probabilities(prior / prior.sum(), conditionals)
 
 
-def _count(feature: Feature, codes: IntArray, labels: IntArray, k: int) -> Conditional:
+def _count(feature: Feature, codes: IntArray, labels: IntArray, k: int) -> ClassConditional:
     if isinstance(feature, NumericFeature):
         return _moments(feature, codes, labels, k)
     joint = np.bincount(codes * k + labels, minlength=feature.size * k).reshape(feature.size, k) + 1.0
-    table: Conditional = joint / joint.sum(axis=0)
+    table: ClassConditional = joint / joint.sum(axis=0)
     return table
 
 

@@ -21,7 +21,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.estimation import Conditional, Estimates, Gaussian
+from ldp_aggregator.estimation import ClassConditional, Estimates, Gaussian
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.naive_bayes import NaiveBayes
@@ -67,7 +67,7 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
         "version": VERSION,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
-        "privacy": build_privacy_statement(snapshot, audit, estimates.judged),
+        "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot),
         "estimates": estimates.as_dict(),
     }
     return _canonical({**content, "checksum": _checksum(content)}) + b"\n"
@@ -90,7 +90,7 @@ class Model:
 
     plan: Plan
     prior: FloatArray
-    conditionals: tuple[Conditional, ...]
+    conditionals: tuple[ClassConditional, ...]
     estimates: dict[str, Any]
 
     @property
@@ -231,7 +231,7 @@ def _require(holds: bool, why: str) -> None:
         raise ValueError(why)
 
 
-def _conditional(smoothed: Any, feature: Feature, k: int) -> Conditional:
+def _conditional(smoothed: Any, feature: Feature, k: int) -> ClassConditional:
     """Read what the classifier needs of one feature."""
     if not isinstance(feature, NumericFeature):
         return _distribution(smoothed, (feature.size, k), feature.name)

@@ -23,7 +23,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation import Conditional, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.fast_predict import OPEN, Quick
 from ldp_aggregator.models.infer_survey import infer_survey
@@ -108,7 +108,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_probabilities(
-        cls, plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional], estimates: dict[str, Any]
+        cls,
+        plan: Plan,
+        prior: FloatArray,
+        conditionals: Sequence[ClassConditional],
+        estimates: dict[str, Any],
     ) -> Self:
         """Return a fitted classifier from what a model file holds.
 
@@ -131,7 +135,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return model
 
     def _install(
-        self, plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional], labels: NDArray[Any]
+        self, plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional], labels: NDArray[Any]
     ) -> None:
         # scikit-learn's scorers take the columns of predict_proba to follow sorted labels
         order = np.argsort(labels)
@@ -280,7 +284,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _reordered(conditional: Conditional, order: NDArray[np.intp]) -> Conditional:
+def _reordered(conditional: ClassConditional, order: NDArray[np.intp]) -> ClassConditional:
     """Put the labels of one feature's probabilities in another order."""
     if isinstance(conditional, Gaussian):
         missing = None if conditional.missing is None else conditional.missing[order]

@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation import Conditional, Gaussian
+from ldp_aggregator.estimation import ClassConditional, Gaussian
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ class LogProbabilities:
     likelihoods: tuple[Likelihood, ...]
 
     @classmethod
-    def from_probabilities(cls, prior: FloatArray, conditionals: Sequence[Conditional]) -> LogProbabilities:
+    def from_probabilities(
+        cls, prior: FloatArray, conditionals: Sequence[ClassConditional]
+    ) -> LogProbabilities:
         """Take logarithms; a probability of zero becomes -inf and vetoes its label."""
         with np.errstate(divide="ignore"):
             likelihoods = tuple(

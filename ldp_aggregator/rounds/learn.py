@@ -13,7 +13,7 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import Conditional, Gaussian
+from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.simulation.variants import projection_inputs
 from reduction.class_means import learn
 from reduction.publish import Fit
@@ -36,7 +36,7 @@ def min_people(numbers: int, epsilon: Decimal) -> int:
 
 
 def doubts(
-    pilot: Survey, prior: FloatArray, conditionals: Sequence[Conditional], components: int
+    pilot: Survey, prior: FloatArray, conditionals: Sequence[ClassConditional], components: int
 ) -> list[str]:
     """Return what speaks against a second round, however many people answer it; as far as measured."""
     heard = zip(pilot.features, conditionals, pilot.weights[1:], strict=True)
@@ -58,7 +58,7 @@ def doubts(
     return [doubt for doubt, holds in found.items() if holds]
 
 
-def _share_missing(feature: Feature, said: Conditional, prior: FloatArray) -> float:
+def _share_missing(feature: Feature, said: ClassConditional, prior: FloatArray) -> float:
     if feature.missing != "category":
         return 0.0
     missing = said.missing if isinstance(said, Gaussian) else said[-1]
@@ -67,7 +67,7 @@ def _share_missing(feature: Feature, said: Conditional, prior: FloatArray) -> fl
 
 
 def learn_projection(
-    pilot: Survey, prior: FloatArray, conditionals: Sequence[Conditional], components: int = 1
+    pilot: Survey, prior: FloatArray, conditionals: Sequence[ClassConditional], components: int = 1
 ) -> Fit:
     """Return the projection that the second round asks about.
 
@@ -91,7 +91,7 @@ def learn_projection(
     return learn(inputs, np.stack(means, axis=1), prior, components)
 
 
-def _class_means(feature: Feature, said: Conditional) -> FloatArray:
+def _class_means(feature: Feature, said: ClassConditional) -> FloatArray:
     """Return a number's class means (k,), normalised; in bins, each bin counts as its middle."""
     if isinstance(said, Gaussian):
         return said.mean

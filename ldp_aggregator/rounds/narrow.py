@@ -19,7 +19,7 @@ from encoders.mechanisms import NumericMechanism
 from encoders.survey import Plan, Question, Survey
 from encoders.survey.plan_checks import MAX_WEIGHT
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.snapshot import Snapshot
 
 HOLDS = 0.9
@@ -65,16 +65,18 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
     found = estimate_snapshot(snapshot, validation=validation)
     told = [
         Told(
-            explained(each.smoothed, found.prior),
-            float(each.relevance.figure.stderr),
+            compute_relevance(each.smoothed, found.prior),
+            float(each.relevance.estimate.stderr),
             each.relevance.noise,
         )
         for each in found.features
     ]
-    verdicts = found.validation.verdicts if found.validation else None
-    if verdicts is None:
+    result = found.validation.validation_result if found.validation else None
+    if result is None:
         return narrowed(survey, told)
-    return narrowed(survey, told, validated_features(survey, verdicts.kept, verdicts.chosen is not None))
+    return narrowed(
+        survey, told, validated_features(survey, result.selected_features, result.selected is not None)
+    )
 
 
 def validated_features(survey: Survey, kept: frozenset[int], chosen: bool) -> frozenset[int]:

@@ -23,7 +23,7 @@ from ldp_aggregator.authoring.derived import (
 )
 from ldp_aggregator.authoring.toml_edit import assign
 from ldp_aggregator.authoring.toml_text import quote
-from ldp_aggregator.estimation.relevance import explained, shown
+from ldp_aggregator.estimation.relevance import compute_relevance, format_relevance
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.narrow import CLEAR, Told, median_stderr, narrowed, validated_features
@@ -132,7 +132,7 @@ def _told(model: Model) -> list[Told]:
     try:
         raw = [each["relevance"] for each in model.estimates["features"]]
         return [
-            Told(explained(table, model.prior), _finite(each["stderr"]), _finite(each["noise"]))
+            Told(compute_relevance(table, model.prior), _finite(each["stderr"]), _finite(each["noise"]))
             for table, each in zip(model.conditionals, raw, strict=True)
         ]
     except KeyError as error:
@@ -223,7 +223,7 @@ def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int], cho
     rows = [["", "explains", ""] if chosen else ["", "explains", "share", "raw", ""]]
     for place in sorted(asked, key=lambda place: -shares[place]):
         own, entry = told[place].explained, raw[place]
-        figure = shown(entry["value"], entry["low"], entry["high"]) or "unknown"
+        figure = format_relevance(entry["value"], entry["low"], entry["high"]) or "unknown"
         figures = [figure] if chosen else [f"{own:.2f}", f"{own / whole:.0%}", figure]
         rows.append([model.plan.features[place].name, *figures, "" if place in kept else "left out"])
     return rows

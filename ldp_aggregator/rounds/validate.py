@@ -16,8 +16,8 @@ from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import Conditional, Gaussian
-from ldp_aggregator.estimation.relevance import explained
+from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.scoring import GaussianLikelihood
 
 SHARE = 0.2
@@ -29,7 +29,7 @@ class ValidationError(LdpError):
     """A model that there is nothing to find out about by judging it."""
 
 
-def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Conditional]) -> Validation:
+def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
     """Return what devices need to judge a model: its scores in whole numbers, and which tops to try.
 
     Parameters
@@ -45,7 +45,7 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Condi
     ValidationError
         If fewer than two of its features tell anything of the label.
     """
-    told = np.array([explained(each, prior) for each in conditionals])
+    told = np.array([compute_relevance(each, prior) for each in conditionals])
     order = [int(place) for place in np.argsort(-told, kind="stable") if told[place] > _TELLS]
     if len(order) < 2:
         raise ValidationError(
@@ -68,7 +68,7 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
     return tuple(top for top in tops if top == 1 or top <= count / 2)
 
 
-def _logs(feature: Feature, conditional: Conditional) -> FloatArray:
+def _logs(feature: Feature, conditional: ClassConditional) -> FloatArray:
     """Return log P(value | label), (values, k); of a number, its log-density in the middle of each part."""
     if not isinstance(conditional, Gaussian):
         return _log(conditional)

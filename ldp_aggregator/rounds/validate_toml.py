@@ -23,7 +23,7 @@ from ldp_aggregator.authoring.derived import (
     renamed,
 )
 from ldp_aggregator.authoring.toml_text import array, key, quote
-from ldp_aggregator.estimation.discrete.frequencies import Noise
+from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
@@ -137,7 +137,7 @@ def _error_of_right(plan: Plan) -> float:
 def _errors_of_gains(plan: Plan) -> Iterator[float]:
     """Return those of what each question's tops gain."""
     for n, oracle in _asked(plan):
-        noise = Noise.of(oracle, _LIKELY, n)
+        noise = FrequencyCovariance.from_mechanism(oracle, _LIKELY, n)
         yield math.sqrt(noise.own[1] + noise.own[2])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation import Conditional, Gaussian
+from ldp_aggregator.estimation import ClassConditional, Gaussian
 
 MISSING_SHARE = 0.1
 """How many of the imagined lack a number that may be missing; of other features that is one value more."""
@@ -35,7 +35,7 @@ class SyntheticPopulation:
     """
 
     prior: FloatArray
-    conditionals: tuple[Conditional, ...]
+    conditionals: tuple[ClassConditional, ...]
 
     @classmethod
     def from_strength(cls, plan: Plan, times: float, apart: float) -> Self:
@@ -78,7 +78,7 @@ class SyntheticPopulation:
         return codes
 
 
-def _telling(feature: Feature, k: int, place: int, times: float, apart: float) -> Conditional:
+def _telling(feature: Feature, k: int, place: int, times: float, apart: float) -> ClassConditional:
     if isinstance(feature, NumericFeature):
         order = (np.arange(k) + place) % k - (k - 1) / 2
         missing = np.full(k, MISSING_SHARE) if feature.missing == "category" else None
@@ -89,7 +89,7 @@ def _telling(feature: Feature, k: int, place: int, times: float, apart: float) -
     return shares
 
 
-def _drawn(said: Conditional, labels: IntArray, rng: np.random.Generator) -> IntArray:
+def _drawn(said: ClassConditional, labels: IntArray, rng: np.random.Generator) -> IntArray:
     if isinstance(said, Gaussian):
         x = rng.normal(said.mean[labels], np.sqrt(said.variance)[labels])
         codes = np.rint((np.clip(x, -1.0, 1.0) + 1) * GRID).astype(np.int64)

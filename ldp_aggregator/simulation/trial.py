@@ -15,7 +15,7 @@ from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.scoring import LogProbabilities
@@ -132,7 +132,7 @@ class View:
         for people in others:
             survey = next_round(survey, snapshot, judged)
             snapshot += self._answer(survey.compile(), people, rng)
-        estimated = estimate_probabilities(snapshot, estimator, judged)
+        estimated = estimate_parameters(snapshot, estimator, judged)
         return Trial(
             self, snapshot, LogProbabilities.from_probabilities(estimated.prior, estimated.conditionals)
         )
@@ -141,7 +141,7 @@ class View:
         self, survey: Survey, snapshot: Snapshot, estimator: str, judges: IntArray, rng: FastStream
     ) -> Snapshot | None:
         """Let people judge the model that a snapshot makes, if there is anything to judge."""
-        found = estimate_probabilities(snapshot, estimator)
+        found = estimate_parameters(snapshot, estimator)
         try:
             validation = build_validation(snapshot.plan, found.prior, found.conditionals)
         except ValidationError:
@@ -221,7 +221,7 @@ def encode_second_round(view: View, variant: Variant, rng: FastStream) -> View:
     snapshot = simulate_reports(
         plan, _codes(view.table, plan), view.table.labels, rng, users=split.train[:cut]
     )
-    heard = estimate_probabilities(snapshot)
+    heard = estimate_parameters(snapshot)
     components = count_learned_components(variant.projection)
     learned = learn_projection(pilot, heard.prior, heard.conditionals, components)
     return _view(view.table, replace(split, train=split.train[cut:]), variant, learned)

@@ -14,7 +14,7 @@ import numpy as np
 from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import draw_questions, simulate_total
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
@@ -103,7 +103,7 @@ class Forecaster:
         heard = simulated(
             self.plan, self.people, users, np.random.default_rng(seeds[0]), FastStream(seeds[1])
         )
-        told = estimate_probabilities(heard)
+        told = estimate_parameters(heard)
         self._progress(1)
         return self._accuracy(LogProbabilities.from_probabilities(told.prior, told.conditionals))
 

@@ -20,16 +20,16 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
     Estimates,
-    FeatureEstimate,
-    Figure,
+    FeatureResult,
     Gaussian,
-    NumberEstimate,
+    IntervalEstimate,
+    NumberResult,
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.estimation.outlook import typical_margin
-from ldp_aggregator.estimation.raw_estimates import hear
+from ldp_aggregator.estimation.outlook import compute_typical_margins
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.sample_size import MAX_USERS, SizeError, find_min_users
@@ -107,10 +107,15 @@ def expected_margins(expected: ExpectedTotals, people: SyntheticPopulation, user
     for question in plan.questions:
         for feature in question.asked:
             chances[feature.name] += plan.question_probability(question)
-    features = zip(estimates.features, people.conditionals, hear(snapshot).heard, strict=True)
+    features = zip(
+        estimates.features,
+        people.conditionals,
+        compute_raw_estimates(snapshot).feature_estimates,
+        strict=True,
+    )
     found = [
         _number(each, chances[each.name], said, people.prior, heard)
-        if isinstance(each, NumberEstimate) and isinstance(said, Gaussian) and isinstance(heard, Number)
+        if isinstance(each, NumberResult) and isinstance(said, Gaussian) and isinstance(heard, Number)
         else _shares(each, chances[each.name], heard)
         for each, said, heard in features
         if chances[each.name]
@@ -127,16 +132,14 @@ def _label(estimates: Estimates, expected: ExpectedTotals) -> Margin:
     return Margin(estimates.label, "label", (estimates.label_n or 0,), alone, max(labels), labels, useful, k)
 
 
-def _shares(
-    each: FeatureEstimate | NumberEstimate, chance: float, heard: Frequencies | Number | None
-) -> Margin:
-    assert isinstance(each, FeatureEstimate)
+def _shares(each: FeatureResult | NumberResult, chance: float, heard: Frequencies | Number | None) -> Margin:
+    assert isinstance(each, FeatureResult)
     assert isinstance(heard, Frequencies)
     labels, values = _labels(each.conditionals, _frequency_scatter(heard, each)), len(each.values)
     return Margin(each.name, each.kind, (each.n,), chance, max(labels), labels, _useful(values), values)
 
 
-def _number(each: NumberEstimate, chance: float, said: Gaussian, prior: FloatArray, heard: Number) -> Margin:
+def _number(each: NumberResult, chance: float, said: Gaussian, prior: FloatArray, heard: Number) -> Margin:
     scatter = _scatter_factor(heard.present.value, heard.present.variance(heard.noise))
     labels = _labels(each.means, scatter)
     return Margin(
@@ -158,12 +161,12 @@ def _useful(values: int) -> float:
     return min(1 / values, _WIDEST)
 
 
-def _labels(figure: Figure, scatter: FloatArray | float = 1.0) -> tuple[float, ...]:
-    found: list[float] = (typical_margin(figure) * scatter).tolist()
+def _labels(figure: IntervalEstimate, scatter: FloatArray | float = 1.0) -> tuple[float, ...]:
+    found: list[float] = (compute_typical_margins(figure) * scatter).tolist()
     return tuple(found)
 
 
-def _frequency_scatter(heard: Frequencies, each: FeatureEstimate) -> FloatArray:
+def _frequency_scatter(heard: Frequencies, each: FeatureResult) -> FloatArray:
     k = each.smoothed.shape[1]
     if not heard.n:
         return np.ones(k)

@@ -13,7 +13,7 @@ from encoders.errors import LdpError
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.authoring.toml_text import quote
-from ldp_aggregator.estimation import Conditional, estimate_probabilities
+from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
@@ -47,7 +47,7 @@ class Pilot:
     name: str
     plan: Plan
     prior: FloatArray
-    conditionals: Sequence[Conditional]
+    conditionals: Sequence[ClassConditional]
     reports: int
 
     def people(self, plan: Plan) -> SyntheticPopulation:
@@ -88,7 +88,7 @@ class Pilot:
         """Return for JSON what it is called, how large it is and what it tells too vaguely."""
         return {"name": self.name, "reports": self.reports, "noise": list(self.noise)}
 
-    def _said(self, feature: Feature) -> Conditional:
+    def _said(self, feature: Feature) -> ClassConditional:
         names = [each.name for each in self.plan.features]
         if feature.name not in names:
             raise PilotError(f"{self.name}: it has no feature {quote(feature.name)}, which the survey has")
@@ -131,7 +131,7 @@ def _of_model(data: bytes, name: str) -> Pilot:
 
 def _of_snapshot(data: bytes, name: str) -> Pilot:
     snapshot = Snapshot.from_json(data, name)
-    found = estimate_probabilities(snapshot)
+    found = estimate_parameters(snapshot)
     reports = sum(snapshot.totals[q.key].n for q in snapshot.plan.questions if q.key in snapshot.totals)
     return Pilot(name, snapshot.plan, found.prior, found.conditionals, reports)
 

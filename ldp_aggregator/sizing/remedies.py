@@ -15,7 +15,7 @@ import numpy as np
 from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_aggregator.estimation import Conditional
+from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.margins import Margin, expected_margins
@@ -145,7 +145,7 @@ def _values_of(feature: Feature) -> int:
     return len(feature.edges) - 1 if isinstance(feature, BinnedFeature) else 0
 
 
-def _coarse(feature: Feature, said: Conditional, count: int) -> tuple[Feature, Conditional]:
+def _coarse(feature: Feature, said: ClassConditional, count: int) -> tuple[Feature, ClassConditional]:
     """Return a stand-in with so many values, all as frequent; which are merged is the author's to say."""
     if _values_of(feature) <= count:
         return feature, said

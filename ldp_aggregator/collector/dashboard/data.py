@@ -7,7 +7,7 @@ from typing import Any
 
 from encoders.survey import NumericFeature, Plan
 from ldp_aggregator.collector.cached_response import Content
-from ldp_aggregator.estimation import Estimates, FeatureEstimate, NumberEstimate, estimate_snapshot
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.outlook import margins
 from ldp_aggregator.snapshot import Snapshot
 
@@ -62,8 +62,8 @@ def _features(plan: Plan, estimates: Estimates, known: list[dict[str, Any]]) -> 
     return found
 
 
-def _margins(estimate: FeatureEstimate | NumberEstimate) -> dict[str, Any]:
-    return margins(estimate.means if isinstance(estimate, NumberEstimate) else estimate.conditionals)
+def _margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
+    return margins(estimate.means if isinstance(estimate, NumberResult) else estimate.conditionals)
 
 
 def _for_people(entry: dict[str, Any]) -> dict[str, Any]:

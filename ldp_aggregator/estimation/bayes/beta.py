@@ -50,7 +50,7 @@ def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: Float
     found = np.empty((3, shape[0], cells[0].size))
     for start in range(0, cells[0].size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        nodes = _Nodes.of(cells[0][block], cells[1][block])
+        nodes = _Nodes.from_estimates(cells[0][block], cells[1][block])
         for prior, (first, second) in enumerate(zip(*priors, strict=True)):
             found[:, prior, block] = nodes.posterior(first[block], second[block])
     evidence, mean, log = found.reshape(3, *shape)
@@ -83,7 +83,7 @@ class _Nodes:
     all: FloatArray
 
     @classmethod
-    def of(cls, value: FloatArray, noise: FloatArray) -> _Nodes:
+    def from_estimates(cls, value: FloatArray, noise: FloatArray) -> _Nodes:
         low = np.clip(np.minimum(value, 1.0) - _REACH * noise, LEAST, 1 - 2 * LEAST)
         high = np.clip(np.maximum(value, 0.0) + _REACH * noise, 2 * LEAST, 1 - LEAST)
         start, end = (np.arcsinh(np.log(each) - np.log1p(-each)) for each in (low, high))

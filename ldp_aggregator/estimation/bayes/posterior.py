@@ -17,19 +17,19 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.beta import LEAST, beta_posterior
 from ldp_aggregator.estimation.bayes.shrinkage import mixed_scales
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
 """How far P(value | label) may be from P(value): as if so many people had been counted beforehand."""
 _TINY = 1e-12
 
 
-def posterior_prior(figure: Figure) -> FloatArray:
+def smooth_prior(figure: IntervalEstimate) -> FloatArray:
     """Return the posterior mean of P(label), (k,), if beforehand all distributions were equally likely.
 
     Parameters
     ----------
-    figure : Figure
+    figure : IntervalEstimate
         (k,) raw prior; a label with an infinite standard error counts as unheard.
     """
     heard = np.isfinite(figure.stderr)
@@ -45,7 +45,7 @@ def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
     return share
 
 
-def posterior_tables(
+def smooth_tables(
     heard: Sequence[Frequencies | None], sizes: Sequence[int], prior: FloatArray
 ) -> list[FloatArray]:
     """Return P(value | label) of each feature, an (A_i, k) array: the posterior's geometric mean.
@@ -70,7 +70,9 @@ def posterior_tables(
     pairs = list(zip(heard, sizes, strict=True))
     told = [bool(each and each.n and size > 1) for each, size in pairs]
     contrasts = [
-        Contrast.of(each, prior) for (each, _), tells in zip(pairs, told, strict=True) if each and tells
+        Interaction.from_frequencies(each, prior)
+        for (each, _), tells in zip(pairs, told, strict=True)
+        if each and tells
     ]
     tables = iter(_believe(contrasts, prior))
     return [
@@ -80,7 +82,7 @@ def posterior_tables(
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Interaction:
     """What the reports of a feature say of how its labels differ, cleared of all that they need not say.
 
     That a label's shares add up to P(label), and a value's to P(value), is known from all reports
@@ -99,7 +101,7 @@ class Contrast:
     noise: FloatArray
 
     @classmethod
-    def of(cls, heard: Frequencies, prior: FloatArray) -> Contrast:
+    def from_frequencies(cls, heard: Frequencies, prior: FloatArray) -> Interaction:
         """Centre a table twice; its noise follows in closed form, what all cells share of it cancels."""
         k = len(prior)
         told = heard.noise
@@ -136,7 +138,7 @@ def _centred_variance(own: FloatArray, prior: FloatArray) -> FloatArray:
     return centred
 
 
-def _believe(contrasts: Sequence[Contrast], prior: FloatArray) -> list[FloatArray]:
+def _believe(contrasts: Sequence[Interaction], prior: FloatArray) -> list[FloatArray]:
     """Return each feature's table: mixed over the concentrations, each label's shares adding up to one."""
     if not contrasts:
         return []

@@ -1,1 +1,1 @@
-"""Frequencies of categorical questions, and their projection onto the simplex."""
+"""Frequencies of categorical questions, their covariance, and the repair of negative ones."""

@@ -15,7 +15,7 @@ import numpy as np
 from encoders.mechanisms.base import FrequencyOracle
 from encoders.survey import Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.simplex import project_simplex
+from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.snapshot import Total
 
 UNIFORM_SHARE = 0.1
@@ -24,7 +24,7 @@ noise the tenth is less: it would add more to a rare cell than F can be off."""
 
 
 @dataclass(frozen=True)
-class Noise:
+class FrequencyCovariance:
     """Covariance of the estimated frequencies: diag(own) + shared 11' + slope (f1' + 1f') - ff'/n.
 
     A report adds to each cell an amount with mean `on` at the reporter's value and `off` elsewhere.
@@ -55,7 +55,9 @@ class Noise:
     slope: float
 
     @classmethod
-    def of(cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int) -> Noise:
+    def from_mechanism(
+        cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int
+    ) -> FrequencyCovariance:
         """Return the noise of n reports when the truth is `frequencies`, each a sum of as many counters'."""
         if n == 0:
             unknown = np.full(frequencies.shape, math.inf)
@@ -108,14 +110,14 @@ class Frequencies:
     raw : (d,) array
         Unbiased frequencies, possibly negative; NaN without reports. Of one of several features that are
         asked about together: sums over the values of the others.
-    noise : Noise
+    noise : FrequencyCovariance
         Their covariance.
     """
 
     question: Question
     n: int
     raw: FloatArray
-    noise: Noise
+    noise: FrequencyCovariance
 
     def of_feature(self, place: int) -> Frequencies:
         """Return the frequencies of one of the features that the question asks about, by its place in it."""
@@ -162,7 +164,7 @@ def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
     if n:
         share = UNIFORM_SHARE * min(1.0, d * math.sqrt(oracle.uniform_variance(d) / n))
         likely = (1 - share) * project_simplex(raw) + share * uniform
-    return Frequencies(question, n, raw, Noise.of(oracle, likely, n))
+    return Frequencies(question, n, raw, FrequencyCovariance.from_mechanism(oracle, likely, n))
 
 
 def oracle_of(question: Question) -> FrequencyOracle:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.shrinkage import shrink
-from ldp_aggregator.estimation.class_prior import replace_negatives
+from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.estimation.numeric.number import Number
 
 MIN_VARIANCE = 1e-6

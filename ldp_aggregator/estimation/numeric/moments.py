@@ -15,7 +15,7 @@ import numpy as np
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.simplex import project_simplex
+from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.snapshot import Total
 
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
@@ -60,7 +60,7 @@ class Population:
 
         The shares are projected on the simplex and the moments clipped to what these shares allow. The
         fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, bounded likewise. The
-        even part keeps the noise away from shares of exactly zero, as :class:`frequencies.Noise` does.
+        even part keeps the noise away from shares of exactly zero, as :class:`FrequencyCovariance` does.
 
         Parameters
         ----------

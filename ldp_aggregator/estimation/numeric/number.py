@@ -15,7 +15,7 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import Prior
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
-from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds, Figure, fieller, unknown
+from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds, IntervalEstimate, fieller, unknown
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population
 
@@ -44,7 +44,7 @@ class Number:
     @cached_property
     def noise(self) -> FloatArray:
         """Covariance of the sources, (7, 7, k); questions have different reporters, so they do not covary."""
-        rest = self.prior.figure.stderr**2
+        rest = self.prior.estimate.stderr**2
         noise = np.zeros((_SOURCES, _SOURCES, len(rest)))
         for place, heard in ((0, self.mean_question), (3, self.square_question)):
             if heard is not None:
@@ -56,7 +56,7 @@ class Number:
     @property
     def labels(self) -> int:
         """Number of labels, k."""
-        return len(self.prior.figure.value)
+        return len(self.prior.estimate.value)
 
     @property
     def together(self) -> int:
@@ -69,11 +69,11 @@ class Number:
     @cached_property
     def share(self) -> Quantity:
         """P(c), the pooled prior."""
-        slopes = np.zeros((_SOURCES, len(self.prior.figure.value)))
+        slopes = np.zeros((_SOURCES, len(self.prior.estimate.value)))
         slopes[6] = 1.0
         for place, heard in ((2, self.mean_question), (5, self.square_question)):
             slopes[place] = 0.0 if heard is None else self._weight(heard)
-        return Quantity(self.prior.figure.value, slopes)
+        return Quantity(self.prior.estimate.value, slopes)
 
     def _told(self, heard: Moments | None, part: int, place: int) -> Quantity | None:
         """Return s (part 0) or M (part 1) of a question, corrected by what its G misses the prior by.
@@ -156,7 +156,9 @@ class Number:
         """Var(x | c) and the variance of that estimate; NaN and infinite where nothing is known."""
         return self._ratio(self.deviation, self.present, self.curvature)
 
-    def figure(self, top: Quantity | None, bounds: Bounds, extra: FloatArray | float = 0.0) -> Figure:
+    def figure(
+        self, top: Quantity | None, bounds: Bounds, extra: FloatArray | float = 0.0
+    ) -> IntervalEstimate:
         """Return top / P(present, c) for people: E[.. | c] for those whose number is there.
 
         Parameters
@@ -170,7 +172,7 @@ class Number:
         """
         return self._figure(top, self.present, bounds, extra)
 
-    def missing_figure(self) -> Figure:
+    def missing_figure(self) -> IntervalEstimate:
         """Return P(missing | c) for people."""
         return self._figure(self.missing, self.share, PROBABILITY)
 
@@ -187,7 +189,7 @@ class Number:
 
     def _figure(
         self, top: Quantity | None, bottom: Quantity, bounds: Bounds, extra: FloatArray | float = 0.0
-    ) -> Figure:
+    ) -> IntervalEstimate:
         """Return the same for people, its interval Fieller's, cut to `bounds`."""
         value, variance = self._ratio(top, bottom, extra)
         if top is None or not self.prior.known:
@@ -197,7 +199,7 @@ class Number:
         shared = top.covariance(bottom, noise)
         bottom_noise = bottom.variance(noise)
         ends = fieller(top.value, bottom.value, top_noise, shared, bottom_noise, self.together, bounds)
-        return Figure(value, np.sqrt(variance), *ends)
+        return IntervalEstimate(value, np.sqrt(variance), *ends)
 
     def population(self) -> Population:
         """Return the population that these estimates make likely; the vaguest one without a prior.

@@ -43,7 +43,7 @@ class Support:
     pairs: IntArray
 
     @classmethod
-    def of(cls, bits: SupportCounters, cells: IntArray) -> Support:
+    def from_cells(cls, bits: SupportCounters, cells: IntArray) -> Support:
         """Cut what was counted to its parts."""
         sizes, sums, upper = np.split(cells, np.cumsum([len(bits.sizes), bits.groups]))
         pairs = np.zeros((bits.groups, bits.groups), dtype=np.int64)
@@ -136,7 +136,7 @@ class Product:
     most: float
 
     @classmethod
-    def of(cls, bits: SupportCounters) -> Product:
+    def from_bits(cls, bits: SupportCounters) -> Product:
         """Work it out for any two positions."""
         (none, one), q, p = bits.pairs, bits.off, bits.own[1]
         slope = (one - none) / (p - q)
@@ -171,7 +171,7 @@ def pair_excess(support: Support) -> FloatArray:
     the sums of x_i x_j, N - a |h| c_g - a |g| c_h - n b |g| |h|; within a group half of that, less
     what i = j adds, c (1 - 2a) - n |g| b.
     """
-    n, ones, product = support.n, support.sums.astype(np.float64), Product.of(support.bits)
+    n, ones, product = support.n, support.sums.astype(np.float64), Product.from_bits(support.bits)
     size = _group_sizes(support.bits)
     mixed = np.outer(ones, size)
     expected = product.slope * (mixed + mixed.T) + n * product.level * np.outer(size, size)
@@ -189,7 +189,12 @@ def pair_noise(support: Support) -> tuple[FloatArray, FloatArray]:
     group is one position. How many own a position of a group is bounded from above by the sums, wrongly
     with chance `_DOUBT` in all (Hoeffding 1963).
     """
-    bits, n, size, product = support.bits, support.n, _group_sizes(support.bits), Product.of(support.bits)
+    bits, n, size, product = (
+        support.bits,
+        support.n,
+        _group_sizes(support.bits),
+        Product.from_bits(support.bits),
+    )
     q, p, more = float(bits.off), float(bits.own[1]), product.owned - product.unowned
     share = np.ones(len(size))
     if more > 0:

@@ -19,7 +19,7 @@ from encoders.mechanisms.base import FrequencyOracle
 from encoders.survey.questions import MEAN
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
-from ldp_aggregator.estimation.intervals import Figure, jsonable
+from ldp_aggregator.estimation.intervals import IntervalEstimate, jsonable
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
@@ -70,7 +70,7 @@ class Influence:
         }
 
 
-def of_frequencies(heard: Frequencies, figure: Figure, of: str = "") -> Influence:
+def of_frequencies(heard: Frequencies, figure: IntervalEstimate, of: str = "") -> Influence:
     """Return the moves of F = (t - off)/(on - off), in the shape of its figure."""
     oracle, size = oracle_of(heard.question), heard.cells
     slope = oracle.on_mean - oracle.off_mean
@@ -80,7 +80,7 @@ def of_frequencies(heard: Frequencies, figure: Figure, of: str = "") -> Influenc
     return Influence(f"frequencies{of}", heard.n, step, figure.stderr)
 
 
-def of_conditionals(heard: Frequencies, figure: Figure, of: str = "") -> Influence:
+def of_conditionals(heard: Frequencies, figure: IntervalEstimate, of: str = "") -> Influence:
     """Return the moves of R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
     oracle, (size, k) = oracle_of(heard.question), figure.value.shape
     joint = heard.raw.reshape(size, k)
@@ -94,7 +94,7 @@ def of_conditionals(heard: Frequencies, figure: Figure, of: str = "") -> Influen
     return Influence(f"conditionals{of}", heard.n, _furthest(oracle, weights, times, now), figure.stderr)
 
 
-def of_prior(heard: Frequencies, figure: Figure, weight: float) -> Influence:
+def of_prior(heard: Frequencies, figure: IntervalEstimate, weight: float) -> Influence:
     """Return the moves of the pooled prior, to which the question contributes G with a weight."""
     oracle, k = oracle_of(heard.question), len(figure.value)
     size, slope = oracle.domain // k, oracle.on_mean - oracle.off_mean
@@ -112,7 +112,7 @@ def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: Flo
 
 
 def of_number(
-    name: str, ratio: Quantity, heard: Moments, total: Total, figure: Figure, unit: float
+    name: str, ratio: Quantity, heard: Moments, total: Total, figure: IntervalEstimate, unit: float
 ) -> Influence:
     """Return the moves of a ratio per label, E[x | c] for example, by one question about the number.
 
@@ -124,7 +124,7 @@ def of_number(
         With its slopes by what the questions say, as `Number` orders them.
     heard, total : Moments and Total
         Of the question where reports are made up.
-    figure : Figure
+    figure : IntervalEstimate
         The ratio in its own unit, for its standard error.
     unit : float
         What one of `ratio` is in that unit.
@@ -134,7 +134,7 @@ def of_number(
     return Influence(name, heard.n, _furthest_moments(heard, total, slopes), figure.stderr)
 
 
-def number_prior(heard: Moments, total: Total, prior: Figure, weight: float) -> Influence:
+def number_prior(heard: Moments, total: Total, prior: IntervalEstimate, weight: float) -> Influence:
     """Return the moves of the pooled prior by a question about a number that tells of the label."""
     slopes = np.zeros((3, len(prior.value)))
     slopes[2] = weight

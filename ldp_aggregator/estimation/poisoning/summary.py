@@ -139,4 +139,4 @@ def _tests(snapshot: Snapshot, question: Question, level: float) -> SupportTests
         return f"a report of {question.mechanism.name} is no set of values: nothing tells a made-up one"
     if counted is None:
         return "the collector did not count which values reports support together"
-    return SupportTests.of(question, Support.of(bits, counted.cells), level)
+    return SupportTests.from_support(question, Support.from_cells(bits, counted.cells), level)

@@ -35,7 +35,9 @@ def assert_covered(figures, truth, slack=0.015):
 
 
 def assert_covered_together(figures, truth, slack=0.01):
-    held = np.mean([((each.all_low <= truth) & (truth <= each.all_high)).all() for each in figures])
+    held = np.mean(
+        [((each.simultaneous_low <= truth) & (truth <= each.simultaneous_high)).all() for each in figures]
+    )
     assert held >= stats.binom.ppf(ALARM, len(figures), 0.95) / len(figures) - slack
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.estimation import Figure, estimate_snapshot
-from ldp_aggregator.estimation.contrasts import classes_apart, uneven_classes
+from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
+from ldp_aggregator.estimation.contrasts import detect_class_differences, detect_non_uniform_classes
 from ldp_aggregator.estimation.intervals import Z95, reach
 from ldp_aggregator.estimation.outlook import margins
 from ldp_aggregator.simulated_population import simulate_reports
@@ -81,31 +81,36 @@ def test_one_interval_reaches_as_far_as_everywhere_else_and_many_reach_further()
 
 def test_classes_are_apart_where_no_widened_intervals_overlap():
     far = reach(2)
-    touching = Figure.around(np.array([0.2, 0.2 + 1.9 * far * 0.01]), np.full(2, 0.01))
-    assert not classes_apart(touching)
-    clear = Figure.around(np.array([0.2, 0.2 + 2.1 * far * 0.01]), np.full(2, 0.01))
-    assert classes_apart(clear)
-    unknown = Figure.around(np.array([0.2, math.nan]), np.array([0.01, math.inf]))
-    assert not classes_apart(unknown)
+    touching = IntervalEstimate.from_stderr(np.array([0.2, 0.2 + 1.9 * far * 0.01]), np.full(2, 0.01))
+    assert not detect_class_differences(touching)
+    clear = IntervalEstimate.from_stderr(np.array([0.2, 0.2 + 2.1 * far * 0.01]), np.full(2, 0.01))
+    assert detect_class_differences(clear)
+    unknown = IntervalEstimate.from_stderr(np.array([0.2, math.nan]), np.array([0.01, math.inf]))
+    assert not detect_class_differences(unknown)
 
 
 def test_what_is_clear_alone_may_not_be_among_many():
     alone = np.array([[0.2, 0.2 + 2.1 * reach(2) * 0.01]])
     among = np.concatenate([alone, np.full((4, 2), 0.5)])
-    assert classes_apart(Figure.around(alone, np.full((1, 2), 0.01))).tolist() == [True]
-    assert classes_apart(Figure.around(among, np.full((5, 2), 0.01))).tolist() == [False] * 5
+    assert detect_class_differences(IntervalEstimate.from_stderr(alone, np.full((1, 2), 0.01))).tolist() == [
+        True
+    ]
+    assert (
+        detect_class_differences(IntervalEstimate.from_stderr(among, np.full((5, 2), 0.01))).tolist()
+        == [False] * 5
+    )
 
 
 def test_the_shares_of_two_classes_are_two_estimates():
     # of unary reports they need not add up to one, so each has its own chance to be flagged
-    barely = Figure.around(np.array([0.52, 0.48]), np.full(2, 0.02 / 2))
-    assert uneven_classes(barely).tolist() == [False, False]
-    clear = Figure.around(np.array([0.525, 0.475]), np.full(2, 0.02 / 2))
-    assert uneven_classes(clear).tolist() == [True, True]
+    barely = IntervalEstimate.from_stderr(np.array([0.52, 0.48]), np.full(2, 0.02 / 2))
+    assert detect_non_uniform_classes(barely).tolist() == [False, False]
+    clear = IntervalEstimate.from_stderr(np.array([0.525, 0.475]), np.full(2, 0.02 / 2))
+    assert detect_non_uniform_classes(clear).tolist() == [True, True]
 
 
 def test_margins_shrink_with_the_root_of_the_reports():
-    figure = Figure.around(np.full((2, 2), 0.5), np.array([[0.1, 0.2], [0.1, math.inf]]))
+    figure = IntervalEstimate.from_stderr(np.full((2, 2), 0.5), np.array([[0.1, 0.2], [0.1, math.inf]]))
     found = margins(figure)
     assert found["now"] == [pytest.approx(Z95 * 0.1), None]
     assert found["times_2"][0] == pytest.approx(Z95 * 0.1 / math.sqrt(2))

@@ -9,7 +9,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import EstimationError, estimate_snapshot
-from ldp_aggregator.estimation.class_prior import replace_negatives
+from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -125,10 +125,6 @@ def test_the_paper_needs_the_label_question():
 def test_an_unknown_estimator_is_named(de_world):
     with pytest.raises(EstimationError, match="'magic' is not one of default, paper"):
         estimate_snapshot(Snapshot(de_world.plan, {}, {}), "magic")
-
-
-def test_the_paper_sets_negative_counts_to_one():
-    np.testing.assert_array_equal(replace_negatives(np.array([-3.5, 0.0, 0.2, 7.0])), [1.0, 1.0, 0.2, 7.0])
 
 
 def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):

@@ -12,7 +12,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
-from ldp_aggregator.estimation.relevance import _square, explained, shown
+from ldp_aggregator.estimation.relevance import _square, compute_relevance, format_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -42,25 +42,27 @@ def phi_square(joint: np.ndarray) -> float:
 
 
 def test_a_table_explains_its_mean_square_contingency_over_its_most():
-    assert explained(TABLE, PRIOR) == pytest.approx(phi_square(TABLE * PRIOR) / 2)
-    assert explained(np.eye(3), PRIOR) == pytest.approx(1)
-    assert explained(np.full((3, 3), 1 / 3), PRIOR) == 0
+    assert compute_relevance(TABLE, PRIOR) == pytest.approx(phi_square(TABLE * PRIOR) / 2)
+    assert compute_relevance(np.eye(3), PRIOR) == pytest.approx(1)
+    assert compute_relevance(np.full((3, 3), 1 / 3), PRIOR) == 0
     two = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # one yes or no cannot tell three labels apart
-    assert explained(two, PRIOR) == pytest.approx(1 / 2)
+    assert compute_relevance(two, PRIOR) == pytest.approx(1 / 2)
 
 
 def test_a_value_that_nobody_has_explains_nothing():
     table = np.vstack([TABLE, np.zeros(3)])
-    assert explained(table, PRIOR) == pytest.approx(explained(TABLE, PRIOR))
+    assert compute_relevance(table, PRIOR) == pytest.approx(compute_relevance(TABLE, PRIOR))
 
 
 def test_a_number_explains_the_part_of_its_variance_between_the_labels_and_whether_it_is_there():
     mean, variance, even = np.array([-0.2, 0.4]), np.array([0.1, 0.2]), np.array([0.5, 0.5])
     between = 0.3**2
-    assert explained(Gaussian(mean, variance, None), even) == pytest.approx(between / (between + 0.15))
+    assert compute_relevance(Gaussian(mean, variance, None), even) == pytest.approx(
+        between / (between + 0.15)
+    )
     absent = np.array([0.1, 0.3])
     more = phi_square(np.stack([absent, 1 - absent]) * even)
-    assert explained(Gaussian(mean, variance, absent), even) == pytest.approx(
+    assert compute_relevance(Gaussian(mean, variance, absent), even) == pytest.approx(
         between / (between + 0.15) + more
     )
 
@@ -99,7 +101,10 @@ def found() -> np.ndarray:
     """What 400 surveys say: value, standard error, low and high of each feature's relevance."""
     plan = make_plan(1)
     figures = (
-        [feature.relevance.figure for feature in estimate_snapshot(make_snapshot(plan, 6000, seed)).features]
+        [
+            feature.relevance.estimate
+            for feature in estimate_snapshot(make_snapshot(plan, 6000, seed)).features
+        ]
         for seed in range(400)
     )
     return np.array([[[each.value, each.stderr, each.low, each.high] for each in row] for row in figures])
@@ -121,7 +126,7 @@ def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_
 def test_the_raw_relevance_of_a_number_comes_to_the_truth():
     plan = make_plan(4)
     figures = [
-        estimate_snapshot(make_snapshot(plan, 30_000, seed)).features[2].relevance.figure
+        estimate_snapshot(make_snapshot(plan, 30_000, seed)).features[2].relevance.estimate
         for seed in range(20)
     ]
     values = np.array([each.value for each in figures])
@@ -161,21 +166,21 @@ def test_whether_a_number_is_missing_counts_too_and_no_figure_is_nan(people):
         number = np.where(rng.random(people) < np.where(labels, 0.8, 0.05), np.nan, rng.random(people) * 10)
         codes = np.asfortranarray(plan.features[0].codes(number)[:, None])
         (feature,) = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(seed))).features
-        found = feature.relevance.figure
+        found = feature.relevance.estimate
         assert not np.isnan([found.stderr, found.low, found.high, feature.relevance.noise]).any()
         assert 0 <= found.low <= found.high <= 1
         if people == 50_000:
             truth = phi_square(np.array([[0.05, 0.8], [0.95, 0.2]]) / 2)
             assert abs(found.value - truth) < 6 * found.stderr < 0.6
-            assert explained(feature.smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
+            assert compute_relevance(feature.smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
 
 
 def test_people_see_a_relevance_inside_its_interval():
-    assert shown(1412.7, 0.1, 1.0) == "1.00 [0.10, 1.00]"
-    assert shown(-0.2, 0.0, 0.3) == "0.00 [0.00, 0.30]"
-    assert shown(0.27, 0.1, 0.5) == "0.27 [0.10, 0.50]"
-    assert not shown(0.4, 0.0, 1.0)  # that is known without asking anybody
-    assert not shown(None, 0.0, 0.5)
+    assert format_relevance(1412.7, 0.1, 1.0) == "1.00 [0.10, 1.00]"
+    assert format_relevance(-0.2, 0.0, 0.3) == "0.00 [0.00, 0.30]"
+    assert format_relevance(0.27, 0.1, 0.5) == "0.27 [0.10, 0.50]"
+    assert not format_relevance(0.4, 0.0, 1.0)  # that is known without asking anybody
+    assert not format_relevance(None, 0.0, 0.5)
 
 
 def test_nothing_is_known_without_reports():

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
-from ldp_aggregator.estimation.raw_estimates import hear
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from tests.ldp_aggregator.estimation.conftest import (
     DEGREE,
     DEGREES,
@@ -38,9 +38,9 @@ def test_of_frequencies_and_priors(mechanism):
     truths = world.joint.ravel(), world.two.ravel(), world.prior
     squares = []
     for seed in range(SURVEYS):
-        heard = hear(world.snapshot(1500, seed))
-        parts = [(each.raw, each.stderr) for each in heard.heard]
-        parts.append((heard.prior.figure.value, heard.prior.figure.stderr))
+        heard = compute_raw_estimates(world.snapshot(1500, seed))
+        parts = [(each.raw, each.stderr) for each in heard.feature_estimates]
+        parts.append((heard.prior.estimate.value, heard.prior.estimate.stderr))
         squares.append(mean_square(parts, truths))
     assert_right(squares)
 
@@ -58,7 +58,7 @@ def test_of_numbers_and_their_squares(mechanism):
     for seed in range(SURVEYS):
         moments = [
             each
-            for number in hear(world.snapshot(3000, seed)).numbers
+            for number in compute_raw_estimates(world.snapshot(3000, seed)).numbers
             for each in (number.mean_question, number.square_question)
         ]
         squares.append(mean_square([(each.raw[0], each.covariance[0, 0] ** 0.5) for each in moments], truths))

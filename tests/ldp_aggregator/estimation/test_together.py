@@ -14,10 +14,10 @@ from encoders.survey import read_survey
 from ldp_aggregator.cli.train import summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.discrete.frequencies import Noise
+from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import conditional_figure, frequency_figure
 from ldp_aggregator.estimation.poisoning.influence import of_conditionals, of_frequencies
-from ldp_aggregator.estimation.raw_estimates import hear
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
@@ -93,20 +93,22 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_whole_covariance_matrix(name
         for number, (value, label) in enumerate(np.ndindex(shape[place], shape[-1])):
             sums[number][(*[slice(None)] * place, value)][..., label] = 1
         sums = sums.reshape(-1, cells)
-        noise = Noise.of(oracle, sums @ joint, 1000)
+        noise = FrequencyCovariance.from_mechanism(oracle, sums @ joint, 1000)
         np.testing.assert_allclose(matrix(noise), sums @ whole @ sums.T / 1000, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
 def test_each_features_figures_are_unbiased_and_their_errors_honest(world):
-    answers = [hear(world.snapshot(3000, seed)) for seed in range(500)]
+    answers = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
-        frequencies = [frequency_figure(each.heard[place], 2) for each in answers]
+        frequencies = [frequency_figure(each.feature_estimates[place], 2) for each in answers]
         assert_unbiased(frequencies, truth)
         assert_honest_errors(frequencies)
         assert_covered(frequencies, truth)
-        assert_covered([conditional_figure(each.heard[place], 2) for each in answers], truth / PRIOR)
-    priors = [each.prior.figure for each in answers]
+        assert_covered(
+            [conditional_figure(each.feature_estimates[place], 2) for each in answers], truth / PRIOR
+        )
+    priors = [each.prior.estimate for each in answers]
     assert_unbiased(priors, PRIOR)
     assert_honest_errors(priors)
     assert_covered(priors, PRIOR)
@@ -118,18 +120,22 @@ def test_each_features_figures_are_unbiased_and_their_errors_honest(world):
 def test_the_pooled_prior_counts_the_question_once():
     snapshot = make_world("SS").snapshot(5000, 1)
     question, lone = snapshot.plan.questions
-    prior = hear(snapshot).prior
+    prior = compute_raw_estimates(snapshot).prior
     assert list(prior.weights) == [0, 1]
-    alone = hear(Snapshot(snapshot.plan, {question.key: snapshot.totals[question.key]}, {})).prior
+    alone = compute_raw_estimates(
+        Snapshot(snapshot.plan, {question.key: snapshot.totals[question.key]}, {})
+    ).prior
     assert alone.weights == {0: 1.0}
     counts, _ = question.mechanism.estimate(
         snapshot.totals[question.key].cells, snapshot.totals[question.key].n
     )
     told = (counts / snapshot.totals[question.key].n).reshape(6, 2).sum(axis=0)
-    np.testing.assert_allclose(alone.figure.value, told)
-    other = hear(Snapshot(snapshot.plan, {lone.key: snapshot.totals[lone.key]}, {})).prior.figure
-    both = prior.weights[0] * alone.figure.value + prior.weights[1] * other.value
-    np.testing.assert_allclose(prior.figure.value, both)
+    np.testing.assert_allclose(alone.estimate.value, told)
+    other = compute_raw_estimates(
+        Snapshot(snapshot.plan, {lone.key: snapshot.totals[lone.key]}, {})
+    ).prior.estimate
+    both = prior.weights[0] * alone.estimate.value + prior.weights[1] * other.value
+    np.testing.assert_allclose(prior.estimate.value, both)
 
 
 def test_each_feature_is_told_apart_by_its_own_values():
@@ -174,8 +180,14 @@ def test_features_say_whose_reports_are_theirs_too():
 def test_no_payload_moves_a_features_figures_further_and_one_as_far(name):
     snapshot = make_world(name).snapshot(20_000, 1)
     question = snapshot.plan.questions[0]
-    before = [hear(without(snapshot, question, each)).heard for each in payloads(question.mechanism)]
-    now, bound = hear(snapshot).heard, influences(estimate_snapshot(snapshot), question)
+    before = [
+        compute_raw_estimates(without(snapshot, question, each)).feature_estimates
+        for each in payloads(question.mechanism)
+    ]
+    now, bound = (
+        compute_raw_estimates(snapshot).feature_estimates,
+        influences(estimate_snapshot(snapshot), question),
+    )
     # ratios are to first order
     for figure, of, slack in (
         (frequency_figure, of_frequencies, 1e-9),
@@ -199,9 +211,10 @@ def test_no_payload_moves_the_prior_further_and_one_as_far(name):
     question = full.plan.questions[0]
     snapshot = Snapshot(full.plan, {question.key: full.totals[question.key]}, {})
     values = [
-        hear(without(snapshot, question, each)).prior.figure.value for each in payloads(question.mechanism)
+        compute_raw_estimates(without(snapshot, question, each)).prior.estimate.value
+        for each in payloads(question.mechanism)
     ]
-    moved = abs(hear(snapshot).prior.figure.value - np.stack(values)).max(axis=0)
+    moved = abs(compute_raw_estimates(snapshot).prior.estimate.value - np.stack(values)).max(axis=0)
     np.testing.assert_allclose(
         moved, influences(estimate_snapshot(snapshot), question)["prior"].move(1), rtol=1e-9
     )

@@ -10,9 +10,9 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.validation_round import Validation
-from ldp_aggregator.estimation import EstimationError, Figure, Gaussian, estimate_snapshot
-from ldp_aggregator.estimation.relevance import explained
-from ldp_aggregator.estimation.validation_result import ERROR, Verdicts, silent
+from ldp_aggregator.estimation import EstimationError, Gaussian, IntervalEstimate, estimate_snapshot
+from ldp_aggregator.estimation.relevance import compute_relevance
+from ldp_aggregator.estimation.validation_result import ERROR, ValidationResult, make_uninformative
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -66,8 +66,8 @@ def trained(people: int, epsilon: float = 4) -> Snapshot:
 
 def test_how_often_the_model_is_right_and_what_fewer_features_gain_lie_within_their_intervals() -> None:
     # 5 standard errors: false alarm 6e-7 each
-    found = Verdicts.of(judged(40_000))
-    assert abs(found.right.value - ALL) < 5 * found.right.stderr < 0.03
+    found = ValidationResult.from_snapshot(judged(40_000))
+    assert abs(found.accuracy.value - ALL) < 5 * found.accuracy.stderr < 0.03
     # with two features the first one, more certain, decides
     assert np.all(np.abs(found.gains.value - (TOP - ALL)) < 5 * found.gains.stderr)
     assert np.all(found.gains.stderr < 0.01)
@@ -75,7 +75,7 @@ def test_how_often_the_model_is_right_and_what_fewer_features_gain_lie_within_th
 
 @pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: float) -> None:
-    found = [Verdicts.of(judged(3_000, epsilon, seed=seed)) for seed in range(200)]
+    found = [ValidationResult.from_snapshot(judged(3_000, epsilon, seed=seed)) for seed in range(200)]
     spread = np.std([each.gains.value for each in found], axis=0, ddof=1)
     told = np.mean([each.gains.stderr for each in found], axis=0)
     # a standard deviation of 200 is known within 5%; 5 of that
@@ -83,12 +83,12 @@ def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: f
 
 
 def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is_sure() -> None:
-    sure = Verdicts.of(judged(40_000))
-    assert (sure.chosen, sure.kept) in [(0, {0}), (1, {0, 1})]
-    unsure = Verdicts.of(judged(40, epsilon=0.5, seed=2))
-    assert (unsure.chosen, unsure.kept) == (None, {0, 1, 2})
-    nothing = Verdicts.of(judged(0))
-    assert nothing.chosen is None
+    sure = ValidationResult.from_snapshot(judged(40_000))
+    assert (sure.selected, sure.selected_features) in [(0, {0}), (1, {0, 1})]
+    unsure = ValidationResult.from_snapshot(judged(40, epsilon=0.5, seed=2))
+    assert (unsure.selected, unsure.selected_features) == (None, {0, 1, 2})
+    nothing = ValidationResult.from_snapshot(judged(0))
+    assert nothing.selected is None
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is
     ],
 )
 def test_the_fewest_features_are_kept_that_are_as_good_as_the_best_top_if_one_is_sure(gains, errors, chosen):
-    found = Verdicts.of(judged(100))
-    told = Figure.around(np.array(gains), np.array(errors), (-1, 1))
-    assert dataclasses.replace(found, gains=told).chosen == chosen
+    found = ValidationResult.from_snapshot(judged(100))
+    told = IntervalEstimate.from_stderr(np.array(gains), np.array(errors), (-1, 1))
+    assert dataclasses.replace(found, gains=told).selected == chosen
 
 
 def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys() -> None:
@@ -116,7 +116,9 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
     same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))
     plan = survey.judging(same).compile()
     chosen = [
-        Verdicts.of(simulate_reports(plan, *make_people(500, seed), FastStream(seed))).chosen
+        ValidationResult.from_snapshot(
+            simulate_reports(plan, *make_people(500, seed), FastStream(seed))
+        ).selected
         for seed in range(300)
     ]
     kept = sum(each is not None for each in chosen)
@@ -130,10 +132,10 @@ def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> 
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
     assert plain.validation is None
     assert "validation" not in plain.as_dict()
-    assert kept.verdicts is None
-    assert (plain.kept, kept.kept) == ({0, 1, 2, 3}, {0})
-    told = [explained(each.smoothed, kept.prior) for each in kept.features]
-    assert told[0] == explained(plain.features[0].smoothed, plain.prior) > 0.1
+    assert kept.validation_result is None
+    assert (plain.used_features, kept.used_features) == ({0, 1, 2, 3}, {0})
+    told = [compute_relevance(each.smoothed, kept.prior) for each in kept.features]
+    assert told[0] == compute_relevance(plain.features[0].smoothed, plain.prior) > 0.1
     assert max(told[1:]) < 1e-12
     said = kept.as_dict()["validation"]
     assert (said["survey"], said["reports"]) == ("tea", 40_000)
@@ -152,16 +154,18 @@ def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothi
         trained(20_000), validation=simulate_reports(plan, *make_people(5_000), FastStream(1))
     )
     assert found.as_dict()["validation"]["verdicts"]["kept"] is None
-    assert found.kept == {0, 1}
-    told = [explained(each.smoothed, found.prior) > 1e-12 for each in found.features]
+    assert found.used_features == {0, 1}
+    told = [compute_relevance(each.smoothed, found.prior) > 1e-12 for each in found.features]
     assert told == [True, True, False, False]
 
 
 def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
     prior = np.array([0.25, 0.75])
-    table = silent(np.array([[0.8, 0.4], [0.2, 0.6]]), prior)
+    table = make_uninformative(np.array([[0.8, 0.4], [0.2, 0.6]]), prior)
     np.testing.assert_allclose(table, [[0.5, 0.5], [0.5, 0.5]])
-    number = silent(Gaussian(np.array([0.4, 0.0]), np.array([0.1, 0.2]), np.array([0.4, 0.0])), prior)
+    number = make_uninformative(
+        Gaussian(np.array([0.4, 0.0]), np.array([0.1, 0.2]), np.array([0.4, 0.0])), prior
+    )
     assert isinstance(number, Gaussian)
     np.testing.assert_allclose(number.mean, [0.1, 0.1])
     np.testing.assert_allclose(number.variance, [0.175 + 0.25 * 0.75 * 0.4**2] * 2)
@@ -171,8 +175,8 @@ def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
 
 def test_a_validation_by_itself_tells_of_gains_too() -> None:
     found = estimate_snapshot(judged(1_000))
-    assert found.verdicts is not None
-    assert found.as_dict()["verdicts"]["gains"]["value"] == found.verdicts.gains.value.tolist()
+    assert found.validation_result is not None
+    assert found.as_dict()["verdicts"]["gains"]["value"] == found.validation_result.gains.value.tolist()
 
 
 def test_what_is_suspicious_about_the_judges_is_said() -> None:

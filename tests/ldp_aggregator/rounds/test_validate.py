@@ -8,7 +8,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.estimation import Gaussian, estimate_probabilities
+from ldp_aggregator.estimation import Gaussian, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.narrow import next_round
 from ldp_aggregator.rounds.validate import ValidationError, build_validation, top_k_sizes
@@ -112,7 +112,7 @@ def test_the_next_round_asks_for_what_the_validated_model_keeps() -> None:
     plan = survey.compile()
     first, judges = np.split(np.arange(30_000), 2)
     snapshot = simulate_reports(plan, codes, labels, FastStream(3), first)
-    found = estimate_probabilities(snapshot)
+    found = estimate_parameters(snapshot)
     validation = build_validation(plan, found.prior, found.conditionals)
     verdicts = simulate_reports(survey.judging(validation).compile(), codes, labels, FastStream(4), judges)
     assert next_round(survey, snapshot) == survey

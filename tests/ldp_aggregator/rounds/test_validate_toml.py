@@ -14,7 +14,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.cli.survey import main
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.validation_result import Verdicts
+from ldp_aggregator.estimation.validation_result import ValidationResult
 from ldp_aggregator.models.model_file import Model, dump_model, parse_model
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
@@ -90,10 +90,10 @@ def test_all_stays_as_it_was_but_the_id_the_family_and_the_tables_at_the_end(mod
 
 def test_its_comments_foretell_the_errors(model) -> None:
     text = " ".join(validate(SURVEY, model, "model.json").replace("# ", "").split())
-    found = Verdicts.of(make_snapshot(validate(SURVEY, model, "m"), 2))
+    found = ValidationResult.from_snapshot(make_snapshot(validate(SURVEY, model, "m"), 2))
     right, gain = (
         1.96 * float(np.max(each)) * (COUNT / 10_000) ** 0.5
-        for each in (found.right.stderr, found.gains.stderr)
+        for each in (found.accuracy.stderr, found.gains.stderr)
     )
     told = [float(word.strip("+-%,")) / 100 for word in text.split() if word.startswith("+-")]
     np.testing.assert_allclose(told, [right, gain], rtol=0.25)

@@ -7,7 +7,7 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.outlook import typical_margin
+from ldp_aggregator.estimation.outlook import compute_typical_margins
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
@@ -99,7 +99,7 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world
         rows = people.draw_people(USERS, np.random.default_rng(seed))
         simulated.append(figures(estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))))
     for name, margin in predicted.items():
-        typical = np.mean([typical_margin(each[name]) for each in simulated], axis=0)
+        typical = np.mean([compute_typical_margins(each[name]) for each in simulated], axis=0)
         assert margin == pytest.approx(typical.max(), rel=0.1), name
         if name in ("class", "four", "number mean", "gaps mean"):  # others' intervals are cut at zero
             half = np.mean([(each[name].high - each[name].low) / 2 for each in simulated], axis=0)
@@ -126,7 +126,9 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_what_is_reported_and_o
         for seed in range(repeats):
             rows = people.draw_people(users, np.random.default_rng([labels, seed]))
             found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
-            reported += [np.sqrt(np.mean(typical_margin(each.conditionals) ** 2)) for each in found.features]
+            reported += [
+                np.sqrt(np.mean(compute_typical_margins(each.conditionals) ** 2)) for each in found.features
+            ]
             errors += [abs(each.conditionals.value - 0.25) for each in found.features]
         assert margin_of(users) == pytest.approx(np.median(reported), rel=0.1)
         assert margin_of(users) == pytest.approx(np.quantile(errors, 0.95), rel=0.1)

@@ -10,7 +10,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.estimation import estimate_probabilities, estimate_snapshot
+from ldp_aggregator.estimation import estimate_parameters, estimate_snapshot
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
@@ -120,9 +120,7 @@ def test_the_band_holds_what_other_surveys_of_that_population_reach():
     forecast = Forecaster(PLAN, people, seed=1).forecast(5_000)
     for seed in range(10):
         rng = np.random.default_rng([7, seed])
-        told = estimate_probabilities(
-            simulate_reports(PLAN, *people.draw_people(5_000, rng), FastStream(seed))
-        )
+        told = estimate_parameters(simulate_reports(PLAN, *people.draw_people(5_000, rng), FastStream(seed)))
         codes, labels = people.draw_people(20_000, rng)
         scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).scores(codes)
         found.append(np.mean(scores.argmax(axis=1) == labels))

@@ -10,11 +10,11 @@ from scipy import integrate, stats
 from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.estimation import estimate_probabilities
+from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.bayes.beta import LEAST, beta_posterior
-from ldp_aggregator.estimation.bayes.posterior import CONCENTRATIONS, Contrast, _cells, posterior_prior
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies, Noise
-from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.bayes.posterior import CONCENTRATIONS, Interaction, _cells, smooth_prior
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies, FrequencyCovariance
+from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.simulated_population import simulate_reports
 
 
@@ -70,12 +70,12 @@ def test_the_noise_of_a_cleared_table_is_that_of_the_whole_covariance_matrix(mec
     size, k, n = 3, 4, 500
     rng = np.random.default_rng(1)
     likely, prior = rng.dirichlet(np.ones(size * k)), rng.dirichlet(np.ones(k))
-    noise = Noise.of(design(mechanism, size * k, Decimal(1)), likely, n)
+    noise = FrequencyCovariance.from_mechanism(design(mechanism, size * k, Decimal(1)), likely, n)
     whole = np.diag(noise.own) + noise.shared - np.outer(likely, likely) / n
     whole += noise.slope * (likely[:, None] + likely)
     centre = np.kron(np.eye(size) - 1 / size, np.eye(k) - np.outer(prior, np.ones(k)))
     expected = np.diag(centre @ whole @ centre.T).reshape(size, k)
-    found = Contrast.of(Frequencies(None, n, likely, noise), prior)
+    found = Interaction.from_frequencies(Frequencies(None, n, likely, noise), prior)
     np.testing.assert_allclose((found.noise * prior) ** 2, expected)
     np.testing.assert_allclose(
         found.value - found.shares[:, None], (centre @ likely).reshape(size, k) / prior
@@ -83,13 +83,15 @@ def test_the_noise_of_a_cleared_table_is_that_of_the_whole_covariance_matrix(mec
 
 
 def test_nothing_heard_leaves_all_labels_alike():
-    silent = Figure.around(np.full(3, np.nan), np.full(3, np.inf))
-    np.testing.assert_allclose(posterior_prior(silent), 1 / 3)
+    silent = IntervalEstimate.from_stderr(np.full(3, np.nan), np.full(3, np.inf))
+    np.testing.assert_allclose(smooth_prior(silent), 1 / 3)
 
 
 def test_a_well_known_prior_is_left_as_it_is():
     share = np.array([0.7, 0.299, 0.001])
-    np.testing.assert_allclose(posterior_prior(Figure.around(share, np.full(3, 1e-4))), share, atol=2e-4)
+    np.testing.assert_allclose(
+        smooth_prior(IntervalEstimate.from_stderr(share, np.full(3, 1e-4))), share, atol=2e-4
+    )
 
 
 SURVEY = """
@@ -117,7 +119,7 @@ def heard(epsilon, people, seed, tells, estimator="default"):
     if estimator == "paper":
         text = text.replace("[label]", "[label]\nweight = 1")
     plan = read_survey(text).compile()
-    return estimate_probabilities(
+    return estimate_parameters(
         simulate_reports(plan, *world(people, seed, tells), FastStream(seed)), estimator
     )
 
@@ -157,8 +159,8 @@ def test_probabilities_are_calibrated_where_the_papers_are_too_sure():
 @pytest.mark.parametrize("noise", [1e-3, 1e-7, 1e-9])
 def test_a_label_is_ruled_out_neither_by_noise_nor_by_numerics(value, noise):
     one, all_ = np.array([1.0, value, value]), np.full(3, value)
-    assert (posterior_prior(Figure.around(one, np.full(3, noise)))[1:] >= 3e-7).all()
-    np.testing.assert_allclose(posterior_prior(Figure.around(all_, np.full(3, noise))), 1 / 3)
+    assert (smooth_prior(IntervalEstimate.from_stderr(one, np.full(3, noise)))[1:] >= 3e-7).all()
+    np.testing.assert_allclose(smooth_prior(IntervalEstimate.from_stderr(all_, np.full(3, noise))), 1 / 3)
 
 
 def test_a_cell_is_what_people_drawn_beforehand_make_likely():
@@ -184,7 +186,7 @@ def lacking(epsilon, people, seed, rare=0.0):
     codes[never, 0] = 0
     codes[(labels == 1) & (rng.random(people) < rare), 0] = 2
     plan = read_survey(SURVEY.format(epsilon=epsilon)).compile()
-    return estimate_probabilities(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
+    return estimate_parameters(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
 
 
 def test_a_value_that_a_label_never_has_rules_it_out_once_reports_show_it():
@@ -200,6 +202,6 @@ def test_a_rare_value_is_not_taken_for_one_that_a_label_never_has():
 
 def test_many_rare_values_do_not_hide_how_frequent_the_others_are():
     k, truth = 2, np.repeat([0.6, 0.3, *[0.0125] * 8], 2) / 2
-    noise = Noise.of(design("DE", len(truth), Decimal(3)), truth, 2000)
-    found = Contrast.of(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))
+    noise = FrequencyCovariance.from_mechanism(design("DE", len(truth), Decimal(3)), truth, 2000)
+    found = Interaction.from_frequencies(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))
     np.testing.assert_allclose(found.shares[:2], [0.6, 0.3], rtol=0.03)

@@ -13,7 +13,7 @@ from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.class_prior import Prior
-from ldp_aggregator.estimation.intervals import Figure
+from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_number, smooth_numbers
 from ldp_aggregator.estimation.numeric.moments import Population
@@ -44,7 +44,7 @@ def made_up(*parts, tells=True, seed=1):
 
 
 def number(mean, square=None, weights=None, stderr=0.02, can_be_missing=True):
-    figure = Figure.around(SHARE, np.full(3, stderr))
+    figure = IntervalEstimate.from_stderr(SHARE, np.full(3, stderr))
     return Number(mean, square, Prior(figure, weights or {0: 1.0}), can_be_missing)
 
 

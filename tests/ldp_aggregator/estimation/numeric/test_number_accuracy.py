@@ -3,7 +3,7 @@
 import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
-from ldp_aggregator.estimation import Figure, estimate_snapshot
+from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import number_world
 from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
 
@@ -24,7 +24,7 @@ def figures(estimates, feature, name):
 
 def scaled(figures, width, labels=slice(None)):
     """Return figures in units of half the range, of some labels."""
-    return [Figure(*(array[labels] / width for array in vars(each).values())) for each in figures]
+    return [IntervalEstimate(*(array[labels] / width for array in vars(each).values())) for each in figures]
 
 
 @pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])

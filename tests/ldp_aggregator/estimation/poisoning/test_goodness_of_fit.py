@@ -43,12 +43,12 @@ def p_values(support: Support) -> tuple[float, float]:
 
 def honest(mechanism: Mechanism, values: np.ndarray, seed: int) -> Support:
     bits = bits_of(mechanism)
-    return Support.of(bits, bits.count(mechanism.perturb_many(values, FastStream(seed))))
+    return Support.from_cells(bits, bits.count(mechanism.perturb_many(values, FastStream(seed))))
 
 
 def with_fakes(support: Support, rows: np.ndarray) -> Support:
     counted = support.bits.count(np.packbits(rows, axis=1, bitorder="little"))
-    more = Support.of(support.bits, counted)
+    more = Support.from_cells(support.bits, counted)
     parts = ("sizes", "sums", "pairs")
     return Support(support.bits, *(getattr(support, part) + getattr(more, part) for part in parts))
 
@@ -77,7 +77,7 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain
         assert sets[0].bit_count() in (1, domain - 1)
         return
     product, bits = (
-        Product.of(oracle.support_counters),
+        Product.from_bits(oracle.support_counters),
         [[each >> i & 1 for i in range(domain)] for each in sets],
     )
     left = [x[0] * x[1] - product.slope * (x[0] + x[1]) - product.level for x in bits]
@@ -93,7 +93,7 @@ def test_the_excess_is_the_sum_of_the_centred_products() -> None:
     for length in (6, 130):
         bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
         rows = np.random.default_rng(length).random((40, length)) < 0.4
-        support = Support.of(bits, bits.count(np.packbits(rows, axis=1, bitorder="little")))
+        support = Support.from_cells(bits, bits.count(np.packbits(rows, axis=1, bitorder="little")))
         centred, group = rows - 0.25, np.arange(length) % bits.groups
         found, together = np.zeros((bits.groups,) * 2), np.zeros((bits.groups,) * 2)
         for i, j in combinations(range(length), 2):
@@ -107,7 +107,7 @@ def test_the_excess_is_the_sum_of_the_centred_products() -> None:
 def test_a_p_value_bounds_the_exact_tail() -> None:
     """One report of six ones: no more likely than the p-value says, for both tests."""
     rows = np.ones((1, 6), dtype=bool)
-    support = Support.of(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
+    support = Support.from_cells(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
     chance = 0.5 * 0.25**5
     assert chance <= size_p_value(support) <= 1
     many = with_fakes(support, np.ones((9, 6), dtype=bool))

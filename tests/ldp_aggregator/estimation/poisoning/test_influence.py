@@ -11,7 +11,7 @@ import pytest
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
 from encoders.survey import Question
-from ldp_aggregator.estimation import Estimates, NumberEstimate, estimate_snapshot
+from ldp_aggregator.estimation import Estimates, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.poisoning.influence import Influence
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import make_world, number_world
@@ -94,7 +94,7 @@ def test_no_payload_moves_numbers_further_and_one_nearly_as_far(mechanism: str) 
         before = [estimate_snapshot(without(snapshot, question, each)).features[2] for each in chosen]
         for name in ("means", "variances"):
             values = np.stack([getattr(each, name).value for each in before])
-            assert isinstance(now.features[2], NumberEstimate)
+            assert isinstance(now.features[2], NumberResult)
             moved = abs(getattr(now.features[2], name).value - values)[:, :2].max(axis=0)
             furthest = bound[name + of].move(1)[:2]
             assert (moved <= furthest * 1.1 + 1e-3 * furthest.max()).all()

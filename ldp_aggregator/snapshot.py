@@ -1,4 +1,4 @@
-"""Everything a collector knows of one survey: plan, totals, rejections. It is what training reads."""
+"""A survey's counters at one time: plan, totals and rejections. Training reads snapshots."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
-_LARGEST = 2**63 - 1
-"""The largest count that a store keeps."""
-_AGAIN = "Take the snapshot from the collector again"
+_MAX_COUNT = 2**63 - 1
+"""The largest count that a store holds."""
+_RETAKE_HINT = "Take the snapshot from the collector again"
 
 
 class SnapshotError(LdpError):
-    """A snapshot that cannot be read, or two that cannot be added."""
+    """A snapshot that cannot be read, or two that cannot be added up."""
 
 
 class _FieldError(Exception):
@@ -44,17 +44,17 @@ class _FieldError(Exception):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Totals of one survey at one moment.
+    """Totals of one survey at one time.
 
-    Snapshots of one plan add up, and so do those of a family's rounds if one of them asks all that the
-    others ask: the sum has that one's plan.
+    Snapshots of one plan add up, and so do those of a family's rounds if one round has all questions of the
+    others: the sum has the plan of that round.
 
     Attributes
     ----------
     plan : Plan
     totals : mapping of question key to Total
-        Questions without reports may be absent; so may supports (`Question.support_key`), which a store of
-        before they were counted lacks.
+        Questions without reports may be absent. Support counters (`Question.support_key`) may be absent too:
+        older stores did not count them.
     rejections : mapping of reason to count
     """
 
@@ -84,17 +84,17 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, data: bytes, name: str = "the snapshot") -> Snapshot:
-        """Read a snapshot; `name` begins the errors, which also name the entry that is wrong.
+        """Read a snapshot from JSON; errors begin with `name`, and name the wrong entry.
 
         Raises
         ------
         SnapshotError
-            If it is none, truncated, of another version, has no valid plan, or does not fit its own plan.
+            If the data are no snapshot, truncated, of another version, have no valid plan, or do not fit it.
         """
         try:
             document = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_AGAIN}") from error
+            raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_RETAKE_HINT}") from error
         if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
             FORMAT,
             VERSION,
@@ -103,17 +103,18 @@ class Snapshot:
         try:
             return _from_dict(document)
         except SurveyError as error:
-            raise SnapshotError(f"{name}: plan: {error}. {_AGAIN}") from error
+            raise SnapshotError(f"{name}: plan: {error}. {_RETAKE_HINT}") from error
         except _FieldError as error:
-            raise SnapshotError(f"{name}: {error}. {_AGAIN}") from error
+            raise SnapshotError(f"{name}: {error}. {_RETAKE_HINT}") from error
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise SnapshotError(f"{name}: the counters do not fit the plan. {_AGAIN}") from error
+            raise SnapshotError(f"{name}: the counters do not fit the plan. {_RETAKE_HINT}") from error
 
 
 def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
-    """Add snapshots of one plan, or of the rounds of one family; their order changes nothing.
+    """Add up snapshots of one plan, or of the rounds of one family, in any order.
 
-    Of the rounds that ask all, the sum has the plan of the family's first round, or of the first id.
+    Of several rounds that have all questions, the sum has the plan of the family's first round, or else of
+    the first id.
 
     Raises
     ------
@@ -121,38 +122,41 @@ def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
         See :func:`choose_covering_plan`.
     """
 
-    def place(snapshot: Snapshot) -> tuple[int, bool, str]:
-        # the round that asks most comes first: of two that ask less, neither may ask all that the other does
+    def rank(snapshot: Snapshot) -> tuple[int, bool, str]:
+        # the round with most questions comes first: of two others, neither may cover the other
         plan = snapshot.plan
         return -len(plan.questions), plan.id != plan.family, plan.id
 
-    return reduce(add, sorted(snapshots, key=place))
+    return reduce(add, sorted(snapshots, key=rank))
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
-    """Return which of two plans asks all that the other asks, too; the first if both do.
+    """Return which of two plans has all questions of the other; the first if both do.
 
     Raises
     ------
     SnapshotError
-        If neither does: their reports tell of different things.
+        If neither does, or if they are no rounds of one family: their reports cannot be added up.
     """
-    for plan, within in ((one, other), (other, one)):
-        shared = {question.key for question in within.questions} <= {each.key for each in plan.questions}
-        if shared and _about(plan) == _about(within):
+    for plan, covered in ((one, other), (other, one)):
+        keys = {question.key for question in plan.questions}
+        covers = {question.key for question in covered.questions} <= keys
+        if covers and _shared_definition(plan) == _shared_definition(covered):
             return plan
     if bool(one.validation) != bool(other.validation):
-        judge, judged = (one, other) if one.validation else (other, one)
-        why = "give ldp-train both, apart"
-        raise SnapshotError(f"{judge.id} judges a model, and its reports are not added to {judged.id}: {why}")
+        validation, training = (one, other) if one.validation else (other, one)
+        raise SnapshotError(
+            f"{validation.id} validates a model, and its reports are not added to {training.id}: give "
+            "ldp-train both, apart"
+        )
     raise SnapshotError(
         f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, and are no "
         f"rounds of one family of which one asks all that the other asks"
     )
 
 
-def _about(plan: Plan) -> tuple[Any, ...]:
-    """Return what rounds have in common, whatever they ask of it."""
+def _shared_definition(plan: Plan) -> tuple[Any, ...]:
+    """Return what all rounds of a family have in common, whatever their questions."""
     return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
 
 
@@ -190,28 +194,33 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
     plan = Plan.from_json(
         json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     )
-    cells = {question.key: question.cells for question in plan.questions}
-    bits = {question.support_key: question.mechanism.support_counters for question in plan.questions}
-    cells |= {key: each.cells for key, each in bits.items() if each}
-    totals = {key: _total(entry, cells[key], f"totals.{key}") for key, entry in document["totals"].items()}
+    cell_counts = {question.key: question.cells for question in plan.questions}
+    for question in plan.questions:
+        if support := question.mechanism.support_counters:
+            cell_counts[question.support_key] = support.cells
+    totals = {
+        key: _read_total(entry, cell_counts[key], f"totals.{key}")
+        for key, entry in document["totals"].items()
+    }
     rejections = {
-        reason: _count(number, f"rejections.{reason}") for reason, number in document["rejections"].items()
+        reason: _read_count(number, f"rejections.{reason}")
+        for reason, number in document["rejections"].items()
     }
     return Snapshot(plan, totals, rejections)
 
 
-def _total(entry: dict[str, Any], count: int, field: str) -> Total:
+def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:
     cells = entry["cells"]
     if not isinstance(cells, list) or len(cells) != count:
         raise _FieldError(f"{field}.cells: needs a list of {count} whole numbers, one per counter")
     for place, cell in enumerate(cells):
-        # numpy would quietly cut 1.5 down to 1 and read "5" as 5
-        if type(cell) is not int or not -_LARGEST <= cell <= _LARGEST:
+        # numpy would convert 1.5 to 1 and "5" to 5 without an error
+        if type(cell) is not int or not -_MAX_COUNT <= cell <= _MAX_COUNT:
             raise _FieldError(f"{field}.cells.{place}: needs a whole number between -2^63 and 2^63")
-    return Total(_count(entry["n"], f"{field}.n"), np.array(cells, dtype=np.int64))
+    return Total(_read_count(entry["n"], f"{field}.n"), np.array(cells, dtype=np.int64))
 
 
-def _count(number: object, field: str) -> int:
-    if type(number) is not int or not 0 <= number <= _LARGEST:
+def _read_count(number: object, field: str) -> int:
+    if type(number) is not int or not 0 <= number <= _MAX_COUNT:
         raise _FieldError(f"{field}: needs a whole number from 0 to below 2^63")
     return number

@@ -1,6 +1,6 @@
-"""Where totals come from: a collector, a store, a snapshot file, or archives of raw reports.
+"""Reads the sources of training: collectors, stores, snapshot files and archives of raw reports.
 
-Whatever the source, the result is a snapshot, and snapshots of one plan add up; so do a survey's rounds.
+Each source gives snapshots, and snapshots of one plan, or of the rounds of one survey, add up.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ldp_aggregator.stores import Store, open_store
 
 TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
 _TIMEOUT_SECONDS = 60
-_EXPLANATION_BYTES = 4096
+_MAX_PROBLEM_BYTES = 4096
 
 
-class Collected(NamedTuple):
-    """What sources hold.
+class TrainingData(NamedTuple):
+    """The snapshots that a model is trained on.
 
     Attributes
     ----------
     snapshot : Snapshot
-        Of all rounds.
+        The sum of all rounds.
     validation : Snapshot or None
-        Of the round that validates a model, if one was named.
+        The sum of the validation round's, if a source has one.
     """
 
     snapshot: Snapshot
@@ -52,8 +52,8 @@ def read_sources(
     token: str | None = None,
     warn: Warn = warnings.warn,
     scheduler: str | None = None,
-) -> Collected:
-    """Read every source and add up what they hold.
+) -> TrainingData:
+    """Read all sources and add up their snapshots.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ def read_sources(
         size. Reports are counted once across all archives; between other sources nothing tells one report
         from another.
     plan : Plan, optional
-        What the archives answer; other sources bring their own, which must be this one.
+        Of the reports in archives; other sources have plans of their own, one of which must be this one.
     surveys : sequence of str
-        Which survey of a store to read, if it holds several; or which, if they are rounds of one.
+        Which surveys of a store to read, if it holds several: one, or the rounds of one.
     token : str, optional
         The operator's, for collectors.
     warn : callable
-        Hears of damage to archives: what could be counted of them was.
+        Called for damage to archives; their undamaged reports are counted.
     scheduler : str, optional
         Address of a Dask cluster to spread archives over, or "local".
 
@@ -77,47 +77,53 @@ def read_sources(
     ------
     SourceError
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
-        several validations are named, or nothing else.
+        the sources validate several models, or hold nothing but a validation round.
     SnapshotError
         If a snapshot is damaged, or the sources' plans are no rounds of one survey, see
         :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
     IncompleteImportError
         If an import is still bringing the survey into its store.
     """
-    for names in (list(map(_whole_name, sources)), list(surveys)):
+    for names in (list(map(_resolve_name, sources)), list(surveys)):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
-    reports = [source for source in sources if _is_reports(source)]
+    archives = [source for source in sources if _is_archive(source)]
     snapshots = [
-        each for source in sources if source not in reports for each in _read(source, surveys, token)
+        snapshot
+        for source in sources
+        if source not in archives
+        for snapshot in _read_source(source, surveys, token)
     ]
-    if reports:
-        snapshots.append(read_reports(reports, plan, warn, scheduler))
-    if plan is not None and not reports and plan not in [each.plan for each in snapshots]:
+    if archives:
+        snapshots.append(read_report_archives(archives, plan, warn, scheduler))
+    if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
         raise SourceError("the sources do not answer the plan that was given, which only raw reports need")
-    return _apart(snapshots)
+    return _separate_validation(snapshots)
 
 
-def _apart(snapshots: Sequence[Snapshot]) -> Collected:
-    """Add up the rounds, and apart from them what validates a model."""
+def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
+    """Add up the rounds, and separately what validates a model."""
     rounds = [each for each in snapshots if not each.plan.validation]
-    judged = [each for each in snapshots if each.plan.validation]
+    validations = [each for each in snapshots if each.plan.validation]
     if not rounds:
         raise SourceError(
-            f"{judged[0].plan.id} validates a model, and cannot train one: name the rounds that it was made "
-            "from, too"
+            f"{validations[0].plan.id} validates a model, and cannot train one: name the rounds that it was "
+            "made from, too"
         )
-    if twice := [each.plan.id for each in judged if each.plan.validation != judged[0].plan.validation]:
-        raise SourceError(f"{judged[0].plan.id} and {twice[0]} validate two models: name one of them")
-    return Collected(sum_snapshots(rounds), sum_snapshots(judged) if judged else None)
+    for each in validations:
+        if each.plan.validation != validations[0].plan.validation:
+            raise SourceError(
+                f"{validations[0].plan.id} and {each.plan.id} validate two models: name one of them"
+            )
+    return TrainingData(sum_snapshots(rounds), sum_snapshots(validations) if validations else None)
 
 
-def _whole_name(source: str) -> str:
+def _resolve_name(source: str) -> str:
     return source if "://" in source else str(Path(source).resolve())
 
 
-def _is_reports(source: str) -> bool:
-    """Tell an archive from a snapshot: JSON starts with a brace, neither a report nor gzip ever does."""
+def _is_archive(source: str) -> bool:
+    """Return whether a source is an archive, no snapshot: only JSON starts with a brace."""
     if "://" in source:
         return False
     try:
@@ -127,16 +133,16 @@ def _is_reports(source: str) -> bool:
         raise SourceError(f"{source}: cannot be read: {error.strerror}") from error
 
 
-def _read(source: str, surveys: Sequence[str], token: str | None) -> list[Snapshot]:
+def _read_source(source: str, surveys: Sequence[str], token: str | None) -> list[Snapshot]:
     if source.startswith(("http://", "https://")):
-        return [read_collector(source, token)]
+        return [fetch_snapshot(source, token)]
     if "://" in source:
-        return read_store(source, surveys)
+        return read_store_snapshots(source, surveys)
     return [Snapshot.from_json(Path(source).read_bytes(), source)]
 
 
-def read_store(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
-    """Read one survey's totals from a store, or those of each of several.
+def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
+    """Read the snapshots of one or several surveys from a store.
 
     Raises
     ------
@@ -147,24 +153,24 @@ def read_store(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
     """
     store = open_existing_store(url, read_only=True)
     try:
-        return [take_snapshot(store, each) for each in surveys or [_only_survey(store)]]
+        return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
     finally:
         store.close()
 
 
 def open_existing_store(url: str, read_only: bool = False) -> Store:
-    """Open a store, but make none.
+    """Open a store; never create one.
 
     Parameters
     ----------
     url : str
     read_only : bool
-        Whether nothing will be written: then a file stays as it is.
+        Whether to open it without write access.
 
     Raises
     ------
     SourceError
-        If it is a file that is not there: opening would make an empty store where the name is misspelt.
+        If its file does not exist: opening would create an empty store under a misspelt name.
     StoreError
         If it cannot be opened.
     """
@@ -173,18 +179,19 @@ def open_existing_store(url: str, read_only: bool = False) -> Store:
     return open_store(url, read_only)
 
 
-def _only_survey(store: Store) -> str:
-    held = sorted(store.plans())
-    if len(held) == 1:
-        return held[0]
-    if not held:
+def _find_only_survey(store: Store) -> str:
+    surveys = sorted(store.plans())
+    if len(surveys) == 1:
+        return surveys[0]
+    if not surveys:
         raise SourceError("the store holds no survey yet")
     raise SourceError(
-        f"the store holds several surveys, choose one, or the rounds of one, by --survey: {', '.join(held)}"
+        "the store holds several surveys, choose one, or the rounds of one, by --survey: "
+        + ", ".join(surveys)
     )
 
 
-def read_reports(
+def read_report_archives(
     paths: Sequence[str], plan: Plan | None, warn: Warn = warnings.warn, scheduler: str | None = None
 ) -> Snapshot:
     """Count the reports of archives exactly as a collector would: checked, and each once.
@@ -192,8 +199,8 @@ def read_reports(
     Raises
     ------
     SourceError
-        Without a plan, or if a file cannot be read or holds no reports. Single bad reports are counted as
-        rejections instead.
+        Without a plan, or if a file cannot be read or holds no reports. Single bad reports count as
+        rejections.
     """
     if plan is None:
         raise SourceError(f"{paths[0]}: raw reports need the survey or plan that they answer (--plan)")
@@ -204,13 +211,13 @@ def read_reports(
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Follows nothing: the token is for the host that was named."""
+    """Follows no redirect: the token is for the named host alone."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
-def read_collector(url: str, token: str | None) -> Snapshot:
+def fetch_snapshot(url: str, token: str | None) -> Snapshot:
     """Fetch a survey's snapshot from its collector.
 
     Parameters
@@ -228,22 +235,22 @@ def read_collector(url: str, token: str | None) -> Snapshot:
     if not token:
         raise SourceError(f"{url}: reading a collector needs the operator's token in {TOKEN_VARIABLE}")
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-    request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read
+    request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read_source
     try:
         with build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as response:
             body: bytes = response.read()
     except HTTPError as error:
-        raise SourceError(f"{url}: the collector refused: {_explain(error)}") from error
+        raise SourceError(f"{url}: the collector refused: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise SourceError(f"{url}: the collector is out of reach: {error}") from error
     return Snapshot.from_json(body, url)
 
 
-def _explain(error: HTTPError) -> str:
-    """Return what a problem document says, or the bare status."""
+def _describe_refusal(error: HTTPError) -> str:
+    """Return the status, and the detail of the problem document if there is one."""
     try:
-        problem = json.loads(error.read(_EXPLANATION_BYTES))
-        said = problem.get("detail") or problem.get("title")
+        problem = json.loads(error.read(_MAX_PROBLEM_BYTES))
+        detail = problem.get("detail") or problem.get("title")
     except (ValueError, AttributeError, OSError, HTTPException, RecursionError):
-        said = None
-    return f"{error.code} {said or error.reason}"
+        detail = None
+    return f"{error.code} {detail or error.reason}"

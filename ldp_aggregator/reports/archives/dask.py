@@ -85,9 +85,8 @@ def read_archives_on_cluster(
 
 def _run(client: Client, plan: Plan, files: Sequence[str]) -> tuple[Snapshot, list[ArchiveResult]]:
     threads = sum(client.nthreads().values())
-    partition = Partition.with_random_key(
-        min(max(threads, _total_bytes(files) // _PART_BYTES + 1), _MAX_PARTS)
-    )
+    parts = max(threads, _total_bytes(files) // _PART_BYTES + 1)
+    partition = Partition.with_random_key(min(parts, _MAX_PARTS))
     # never pure: Dask would reuse the result of a file of the same name, which may have changed
     archives = [client.submit(_read, plan.json, file, partition, pure=False) for file in files]
     results = client.gather([client.submit(itemgetter(0), each, pure=False) for each in archives])
@@ -107,9 +106,7 @@ def _total_bytes(files: Sequence[str]) -> int:
     return sum(os.path.getsize(file) for file in files if os.path.exists(file))
 
 
-def _read(
-    plan: bytes, path: str, partition: Partition
-) -> tuple[ArchiveResult | ArchiveError, list[_PartRecords]]:
+def _read(plan: bytes, path: str, partition: Partition) -> _ArchiveParts:
     """Read one archive; an error is returned as a value, since Dask would log a failure at length."""
     shares = [_PartRecords([]) for _ in range(partition.parts)]
 

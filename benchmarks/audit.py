@@ -58,7 +58,7 @@ def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:
     feature = 'values = ["a", "b"]' if mechanism in DISCRETE else "range = [0, 1]"
     text = SURVEY.format(epsilon=epsilon, feature=feature, kind=kind, mechanism=mechanism)
     plan = read_survey(text).compile()
-    asked = next(each for each in plan.questions if each.features and each.moment != SQUARE)
+    asked = next(each for each in plan.questions if each.feature_indices and each.moment != SQUARE)
     return focused(plan, asked), asked
 
 

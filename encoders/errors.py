@@ -114,7 +114,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-def for_each(act: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+def map_collecting_errors(act: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
     """Return `act` of every part; raises one RowError or SurveyError for all parts that it refuses."""
     results: list[Result] = []
     problems: list[RowError | SurveyError] = []
@@ -124,7 +124,7 @@ def for_each(act: Callable[[Part], Result], parts: Iterable[Part]) -> list[Resul
         except (RowError, SurveyError) as error:
             problems += map(_bare, error.problems)
     if problems:
-        raise combined(problems)
+        raise combine_errors(problems)
     return results
 
 
@@ -134,7 +134,7 @@ def _bare(error: Problem) -> Problem:
     return error
 
 
-def combined(problems: Sequence[Problem]) -> Problem:
+def combine_errors(problems: Sequence[Problem]) -> Problem:
     """Return one error for several problems: the first, with all of them in its text and in `problems`."""
     first = problems[0]  # copied: raised itself, it would be kept alive by the frame that holds `problems`
     error = type(first).__new__(type(first))

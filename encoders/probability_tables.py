@@ -21,18 +21,18 @@ WORD = 1 << 64
 """One 64-bit draw: probabilities of whole words are integers out of this."""
 
 MIN_EPSILON, MAX_EPSILON = Decimal("0.001"), Decimal(32)
-LOSS = 1e-4
+MAX_EPSILON_LOSS = 1e-4
 """The share of epsilon that rounding bit probabilities may cost."""
 
-_DIGITS = 60
-PRECISE = Context(prec=_DIGITS)
+_DESIGN_DIGITS = 60
+DESIGN_CONTEXT = Context(prec=_DESIGN_DIGITS)
 """The arithmetic that tables are designed in."""
-_TAIL = Decimal(1) / (1 << 32)
-_SLACK = Decimal(1) / (1 << 14)
-_LARGEST_SCALE = 512
+_TAIL_PROBABILITY = Decimal(1) / (1 << 32)
+_SCALE_MARGIN = Decimal(1) / (1 << 14)
+_MAX_LAPLACE_SCALE = 512
 """Steps of a Laplace table's scale at most: from there on the tail's weights, of 2^32/scale, round by more
 than the slack of 2^-14/scale pays for."""
-MAX_WEIGHTS = 1 << 14
+MAX_LAPLACE_WEIGHTS = 1 << 14
 """Weights of a Laplace table at most; with a tail of 2^-32, the largest scale needs 11,000."""
 
 
@@ -42,14 +42,17 @@ def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
 
     The decimal module rounds `exp` to nearest, so the neighbours on both sides enclose the truth.
     """
-    context = Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
+    context = Context(prec=_DESIGN_DIGITS, Emin=-(10**6), Emax=10**6)
     nearest = context.exp(x)
     return Fraction(context.next_minus(nearest)), Fraction(context.next_plus(nearest))
 
 
 def realised_epsilon(ratio: Fraction) -> Decimal:
     """Return ln(ratio) rounded up to 12 digits: what the tables spend, never understated."""
-    up, down = Context(prec=_DIGITS, rounding=ROUND_CEILING), Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    up, down = (
+        Context(prec=_DESIGN_DIGITS, rounding=ROUND_CEILING),
+        Context(prec=_DESIGN_DIGITS, rounding=ROUND_FLOOR),
+    )
     quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     logarithm = down.next_plus(up.ln(quotient))
     return Context(prec=12, rounding=ROUND_CEILING).plus(logarithm)
@@ -88,7 +91,7 @@ def bit_thresholds(p: Fraction, q: Fraction) -> tuple[int, int, int]:
     ideal = math.log(p * (1 - q) / (q * (1 - p)))
     for bits in range(1, 65):
         big, small = math.floor(p * (1 << bits)), math.ceil(q * (1 << bits))
-        if small < big and ideal - math.log(bit_ratio(bits, big, small)) <= LOSS * ideal:
+        if small < big and ideal - math.log(bit_ratio(bits, big, small)) <= MAX_EPSILON_LOSS * ideal:
             break
     return bits, big, small
 
@@ -111,12 +114,12 @@ def laplace_weights(scale: Decimal) -> list[int]:
     SurveyError
         If the scale is above 512 steps.
     """
-    if scale > _LARGEST_SCALE:
+    if scale > _MAX_LAPLACE_SCALE:
         raise SurveyError(f"a Laplace table of scale {scale:.6g} has too many steps: raise epsilon")
-    with localcontext(PRECISE):
-        step = (-(1 - _SLACK) / scale).exp()
+    with localcontext(DESIGN_CONTEXT):
+        step = (-(1 - _SCALE_MARGIN) / scale).exp()
         reach = [1 / (1 + step)]  # P[z >= 0], P[z >= 1], ...: a geometric tail, step^j / (1 + step)
-        while len(reach) < 2 or reach[-1] * step >= _TAIL:
+        while len(reach) < 2 or reach[-1] * step >= _TAIL_PROBABILITY:
             reach.append(reach[-1] * step)
         inner = [math.floor(WORD * (a - b)) for a, b in pairwise(reach[1:])]
         outer = [*inner, math.floor(WORD * reach[-1])]

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from encoders.errors import LdpError, RowError, for_each
+from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
 
 _OTHER_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
@@ -44,7 +44,7 @@ def read_typed_columns(
     """
     columns: dict[str, Sequence[object]] = dict(read_text_columns(path))
     known = [feature for feature in features if feature.name in columns]
-    cells = for_each(lambda feature: list(_cells(feature, columns[feature.name])), known)
+    cells = map_collecting_errors(lambda feature: list(_cells(feature, columns[feature.name])), known)
     return columns | {feature.name: column for feature, column in zip(known, cells, strict=True)}
 
 

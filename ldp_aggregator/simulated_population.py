@@ -63,7 +63,7 @@ def simulate_reports(
     """
     users = np.arange(len(codes)) if users is None else users
     if plan.validation:
-        codes, labels = plan.validation.judge_table(codes[users], labels[users])
+        codes, labels = plan.validation.validate_table(codes[users], labels[users])
         users = np.arange(len(users))
     drawn = draw_questions(plan, len(users), rng)
     order = users[np.argsort(drawn, kind="stable")]

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
-from encoders.survey.invitation import drawn_token
+from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Case
 from ldp_audit.request_capture import HOST, Request, captured
 from ldp_client import Client, Journal, Response, TransportError
@@ -143,7 +143,7 @@ def requests_of(
 
 def _invitation(plan: Plan) -> str | None:
     """Return a token for one person, where people are invited."""
-    return drawn_token(plan, SystemEntropy()) if plan.by_invitation else None
+    return draw_invitation(plan, SystemEntropy()) if plan.by_invitation else None
 
 
 class _NewJournal(Journal):

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
-from encoders.survey.invitation import INDEX_BYTES
+from encoders.survey.report_id import INDEX_BYTES
 from ldp_audit.check import HOMOGENEITY, Check
 from ldp_audit.messages import Messages
 

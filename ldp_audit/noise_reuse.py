@@ -21,7 +21,7 @@ from unittest.mock import patch
 from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
-from encoders.survey.invitation import INDEX_BYTES
+from encoders.survey.report_id import INDEX_BYTES
 from ldp_audit.blackbox import at_most
 from ldp_audit.check import FRESHNESS, Check
 from ldp_audit.device import Reporting

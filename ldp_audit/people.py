@@ -42,7 +42,7 @@ def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
     model is judged, those follow whose verdicts are like nobody's before: it may guess a label between.
     """
     # all of a row decides on a verdict
-    asked = plan.rows.features if question is None or plan.validation else question.asked
+    asked = plan.row_schema.features if question is None or plan.validation else question.asked_features
     rows = {word: _row(plan, asked, word) for word in PLACES}
     words = [word for place, word in enumerate(PLACES) if rows[word] not in list(rows.values())[:place]]
     known = plan.row_label.values
@@ -97,7 +97,7 @@ def _row(plan: Plan, asked: Sequence[Feature], word: str) -> dict[str, object]:
 
 def _cells(plan: Plan, feature: Feature, word: str) -> Iterator[tuple[str, object]]:
     """Yield the entries of a row that make a feature extreme."""
-    projection = plan.rows.projection
+    projection = plan.row_schema.projection
     known = projection.components if projection else ()
     component = next((each for each in known if each.name == feature.name), None)
     if component is None or projection is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
-from encoders.survey.invitation import invitation
+from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_coded
 from ldp_client.errors import BudgetError, ClosedError, ConsentError, PlanError, TransportError
@@ -362,7 +362,7 @@ class Client:
         require_no_opt_out()
         entry = self._journal.find(self.identity)
         if not (entry and entry.answered):
-            invitation(self.plan, self._token)  # nobody agrees in vain
+            read_invitation(self.plan, self._token)  # nobody agrees in vain
             self._journal.grant(self.plan, self._url, self._terms.signer, self._terms.max_total)
         return self._status()
 
@@ -373,7 +373,7 @@ class Client:
         if entry and entry.answered:
             return self._status(entry)
         plan = self._agreed_plan(entry)
-        invitation(plan, self._token)
+        read_invitation(plan, self._token)
         row = _read_once(plan, row)
         coded, clipped = plan.encode(row, label), plan.clipped(row)  # here, so that below are only integers
         entry, created = self._journal.commit(

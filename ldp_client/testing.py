@@ -25,7 +25,7 @@ import ldp_client
 from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import Report
-from encoders.survey.invitation import drawn_token
+from encoders.survey.invitation import draw_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import read_report
 from encoders.survey.signature import signature_text
@@ -71,7 +71,7 @@ class Recorder:
     def token(self, survey: str) -> str:
         """Return an invitation to a survey that is served."""
         plan, _ = self._served[survey]
-        return drawn_token(plan, SystemEntropy())
+        return draw_invitation(plan, SystemEntropy())
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Answer one request."""

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from encoders.survey.numeric_features import NumericFeature
 from reduction.errors import FitError
-from reduction.publish import Fit, publish, settled
+from reduction.publish import Fit, publish, scale_to_unit_variance
 
-LEARNED = "learned"
+LEARNED_METHOD = "learned"
 
-_WITHIN = 0.12
+_ASSUMED_WITHIN_VARIANCE = 0.12
 """What an input's variance within a class is taken for, of 1 at the most: a standard deviation of a
 sixth of its range. It scales the components."""
-_BOUNDS = ("-2", "2")  # standard deviations
-_NOTHING = 1e-9
+_COMPONENT_BOUNDS = ("-2", "2")  # standard deviations
+_MIN_STRENGTH = 1e-9
 
 Floats = NDArray[np.float64]
 
@@ -63,15 +63,15 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
     middle = prior @ means
     apart = (means - middle) * np.sqrt(prior)[:, None]
     _, strengths, directions = np.linalg.svd(apart, full_matrices=False)
-    rank = int((strengths > _NOTHING).sum())
+    rank = int((strengths > _MIN_STRENGTH).sum())
     if components > rank:
         raise FitError(_too_alike(rank))
-    variances = _WITHIN + (apart**2).sum(axis=0)
+    variances = _ASSUMED_WITHIN_VARIANCE + (apart**2).sum(axis=0)
     spreads = np.sqrt(directions[:components] ** 2 @ variances)
-    weights = np.array([settled(*each) for each in zip(directions, spreads, strict=False)])
+    weights = np.array([scale_to_unit_variance(*each) for each in zip(directions, spreads, strict=False)])
     powers = strengths[:components] ** 2 / (strengths**2).sum()
-    projection = publish(inputs, LEARNED, weights, middle)
-    return Fit(projection, (_BOUNDS,) * components, tuple(map(float, powers)))
+    projection = publish(inputs, LEARNED_METHOD, weights, middle)
+    return Fit(projection, (_COMPONENT_BOUNDS,) * components, tuple(map(float, powers)))
 
 
 def _too_alike(rank: int) -> str:

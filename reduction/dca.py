@@ -11,8 +11,8 @@ DEFAULT_RIDGE = 0.01
 """In units of the mean within-class variance of an input: inputs that depend on each other can be
 solved for, and the direction of the others hardly moves."""
 
-_TIE_BREAK = 1e-6
-_NOTHING = 1e-12
+_NOISE_ORDER_WEIGHT = 1e-6
+_MIN_EIGENVALUE_RATIO = 1e-12
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def discriminant_components(
     """
     spread = rows.std(axis=0)
     between, within = scatters(rows / spread, labels)
-    if np.trace(between) < _NOTHING * len(between):
+    if np.trace(between) < _MIN_EIGENVALUE_RATIO * len(between):
         raise FitError("the classes have the same mean in every input: nothing tells them apart")
     signals = len(np.unique(labels)) - 1
     if components > signals and not ridge:
@@ -61,7 +61,7 @@ def discriminant_components(
     whitening = _whitening(ridged)
     signal = whitening.T @ between @ whitening
     noise = whitening.T @ within @ whitening
-    _, vectors = np.linalg.eigh(signal + _TIE_BREAK * np.trace(signal) * noise)  # ascending
+    _, vectors = np.linalg.eigh(signal + _NOISE_ORDER_WEIGHT * np.trace(signal) * noise)  # ascending
     chosen = vectors.T[::-1][:components]
     powers = np.einsum("ci,ij,cj->c", chosen, signal, chosen)
     return chosen @ whitening.T / spread, np.maximum(powers, 0)
@@ -87,7 +87,7 @@ def scatters(rows: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
 def _whitening(scatter: Floats) -> Floats:
     """Return a square matrix T with T' scatter T = I."""
     variances, vectors = np.linalg.eigh(scatter)
-    if variances[0] <= _NOTHING * variances[-1] or variances[-1] <= _NOTHING:
+    if variances[0] <= _MIN_EIGENVALUE_RATIO * variances[-1] or variances[-1] <= _MIN_EIGENVALUE_RATIO:
         raise FitError(
             "within the classes, the inputs depend on each other or do not vary: "
             "give a larger ridge, or leave an input out"

@@ -12,10 +12,10 @@ from encoders.survey.numeric_features import NumericFeature
 from reduction.dca import DEFAULT_RIDGE, discriminant_components
 from reduction.errors import FitError
 from reduction.pca import principal_components
-from reduction.publish import Fit, outward, publish, settled
+from reduction.publish import Fit, publish, round_outward, scale_to_unit_variance
 
 METHODS = ("dca", "pca")
-_CONSTANT = 1e-9
+_MIN_SPREAD = 1e-9
 
 Floats = NDArray[np.float64]
 
@@ -67,14 +67,14 @@ def fit(
     else:
         raise FitError(f"there is no such method; there are {', '.join(METHODS)}")
     spreads = [_spread(rows, direction, place) for place, direction in enumerate(directions, 1)]
-    weights = np.array([settled(*each) for each in zip(directions, spreads, strict=True)])
+    weights = np.array([scale_to_unit_variance(*each) for each in zip(directions, spreads, strict=True)])
     projection = publish(inputs, method, weights, rows.mean(axis=0))
     offsets = [float(component.offset) for component in projection.components]
     projected = rows @ weights.T + offsets
     middle = np.quantile(projected, [0.01, 0.99], axis=0).T
     return Fit(
         projection,
-        tuple(outward(column.min(), column.max()) for column in projected.T),
+        tuple(round_outward(column.min(), column.max()) for column in projected.T),
         tuple(map(float, powers)),
         tuple((float(low), float(high)) for low, high in middle),
     )
@@ -116,7 +116,7 @@ def _spread(rows: Floats, direction: Floats, place: int) -> float:
     """Return the standard deviation of the rows along a direction."""
     size = float(np.abs(direction).sum())
     spread = float((rows @ (direction / size)).std())
-    if spread < _CONSTANT:
+    if spread < _MIN_SPREAD:
         raise FitError(
             f"component {place} is the same in every row: the inputs depend on each other; "
             f"ask for fewer components or inputs"

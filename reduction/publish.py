@@ -14,8 +14,8 @@ from encoders.survey.canonical import decimal_text
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 
-_LARGEST = 0.48 * MAX_SUM  # the offset is at most the weights' sum; the rest is room for rounding
-_TIE = 1 + 1e-9
+_MAX_WEIGHT_SUM = 0.48 * MAX_SUM  # the offset is at most the weights' sum; the rest is room for rounding
+_TIE_TOLERANCE = 1 + 1e-9
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Fit:
     middle: tuple[tuple[float, float], ...] = ()
 
 
-def settled(direction: Floats, spread: float) -> Floats:
+def scale_to_unit_variance(direction: Floats, spread: float) -> Floats:
     """Return weights (n,) that give standard deviation 1, as far as the device's fixed point allows.
 
     Parameters
@@ -54,9 +54,9 @@ def settled(direction: Floats, spread: float) -> Floats:
     """
     size = float(np.abs(direction).sum())
     # of several weights as large, up to rounding, the first decides
-    largest = np.abs(direction) * _TIE >= np.abs(direction).max()
+    largest = np.abs(direction) * _TIE_TOLERANCE >= np.abs(direction).max()
     sign = np.sign(direction[int(np.argmax(largest))])
-    weights: Floats = direction / size * sign * min(size / spread, _LARGEST)
+    weights: Floats = direction / size * sign * min(size / spread, _MAX_WEIGHT_SUM)
     return np.round(weights, 6)
 
 
@@ -79,7 +79,7 @@ def _text(number: float) -> str:
     return decimal_text(Decimal(round(number * UNIT)) / UNIT)
 
 
-def outward(low: float, high: float) -> tuple[str, str]:
+def round_outward(low: float, high: float) -> tuple[str, str]:
     """Return low < high as decimal texts, rounded outward to two digits of their distance."""
     step = Decimal(1).scaleb(math.floor(math.log10(high - low)) - 1)
     start = (Decimal(float(low)) / step).to_integral_value(ROUND_FLOOR) * step

@@ -14,7 +14,7 @@ from encoders.probability_tables import exp_bounds
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 
-SHOWN = 16
+_MAX_LISTED_ANSWERS = 16
 """Possible answers listed; a larger domain shows the likeliest."""
 
 
@@ -32,11 +32,13 @@ def describe_payload(question: Question, payload: bytes) -> list[str]:
 
 
 def _of_numbers(question: Question, mechanism: NumericMechanism, cells: Sequence[int]) -> list[str]:
-    names = mechanism.counter_names([feature.name for feature in question.asked], question.label_texts)
+    names = mechanism.counter_names(
+        [feature.name for feature in question.asked_features], question.label_texts
+    )
     said = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
     if not said:
         return ["nothing of any of them"]
-    if len(said) > SHOWN:
+    if len(said) > _MAX_LISTED_ANSWERS:
         return [f"noise in {len(said)} of {len(cells)} places"]
     words = {1: "yes", -1: "no"} if {cell for _, cell in said} <= {1, -1} else {}
     return table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in said], "<>")
@@ -46,7 +48,7 @@ def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: 
     """Return each true answer's chance to send this, in lines of text; `truth` is marked, if it is known."""
     chances = _chances(question, payload, truth)
     order = sorted(chances, key=lambda value: -chances[value])
-    shown = order[:SHOWN] + [value for value in order[SHOWN:] if value == truth]
+    shown = order[:_MAX_LISTED_ANSWERS] + [value for value in order[_MAX_LISTED_ANSWERS:] if value == truth]
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
     every = "some true answers" if question.moment else "each possible true answer"
     return [

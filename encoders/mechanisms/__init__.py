@@ -19,7 +19,7 @@ from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN, SS
 from encoders.mechanisms.unary import OUE, SUE
-from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON, PRECISE
+from encoders.probability_tables import DESIGN_CONTEXT, MAX_EPSILON, MIN_EPSILON
 
 __all__ = [
     "DE",
@@ -46,7 +46,7 @@ __all__ = [
     "design_numeric",
     "load",
     "load_numeric",
-    "numeric_rivals",
+    "numeric_candidates",
 ]
 
 MECHANISMS: dict[str, type[FrequencyOracle]] = {
@@ -104,7 +104,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
         return _choose(domain, epsilon)
     _check_epsilon(epsilon)
     base, _, option = name.rstrip(")").partition("(")
-    with localcontext(PRECISE):  # whatever precision the application works with
+    with localcontext(DESIGN_CONTEXT):  # whatever precision the application works with
         mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(option) if option else None)
     mechanism.prove(epsilon)
     return mechanism
@@ -166,7 +166,7 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     Parameters
     ----------
     name : str
-        A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_rivals`.
+        A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_candidates`.
     domain : NumericDomain
     epsilon : Decimal
 
@@ -176,14 +176,14 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     """
     _check_epsilon(epsilon)
     if check_numeric_name(name) == "auto":
-        return numeric_rivals(domain, epsilon)[0]
-    with localcontext(PRECISE):  # whatever precision the application works with
+        return numeric_candidates(domain, epsilon)[0]
+    with localcontext(DESIGN_CONTEXT):  # whatever precision the application works with
         mechanism = NUMERIC_MECHANISMS[name].design(domain, epsilon)
     mechanism.prove(epsilon)
     return mechanism
 
 
-def numeric_rivals(domain: NumericDomain, epsilon: Decimal) -> list[NumericMechanism]:
+def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericMechanism]:
     """Return every mechanism that could ask for one number, the least closed-form variance first.
 
     For squares only those whose reports tell of the class: so the prior is always fed, and needs no

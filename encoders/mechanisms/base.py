@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from encoders.errors import Reason, ReportError, SurveyError
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import MAX_WEIGHTS, WORD, require_private
+from encoders.probability_tables import MAX_LAPLACE_WEIGHTS, WORD, require_private
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
 
 def read_weights(texts: object, what: str) -> tuple[int, ...]:
     """Read a table of the weights of 0, 1, ..., K, which add up to 2^64 with each sign of 1, ..., K."""
-    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_WEIGHTS):
+    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_LAPLACE_WEIGHTS):
         raise SurveyError(f"{what} must be a list of at least two decimal strings")
     if set(map(type, texts)) != {str}:
         raise SurveyError(f"{what} must be a decimal string")
@@ -354,12 +354,12 @@ def check_keys(tables: MechanismParameters, keys: set[str], name: str) -> None:
         raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")
 
 
-def width_of(domain: int) -> int:
+def index_bytes(domain: int) -> int:
     """Return how many bytes hold an index of the domain: 1 or 2."""
     return 1 if domain <= 256 else 2
 
 
-def words_of(payloads: NDArray[np.uint8]) -> NDArray[Any]:
+def unpack_indices(payloads: NDArray[np.uint8]) -> NDArray[Any]:
     """Read payloads of one little-endian number each, shape (m, bytes), as numbers, shape (m,)."""
     import numpy as np
 

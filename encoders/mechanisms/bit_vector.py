@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ROWS = 4096
+_BLOCK_ROWS = 4096
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
 
 
@@ -30,8 +30,8 @@ class BitVector(FrequencyOracle):
 
         values = np.asarray(values, dtype=np.int64)
         payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
-        for start in range(0, len(values), _ROWS):
-            block = slice(start, start + _ROWS)
+        for start in range(0, len(values), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
             payloads[block] = self._perturb_block(values[block], rng)
         return payloads
 

@@ -7,7 +7,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import FrequencyOracle, MechanismParameters, check_keys, width_of, words_of
+from encoders.mechanisms.base import (
+    FrequencyOracle,
+    MechanismParameters,
+    check_keys,
+    index_bytes,
+    unpack_indices,
+)
 from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
@@ -39,7 +45,7 @@ class DE(FrequencyOracle):
         super().__init__(domain, tables)
         check_keys(tables, {"keep"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
-        self.payload_bytes = width_of(domain)
+        self.payload_bytes = index_bytes(domain)
         self._one_byte = self.payload_bytes == 1
         self._others = others = domain - 1
         small, large = WORD // others, -(-WORD // others)
@@ -82,13 +88,13 @@ class DE(FrequencyOracle):
 
     def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return words_of(payloads) < self.domain
+        return unpack_indices(payloads) < self.domain
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count how often each value was reported."""
         import numpy as np
 
-        reported = words_of(payloads)
+        reported = unpack_indices(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
     def contribution(self, payload: bytes) -> list[int]:

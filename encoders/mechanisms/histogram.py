@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ROWS = 2048
+_BLOCK_ROWS = 2048
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
 
 
@@ -78,12 +78,12 @@ class SHE(FrequencyOracle):
         values = np.asarray(values, dtype=np.int64)
         ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
         payloads = np.empty((len(values), self.domain), dtype="<i2")
-        for start in range(0, len(values), _ROWS):
-            block = values[start : start + _ROWS]
+        for start in range(0, len(values), _BLOCK_ROWS):
+            block = values[start : start + _BLOCK_ROWS]
             draws = np.frombuffer(rng.take(len(block) * self.random_bytes), "<u8")
             index = np.searchsorted(ends, draws, side="right").reshape(-1, self.domain)
             index[np.arange(len(block)), block] += 1
-            payloads[start : start + _ROWS] = clamped[index]
+            payloads[start : start + _BLOCK_ROWS] = clamped[index]
         return payloads.view(np.uint8)
 
     def _is_valid(self, payload: bytes) -> bool:

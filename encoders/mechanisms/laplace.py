@@ -19,10 +19,10 @@ from encoders.mechanisms.numeric_base import (
     ROUNDING,
     NumericDomain,
     NumericMechanism,
-    by_slot,
-    independent_slots,
-    slot_and_number,
-    slots_and_numbers,
+    arrange_by_slot,
+    independent_slot_covariance,
+    split_value,
+    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent, spread
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
     from encoders.mechanisms.numeric_base import Floats
 
-_FINEST, _ENOUGH = 64, 8
+_MAX_GRID_STEPS, _MIN_SCALE_STEPS = 64, 8
 """Steps of the grid per unit: the fewest that make the noise's scale 8 steps, where rounding to the
 grid adds less than .2% to the noise, but at most 64."""
-_LEAST = Decimal(1) / 8
+_MIN_SCALE = Decimal(1) / 8
 """Scale of the noise at least. The tables' tail ends 22 scales away: the less of that is left beyond the
 2 units from one end to the other, the more clamping bends the mean, by up to 2e-4 at this scale."""
 MAX_NUMBERS = 100
 """Numbers asked for at once; the exact ratio, in the plan, grows by up to 39 digits with each."""
-_MAX_WORK = 1 << 15
+_MAX_PROOF_WORK = 1 << 15
 """Steps times weights at most, a third more than any scale needs: what a foreign plan may cost to prove."""
 
 
@@ -67,12 +67,12 @@ class Laplace(NumericMechanism):
         check_keys(tables, {"steps", "weights"}, self.name)
         if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
-        self._grid = self._integer("steps", 1, _FINEST)
+        self._grid = self._integer("steps", 1, _MAX_GRID_STEPS)
         weights = read_weights(tables["weights"], f"{self.name} table 'weights'")
         self._size = len(weights) - 1 - self._grid
         if self._grid.bit_count() != 1 or not 0 < self._size < 1 << 15:
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")
-        if self._grid * len(weights) > _MAX_WORK:
+        if self._grid * len(weights) > _MAX_PROOF_WORK:
             raise SurveyError(f"{self.name} tables of this scale need fewer steps")
         self._weights, self._ends, self._laws = (
             weights,
@@ -91,9 +91,9 @@ class Laplace(NumericMechanism):
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
         """Tabulate discrete Laplace noise of scale 2n/epsilon."""
         scale, steps = 2 * len(domain.missing) / epsilon, 1
-        if scale < _LEAST:
+        if scale < _MIN_SCALE:
             raise SurveyError(f"{cls.name} has tables up to epsilon = 16 for each number; use piecewise")
-        while steps < _FINEST and scale * steps < _ENOUGH:
+        while steps < _MAX_GRID_STEPS and scale * steps < _MIN_SCALE_STEPS:
             steps *= 2
         weights = laplace_weights(scale * steps)
         return cls(domain, {"steps": str(steps), "weights": [str(weight) for weight in weights]})
@@ -106,7 +106,7 @@ class Laplace(NumericMechanism):
         numbers = len(self.domain.missing)
         vector = [0] * self.domain.slots
         for each, start, draw in zip(self._listed(value), self._starts, draws, strict=False):
-            slot, code = slot_and_number(each, self.domain.labels)
+            slot, code = split_value(each, self.domain.labels)
             up = draw >> 64 - self._bits < code & (1 << self._bits) - 1
             vector[start + slot] = (code >> self._bits) + up - self._grid
         far, size = len(self._weights) - 1, self._size
@@ -116,7 +116,7 @@ class Laplace(NumericMechanism):
 
     def describe_output(self, value: Any) -> str:
         """Tell what is in the slots, and the noise; see :meth:`Mechanism.describe_output`."""
-        held = [self._held(slot_and_number(each, self.domain.labels)[1]) for each in self._listed(value)]
+        held = [self._held(split_value(each, self.domain.labels)[1]) for each in self._listed(value)]
         empty = spread(self._laws[0], self._size)
         return (
             f"a whole number for each of {self.domain.places}: around {', '.join(held)} in the true "
@@ -139,7 +139,7 @@ class Laplace(NumericMechanism):
         numbers, slots = len(self.domain.missing), self.domain.slots
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
-        own, code = slots_and_numbers(values, self.domain.labels)
+        own, code = split_value_array(values, self.domain.labels)
         rest = (draws[:, :numbers] >> np.uint64(64 - self._bits)).astype(np.int64)
         up = rest < (code & (1 << self._bits) - 1)
         vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
@@ -194,7 +194,7 @@ class Laplace(NumericMechanism):
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the means of the slots; see :meth:`NumericMechanism.moments`."""
-        return by_slot(self.domain, totals / (self._unit * n))
+        return arrange_by_slot(self.domain, totals / (self._unit * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
@@ -203,7 +203,7 @@ class Laplace(NumericMechanism):
     def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
         """Add up noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
         absent = self._noise + missing - missing**2
-        return independent_slots(self.slot_variance(share, first, second), absent, first, missing)
+        return independent_slot_covariance(self.slot_variance(share, first, second), absent, first, missing)
 
     # -- the auditor -----------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class Laplace(NumericMechanism):
         empty = prod(self._laws[0][y + self._size] for y in vector)
         found = Fraction(empty, WORD ** len(vector))
         for each, start in zip(self._listed(value), self._starts, strict=True):
-            slot, code = slot_and_number(each, self.domain.labels)
+            slot, code = split_value(each, self.domain.labels)
             cell = vector[start + slot] + self._size
             x, rest = self._rounded(code)
             held = (1 - rest) * self._laws[x][cell] + (rest * self._laws[x + 1][cell] if rest else 0)

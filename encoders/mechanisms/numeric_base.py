@@ -184,21 +184,21 @@ class NumericMechanism(Mechanism):
         return [self.probability(payload, value) for value in self.corners]
 
 
-def slot_and_number(value: int, labels: int) -> tuple[int, int]:
+def split_value(value: int, labels: int) -> tuple[int, int]:
     """Return where the vector is not zero, and the code of what stands there: 1 for a missing number."""
     code, label = divmod(int(value), labels)  # a numpy integer would overflow what follows
     absent = code > 2 * GRID
     return label + labels * absent, code - absent
 
 
-def slots_and_numbers(values: NDArray[np.int64], labels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_value_array(values: NDArray[np.int64], labels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Do the same for an array of values."""
     code, label = values // labels, values % labels
     absent = (code > 2 * GRID).astype(values.dtype)
     return label + labels * absent, code - absent
 
 
-def by_slot(domain: NumericDomain, estimates: Floats, label_share: Floats | None = None) -> Floats:
+def arrange_by_slot(domain: NumericDomain, estimates: Floats, label_share: Floats | None = None) -> Floats:
     """Lay out estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
     import numpy as np
 
@@ -213,7 +213,7 @@ def by_slot(domain: NumericDomain, estimates: Floats, label_share: Floats | None
     return laid
 
 
-def independent_slots(number: Floats, absent: Floats, first: Floats, missing: Floats) -> Floats:
+def independent_slot_covariance(number: Floats, absent: Floats, first: Floats, missing: Floats) -> Floats:
     """Return the (3, 3, k) covariance where every slot's noise is its own, and nothing tells of the class.
 
     `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import MechanismParameters, Number, check_keys, width_of, words_of
+from encoders.mechanisms.base import MechanismParameters, Number, check_keys, index_bytes, unpack_indices
 from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
@@ -20,10 +20,10 @@ from encoders.mechanisms.numeric_base import (
     GRID_BITS,
     NumericDomain,
     NumericMechanism,
-    by_slot,
-    independent_slots,
-    slot_and_number,
-    slots_and_numbers,
+    arrange_by_slot,
+    independent_slot_covariance,
+    split_value,
+    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
@@ -70,7 +70,7 @@ class _Coin(NumericMechanism):
         """Return a coin's variance for every slot; see :meth:`NumericMechanism.covariance`."""
         number = self.slot_variance(share, first, second)
         absent = self.slot_variance(missing, missing, missing)
-        return independent_slots(number, absent, first, missing)
+        return independent_slot_covariance(number, absent, first, missing)
 
     def _coin_chance(self, bit: int, code: int) -> Fraction:
         ones = self._threshold(code)
@@ -78,7 +78,7 @@ class _Coin(NumericMechanism):
 
     def _coins(self, value: int) -> str:
         """Say how likely a yes is in the own slot and in any other."""
-        _, code = slot_and_number(value, self.domain.labels)
+        _, code = split_value(value, self.domain.labels)
         own, other = (percent(self._coin_chance(1, each)) for each in (code, GRID))
         return f"yes with probability {own} in the true place, with {other} in any other"
 
@@ -98,13 +98,13 @@ class OneBit(_Coin):
 
     def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
-        self.payload_bytes = width_of(2 * domain.slots)
+        self.payload_bytes = index_bytes(2 * domain.slots)
         if domain.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
             self.ratio = Fraction(WORD // 2, self._q)
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class."""
-        own, code = slot_and_number(value, self.domain.labels)
+        own, code = split_value(value, self.domain.labels)
         draws = rng.take(16)
         slot = int.from_bytes(draws[:8], "little") * self.domain.slots >> 64
         asked = (GRID, code)[slot == own]
@@ -122,7 +122,7 @@ class OneBit(_Coin):
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.domain.labels)
+        own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
         slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
         bits = draws[:, 1] < self._thresholds(np.where(slots == own, codes, GRID))
@@ -134,13 +134,13 @@ class OneBit(_Coin):
 
     def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return words_of(payloads) < 2 * self.domain.slots
+        return unpack_indices(payloads) < 2 * self.domain.slots
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to the slot asked for."""
         import numpy as np
 
-        reported = words_of(payloads)
+        reported = unpack_indices(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
@@ -158,7 +158,7 @@ class OneBit(_Coin):
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
-        return by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
+        return arrange_by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return slots / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
@@ -167,7 +167,7 @@ class OneBit(_Coin):
     def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
-        own, code = slot_and_number(value, self.domain.labels)
+        own, code = split_value(value, self.domain.labels)
         drawn = Fraction(cell_size(slot, self.domain.slots), WORD)
         return drawn * self._coin_chance(bit, code if slot == own else GRID)
 
@@ -193,7 +193,7 @@ class SignVector(_Coin):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class."""
-        own, code = slot_and_number(value, self.domain.labels)
+        own, code = split_value(value, self.domain.labels)
         draws = rng.take(self.random_bytes)
         coins = int.from_bytes(draws[:-8], "little") & self._mask
         bit = int.from_bytes(draws[-8:], "little") < self._threshold(code)
@@ -208,7 +208,7 @@ class SignVector(_Coin):
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        own, codes = slots_and_numbers(np.asarray(values, dtype=np.int64), self.domain.labels)
+        own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
         bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._thresholds(codes)
         vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
@@ -246,7 +246,7 @@ class SignVector(_Coin):
 
     def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
-        return by_slot(self.domain, totals / (self._bias * n))
+        return arrange_by_slot(self.domain, totals / (self._bias * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return 1 / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
@@ -254,6 +254,6 @@ class SignVector(_Coin):
 
     def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
-        own, code = slot_and_number(value, self.domain.labels)
+        own, code = split_value(value, self.domain.labels)
         bit = int.from_bytes(payload, "little") >> own & 1
         return self._coin_chance(bit, code) / (1 << self.domain.slots - 1)

@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MAX_DOMAIN, MechanismParameters, Number, check_keys, words_of
+from encoders.mechanisms.base import MAX_DOMAIN, MechanismParameters, Number, check_keys, unpack_indices
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
     GRID,
@@ -18,9 +18,9 @@ from encoders.mechanisms.numeric_base import (
     ROUNDING,
     NumericDomain,
     NumericMechanism,
-    by_slot,
-    slot_and_number,
-    slots_and_numbers,
+    arrange_by_slot,
+    split_value,
+    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD, exp_bounds
@@ -44,7 +44,7 @@ class Piecewise(NumericMechanism):
     down at random. With
     probability `near` the report is one of the 2r + 1 cells around t, else any cell of any line; lines
     reach from -(64 + r) to 64 + r. So E[y 1(line)] = near * t for the own line and 0 for every other,
-    and the lines themselves tell of the class. `near` is the largest that epsilon allows, the reach r
+    and the lines themselves tell of the class. `near` is the largest that epsilon allows, the half_width r
     the one of least variance. Between sign (all noise is rounding) and Laplace (no bounds), and better
     than both from about eps = 1.5 on.
 
@@ -59,30 +59,30 @@ class Piecewise(NumericMechanism):
     def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
         super().__init__(domain, tables)
         check_keys(tables, {"near", "reach"}, self.name)
-        self._reach = self._integer("reach", 0, _POSITIONS)
+        self._half_width = self._integer("reach", 0, _POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
-        self._far = _POSITIONS + self._reach
-        self._line, self._window = 2 * self._far + 1, 2 * self._reach + 1
+        self._far = _POSITIONS + self._half_width
+        self._line, self._window = 2 * self._far + 1, 2 * self._half_width + 1
         self._all = domain.slots * self._line
         if self._all > MAX_DOMAIN:
             raise SurveyError(f"piecewise has at most {MAX_DOMAIN} cells; this many classes need more")
         self.cells = 2 * domain.slots
-        self.ratio = 1 + Fraction(self._near, WORD - self._near) * self._worst_odds()
+        self.ratio = 1 + Fraction(self._near, WORD - self._near) * self._max_draw_ratio()
         self._zero, self._double = GRID * (1 + domain.low), int(domain.low == 0)
         self._share = self._near / WORD
         self._unit = self._share * _POSITIONS
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Choose reach and probability of the window; see the class."""
+        """Choose half_width and probability of the window; see the class."""
         gain, best = exp_bounds(epsilon)[0], None
-        for reach in range(_POSITIONS + 1):
-            window, cells = 2 * reach + 1, domain.slots * (2 * (_POSITIONS + reach) + 1)
+        for half_width in range(_POSITIONS + 1):
+            window, cells = 2 * half_width + 1, domain.slots * (2 * (_POSITIONS + half_width) + 1)
             if cells > MAX_DOMAIN:
                 break
             # 1 + near/(1 - near) cells/window <= gain, in the numbers of draws that make a cell
             odds = (gain - 1) * (WORD // cells) / -(-WORD // window)
-            tables = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(reach)}
+            tables = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(half_width)}
             candidate = cls(domain, tables)
             if best is None or candidate.reference_variance < best.reference_variance:
                 best = candidate
@@ -90,7 +90,7 @@ class Piecewise(NumericMechanism):
             raise SurveyError("piecewise has not enough cells for so many classes; use sign-vector")
         return best
 
-    def _worst_odds(self) -> Fraction:
+    def _max_draw_ratio(self) -> Fraction:
         """Return how many draws inside a window make a cell, per draw anywhere that makes it, at most.
 
         Multiply-shift makes cells of two sizes, one draw apart, and a size of one sort need not meet
@@ -98,9 +98,9 @@ class Piecewise(NumericMechanism):
         """
         inside, anywhere = _sizes(self._window), _sizes(self._all)
         pairs = sorted(product(inside, anywhere), key=lambda pair: Fraction(*pair), reverse=True)
-        return next(Fraction(*pair) for pair in pairs if self._meet(*pair))
+        return next(Fraction(*pair) for pair in pairs if self._sizes_coincide(*pair))
 
-    def _meet(self, inside: int, anywhere: int) -> bool:
+    def _sizes_coincide(self, inside: int, anywhere: int) -> bool:
         return any(
             cell_size(slot * self._line + position + place, self._all) == anywhere
             for place in range(self._window)
@@ -113,7 +113,7 @@ class Piecewise(NumericMechanism):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class; all three draws are always used."""
-        slot, code = slot_and_number(value, self.domain.labels)
+        slot, code = split_value(value, self.domain.labels)
         code = code - self._zero << self._double
         rounding, decision, choice = _DRAWS.unpack(rng.take(24))
         up = rounding >> 64 - _POSITION_BITS < code & (1 << _POSITION_BITS) - 1
@@ -135,7 +135,7 @@ class Piecewise(NumericMechanism):
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         import numpy as np
 
-        slot, code = slots_and_numbers(np.asarray(values, dtype=np.int64), self.domain.labels)
+        slot, code = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         code = code - self._zero << self._double
         draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
         rest = (draws[:, 0] >> np.uint64(64 - _POSITION_BITS)).astype(np.int64)
@@ -153,13 +153,13 @@ class Piecewise(NumericMechanism):
 
     def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return words_of(payloads) < self._all
+        return unpack_indices(payloads) < self._all
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add, per line, one report and its position."""
         import numpy as np
 
-        line, cell = np.divmod(words_of(payloads).astype(np.int64), self._line)
+        line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
         np.add.at(positions, line, cell - self._far)
@@ -191,7 +191,7 @@ class Piecewise(NumericMechanism):
         if self._double:
             numbers = (numbers + shares) / 2
         numbers[k:] = shares[k:]  # of the missing, the line alone tells
-        return by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
+        return arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
 
     @property
     def label_variance(self) -> float:
@@ -215,7 +215,7 @@ class Piecewise(NumericMechanism):
 
     def _position_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return E[y^2 1(line)] / unit^2 - first^2, where t / 64 has these moments."""
-        within = share * (self._reach * (self._reach + 1) / 3 + ROUNDING) + _POSITIONS**2 * second
+        within = share * (self._half_width * (self._half_width + 1) / 3 + ROUNDING) + _POSITIONS**2 * second
         beyond = self._far * (self._far + 1) / 3 / self.domain.slots
         return (self._share * within + (1 - self._share) * beyond) / self._unit**2 - first**2
 
@@ -247,7 +247,7 @@ class Piecewise(NumericMechanism):
 
     def probability(self, payload: bytes, value: int) -> Fraction:
         """Return P[payload | value], exactly."""
-        slot, code = slot_and_number(value, self.domain.labels)
+        slot, code = split_value(value, self.domain.labels)
         code, cell = code - self._zero << self._double, int.from_bytes(payload, "little")
         rest = Fraction(code & (1 << _POSITION_BITS) - 1, 1 << _POSITION_BITS)
         first = slot * self._line + (code >> _POSITION_BITS)

@@ -30,7 +30,7 @@ MAX_COMBINATIONS = 1 << 32
 """Combinations at most, so that the words which choose each differ by at most 2^-32 of themselves."""
 
 _DRAWS = struct.Struct("<QQ")
-_FEW = 1 << 16
+_MAX_LISTED_COMBINATIONS = 1 << 16
 """Combinations that a population's are looked up among."""
 
 
@@ -122,13 +122,13 @@ class SS(BitVector):
         """Return the combinations that have these numbers, looked up where there are few."""
         import numpy as np
 
-        if sum(self._counts) > _FEW:
+        if sum(self._counts) > _MAX_LISTED_COMBINATIONS:
             return _unrank(self._rows, rank, self._size - own.astype(np.intp))
-        found: Words = self._listed[rank + own * np.uint64(self._counts[0])]
+        found: Words = self._combinations[rank + own * np.uint64(self._counts[0])]
         return found
 
     @cached_property
-    def _listed(self) -> Words:
+    def _combinations(self) -> Words:
         """All combinations of omega others, then all of omega - 1."""
         import numpy as np
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 64
 """Positions whose pairs are counted one by one; more share as many groups, or there were d^2/2 counters."""
-_REACH = 10
+_SIZE_RANGE_DEVIATIONS = 10
 """Standard deviations of the number of ones on either side that have counters of their own."""
-_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 14
 """Payloads counted at a time."""
-_EXACT = 32
+_MAX_FLOAT32_ONES = 32
 """Ones in a group up to which float32, exact to 2^24, holds the sum of as many products: 32^2 2^14."""
 
 
@@ -66,7 +66,7 @@ class SupportCounters:
         if self.ones is not None:
             return range(self.ones, self.ones + 1)
         others, off = self.length - 1, self.off
-        reach = _REACH * (isqrt(ceil(others * off * (1 - off))) + 1)
+        reach = _SIZE_RANGE_DEVIATIONS * (isqrt(ceil(others * off * (1 - off))) + 1)
         first, last = int(others * off) - reach, ceil(others * off) + 1 + reach
         return range(max(first, 0), min(last, self.length) + 1)
 
@@ -92,8 +92,8 @@ class SupportCounters:
         import numpy as np
 
         counted = np.zeros(self.cells, dtype=np.int64)
-        for start in range(0, len(payloads), _ROWS):
-            ones = self._ones(payloads[start : start + _ROWS])
+        for start in range(0, len(payloads), _BLOCK_ROWS):
+            ones = self._ones(payloads[start : start + _BLOCK_ROWS])
             sums = np.ones(len(ones), ones.dtype) @ ones
             pairs = (ones.T @ ones).take(self._upper)
             counted += np.concatenate([self._histogram(ones), sums, pairs]).astype(np.int64)
@@ -126,4 +126,4 @@ class SupportCounters:
         for start in range(0, self.length, MAX_GROUPS):
             block = bits[:, start : start + MAX_GROUPS]
             ones[:, : block.shape[1]] += block
-        return ones.astype(np.float32 if self.length <= _EXACT * MAX_GROUPS else np.float64)
+        return ones.astype(np.float32 if self.length <= _MAX_FLOAT32_ONES * MAX_GROUPS else np.float64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from encoders.errors import SurveyError, combined
+from encoders.errors import SurveyError, combine_errors
 from encoders.survey.survey import Survey
-from encoders.survey.toml_lines import line_of
+from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import read_document
 
 __all__ = ["TOML_ONLY", "Survey", "read_survey"]
@@ -39,10 +39,10 @@ def read_survey(text: str) -> Survey:
     survey, found = read_document(document)
     if found:
         problems = [
-            SurveyError(why, ".".join(path), line_of(text, path, value)) for path, why, value in found
+            SurveyError(why, ".".join(path), find_line(text, path, value)) for path, why, value in found
         ]
         problems.sort(key=lambda problem: problem.line or 0)
-        raise combined(problems)
+        raise combine_errors(problems)
     return survey
 
 

@@ -15,12 +15,12 @@ from encoders.errors import SurveyError
 _EXACT = Context(prec=1000)
 
 
-def dump(document: object) -> bytes:
+def dump_canonical_json(document: object) -> bytes:
     """Return the canonical bytes of a document of dicts, lists, strings and integers."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def load(data: bytes) -> Any:
+def load_canonical_json(data: bytes) -> Any:
     """Read canonical bytes.
 
     Raises
@@ -30,7 +30,7 @@ def load(data: bytes) -> Any:
     """
     try:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
-        again = dump(document)
+        again = dump_canonical_json(document)
     except (ValueError, RecursionError) as error:
         raise SurveyError("the plan is not JSON; it may be truncated") from error
     if again != data:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from encoders.errors import RowError, for_each
+from encoders.errors import RowError, map_collecting_errors
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.plan import Plan
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_WIDEST = 1 << 16
+_MAX_TABLE_SPAN = 1 << 16
 """Whole numbers from the least to the greatest of a column, at most, for which a table is made."""
 
 
@@ -37,10 +37,10 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
     """
     import numpy as np
 
-    if plan.rows.projection:
-        columns = {**columns, **plan.rows.projection.columns(columns)}
-    coded = for_each(lambda feature: _encode_column(feature, columns), plan.rows.features)
-    for feature, codes in zip(plan.rows.features, coded, strict=True):
+    if plan.row_schema.projection:
+        columns = {**columns, **plan.row_schema.projection.columns(columns)}
+    coded = map_collecting_errors(lambda feature: _encode_column(feature, columns), plan.row_schema.features)
+    for feature, codes in zip(plan.row_schema.features, coded, strict=True):
         if len(codes) != len(coded[0]):
             raise RowError(feature.name, f"has {len(codes)} rows, and the first column {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
@@ -67,7 +67,7 @@ def _encode_whole(feature: Feature, values: NDArray[Any]) -> NDArray[np.int64] |
     if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64) or not len(values):
         return None
     low, high = int(values.min()), int(values.max())
-    if high - low >= _WIDEST:
+    if high - low >= _MAX_TABLE_SPAN:
         return None
     places = values.astype(np.int64) - low
     table = np.zeros(high - low + 1, dtype=np.int64)

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 from encoders.errors import RowError
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
-from encoders.survey.parse_value import MISSING_TEXT, is_missing, missing_code, plain, text_of
+from encoders.survey.parse_value import MISSING_TEXT, encode_missing, is_missing, plain, text_of
 from encoders.survey.projection import Projection
 
-_SHOWN = 12
+_MAX_LISTED_VALUES = 12
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class CategoricalFeature:
     def code(self, value: object) -> int:
         """Return the index of a value; raises RowError without repeating the value."""
         if is_missing(value):
-            return missing_code(self.name, self.missing, self.size)
+            return encode_missing(self.name, self.missing, self.size)
         return _look_up(value, self._codes, self.name, self.values)
 
     def from_text(self, text: str) -> object:
@@ -112,7 +112,9 @@ def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str,
     if text is None:
         raise RowError(name, f"must be one of the survey's values, not a {type(value).__name__}")
     if text not in codes:
-        shown = ", ".join(f'"{each}"' for each in values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")
+        shown = ", ".join(f'"{each}"' for each in values[:_MAX_LISTED_VALUES]) + (
+            ", ..." if len(values) > _MAX_LISTED_VALUES else ""
+        )
         raise RowError(name, f"is not one of the survey's values: {shown}{_read_as(plain(value))}")
     return codes[text]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
 from encoders.mechanisms.numeric_base import GRID as GRID
-from encoders.survey.parse_value import MISSING_TEXT, missing_code, number_from_text, number_of
+from encoders.survey.parse_value import MISSING_TEXT, encode_missing, number_of, parse_number_cell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +67,7 @@ class BinnedFeature:
         """Return the index of the bin that holds a number; raises RowError without repeating it."""
         number = number_of(value, self.name)
         if number is None:
-            return missing_code(self.name, self.missing, self.size)
+            return encode_missing(self.name, self.missing, self.size)
         return bisect_right(self._inner, number)
 
     def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ class BinnedFeature:
 
     def from_text(self, text: str) -> object:
         """Read a cell of a CSV file: empty is missing."""
-        return number_from_text(text, self.name)
+        return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan's form."""
@@ -138,7 +138,7 @@ class NumericFeature:
         """
         number = number_of(value, self.name)
         if number is None:
-            return missing_code(self.name, self.missing, self.size)
+            return encode_missing(self.name, self.missing, self.size)
         low, high = self.bounds
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
@@ -158,7 +158,7 @@ class NumericFeature:
 
     def from_text(self, text: str) -> object:
         """Read a cell of a CSV file: empty is missing."""
-        return number_from_text(text, self.name)
+        return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan's form."""

@@ -14,9 +14,9 @@ from decimal import Decimal
 from encoders.errors import RowError
 
 MISSING_TEXT = "(missing)"
-INFINITE = "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing"
-_LONGEST_INTEGER = 10**100
-_LARGEST = int(sys.float_info.max)
+INFINITE_NUMBER = "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing"
+_MAX_INTEGER = 10**100
+_MAX_DOUBLE = int(sys.float_info.max)
 
 Scalar = None | bool | int | float | Decimal | str
 
@@ -35,7 +35,7 @@ def is_missing(value: object) -> bool:
     return bare is None or (isinstance(bare, str) and bare == "")
 
 
-def missing_code(name: str, missing: str, size: int) -> int:
+def encode_missing(name: str, missing: str, size: int) -> int:
     """Return the code of a missing value, the last of `size`, where the survey has one."""
     if missing != "category":
         raise RowError(name, 'is missing, and the survey has no category for that (missing = "category")')
@@ -50,7 +50,7 @@ def text_of(value: object) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int):
-        return str(value) if abs(value) < _LONGEST_INTEGER else None
+        return str(value) if abs(value) < _MAX_INTEGER else None
     return value if isinstance(value, str) else None
 
 
@@ -71,11 +71,11 @@ def number_of(value: object, name: str) -> float | None:
         raise RowError(name, f"must be a number, not {type(value).__name__}")
     number = _to_double(bare)
     if math.isinf(number):
-        raise RowError(name, INFINITE)
+        raise RowError(name, INFINITE_NUMBER)
     return number
 
 
-def number_from_text(text: str, name: str) -> object:
+def parse_number_cell(text: str, name: str) -> object:
     """Read a cell of a CSV file: empty is missing."""
     if not text.strip():
         return None
@@ -100,4 +100,4 @@ def _to_double(value: int | float | Decimal) -> float:
     """Return a number as a double; a finite one stays finite, however large."""
     if isinstance(value, float) or (isinstance(value, Decimal) and value.is_infinite()):
         return float(value)
-    return float(min(max(value, -_LARGEST), _LARGEST))
+    return float(min(max(value, -_MAX_DOUBLE), _MAX_DOUBLE))

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from encoders.errors import RowError, SurveyError, for_each
+from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.probability_tables import realised_epsilon
 from encoders.randomness import RandomSource
@@ -73,7 +73,7 @@ class Plan:
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
             raise SurveyError("is open or token", "enrolment")
-        object.__setattr__(self, "json", canonical.dump(_as_dict(self)))
+        object.__setattr__(self, "json", canonical.dump_canonical_json(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
 
@@ -109,7 +109,7 @@ class Plan:
         """
         if len(data) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
-        document = canonical.load(data)
+        document = canonical.load_canonical_json(data)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(f"not a plan of format {FORMAT}", "format")
         try:
@@ -126,19 +126,19 @@ class Plan:
         return self.enrolment == TOKEN
 
     @property
-    def rows(self) -> Plan | Validation:
+    def row_schema(self) -> Plan | Validation:
         """Whose label, features and projection rows are coded by: this plan's, or a validated model's."""
         return self.validation or self
 
     @property
     def entries(self) -> tuple[Feature, ...]:
         """What a row must hold: the projection's inputs, and the features that are not projected."""
-        return entries(self.rows.features, self.rows.projection)
+        return entries(self.row_schema.features, self.row_schema.projection)
 
     @property
     def row_label(self) -> Label:
         """What a row's label must be one of: this plan's label, or that of the model that it validates."""
-        return self.rows.label
+        return self.row_schema.label
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
         """Code the features of a row.
@@ -149,17 +149,17 @@ class Plan:
             For an absent feature, an unknown category, a wrong type; it never repeats the value.
         """
         full = self._projected(row)
-        return tuple(feature.code(_entry(full, feature.name)) for feature in self.rows.features)
+        return tuple(feature.code(_entry(full, feature.name)) for feature in self.row_schema.features)
 
     def _projected(self, row: Mapping[str, object]) -> Mapping[str, object]:
         if not isinstance(row, Mapping):
             raise RowError("row", f"must map each feature's name to its value, not a {type(row).__name__}")
-        projection = self.rows.projection
+        projection = self.row_schema.projection
         return {**row, **projection.apply(row)} if projection else row
 
     def clipped(self, row: Mapping[str, object]) -> tuple[str, ...]:
         """Return the names of what is beyond its public bounds in a row that can be coded."""
-        full, rows = self._projected(row), self.rows
+        full, rows = self._projected(row), self.row_schema
         numbers = [each for each in rows.features if not isinstance(each, CategoricalFeature)]
         inputs = rows.projection.clips(row) if rows.projection else ()
         return (*inputs, *(each.name for each in numbers if each.clips(_entry(full, each.name))))
@@ -176,12 +176,12 @@ class Plan:
             return self._coded(row, label)
         if isinstance(row, Mapping):  # entry by entry, to name every one that does not fit
             given, parts = {**row, self.row_label.name: label}, (*self.entries, self.row_label)
-            for_each(lambda part: part.code(_entry(given, part.name)), parts)
+            map_collecting_errors(lambda part: part.code(_entry(given, part.name)), parts)
         return self._coded(row, label)
 
     def _coded(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         codes, code = self.encode_row(row), self.row_label.code(label)
-        return self.validation.judge(codes, code) if self.validation else (codes, code)
+        return self.validation.validate(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:
         """Draw the question to ask by the public weights; takes 8 random bytes, sees no data."""
@@ -226,7 +226,7 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _tables_key(tables: object) -> str:
-    return hashlib.sha256(canonical.dump(tables)).hexdigest()[:16]
+    return hashlib.sha256(canonical.dump_canonical_json(tables)).hexdigest()[:16]
 
 
 def _from_dict(document: dict[str, Any]) -> Plan:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from encoders.errors import SurveyError, for_each
+from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
@@ -57,7 +57,7 @@ def check_plan(
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
     _check_form(label, features, projection)
     _check_questions(questions, features)
-    for_each(_check_size, questions)
+    map_collecting_errors(_check_size, questions)
     for question in questions:
         question.mechanism.prove(epsilon)
 
@@ -68,9 +68,9 @@ def check_validation(
     """Check a validated model, and that a plan asks for all of its verdicts; raises SurveyError."""
     _check_form(validation.label, validation.features, validation.projection)
     validation.check()
-    if label != validation.asked_label or tuple(features) != validation.asked_features:
+    if label != validation.question_label or tuple(features) != validation.question_features:
         raise SurveyError("the label and the features of a validation are its verdicts", "validation")
-    if {place for question in questions for place in question.features} != set(range(len(features))):
+    if {place for question in questions for place in question.feature_indices} != set(range(len(features))):
         raise SurveyError("a validation asks about each of its tops", "questions")
 
 
@@ -83,7 +83,7 @@ def _check_form(label: Label, features: Sequence[Feature], projection: Projectio
     if not all(is_text(name) for name in names) or len(set(names)) < len(names):
         raise SurveyError(f"label and features need names, each another one, {_TEXT}", "features")
     _check_texts(label.values, label.name)
-    for_each(_check_feature, (*features, *inputs))
+    map_collecting_errors(_check_feature, (*features, *inputs))
     if projection:
         _check_projection(projection, features)
 
@@ -160,7 +160,7 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     if not questions:
         raise SurveyError("no question has a positive weight", "questions")
     for index, question in enumerate(questions):
-        most = 2 * MAX_WEIGHT * (len(question.asked) if question.mechanism.multivariate else 1)
+        most = 2 * MAX_WEIGHT * (len(question.asked_features) if question.mechanism.multivariate else 1)
         if type(question.weight) is not int or not 0 < question.weight <= most:
             raise SurveyError(f"weights are whole numbers up to {most}", f"questions.{index}")
         _check_kind(question, f"questions.{index}")
@@ -168,11 +168,11 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     order = [_order(question, len(features)) for question in questions]
     if order != sorted(set(order)):
         raise SurveyError("each feature is asked at most once, in the order of the features", "questions")
-    places = [place for each in questions if each.moment is None for place in each.features]
+    places = [place for each in questions if each.moment is None for place in each.feature_indices]
     if len(set(places)) < len(places):
         raise SurveyError("each feature is asked at most once", "questions")
     means, squares = (
-        [each.features for each in questions if each.moment == moment] for moment in (MEAN, SQUARE)
+        [each.feature_indices for each in questions if each.moment == moment] for moment in (MEAN, SQUARE)
     )
     if means != squares or len({place for each in means for place in each}) < sum(map(len, means)):
         raise SurveyError("each number is asked for by one mean and one square question", "questions")
@@ -181,25 +181,25 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
 def _order(question: Question, features: int) -> tuple[int, int]:
     if question.mechanism.multivariate:
         return features, question.moment or 0
-    return (question.features or (-1,))[0], question.moment or 0
+    return (question.feature_indices or (-1,))[0], question.moment or 0
 
 
 def _check_kind(question: Question, field: str) -> None:
     """Check that moments are asked of numbers, and categories of what has them."""
     if question.moment not in (None, MEAN, SQUARE) or isinstance(question.moment, bool):
         raise SurveyError("a moment is 1 or 2", field)
-    numeric = [isinstance(feature, NumericFeature) for feature in question.asked]
+    numeric = [isinstance(feature, NumericFeature) for feature in question.asked_features]
     if question.moment is None and any(numeric):
         raise SurveyError("a number is asked for by its moments", field)
     if question.moment is not None and not (numeric and all(numeric)):
         raise SurveyError("moments are asked of numbers", field)
-    if list(question.features) != sorted(set(question.features)):
+    if list(question.feature_indices) != sorted(set(question.feature_indices)):
         raise SurveyError("the features of a question are in the order of the plan", field)
 
 
 def _check_size(question: Question) -> None:
     mechanism = question.mechanism
-    field = (*question.asked, question.label)[0].name
+    field = (*question.asked_features, question.label)[0].name
     if isinstance(mechanism, FrequencyOracle):
         fits = question.moment is None and mechanism.domain == question.domain
     else:

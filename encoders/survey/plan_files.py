@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from encoders.errors import SignatureError, SurveyError, combined
+from encoders.errors import SignatureError, SurveyError, combine_errors
 from encoders.survey.authoring import TOML_ONLY, Survey, read_survey
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
-from encoders.survey.toml_lines import line_of
+from encoders.survey.toml_lines import find_line
 
 
 def load_plan_file(path: Path) -> Plan:
@@ -73,11 +73,11 @@ def _compile(text: str) -> Plan:
     try:
         return survey.compile()
     except SurveyError as error:
-        raise combined([_with_line(problem, text, survey) for problem in error.problems]) from error
+        raise combine_errors([_with_line(problem, text, survey) for problem in error.problems]) from error
 
 
 def _with_line(error: SurveyError, text: str, survey: Survey) -> SurveyError:
     name = error.field.removeprefix("features.")
     known = name in [feature.name for feature in survey.features]
-    line = line_of(text, ("features", name) if known else tuple(error.field.split(".")))
+    line = find_line(text, ("features", name) if known else tuple(error.field.split(".")))
     return type(error)(error.why, error.field, line)

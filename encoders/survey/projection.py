@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from encoders.errors import RowError, SurveyError, for_each
+from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.survey.numeric_features import GRID, NumericFeature
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ class Projection:
         """
         import numpy as np
 
-        codes = _stack(for_each(lambda feature: _codes(feature, columns), self.inputs), self.inputs)
+        codes = _stack(
+            map_collecting_errors(lambda feature: _codes(feature, columns), self.inputs), self.inputs
+        )
         weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
         offsets = np.array([offset for _, offset in self.millionths], dtype=np.int64)
         projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)

@@ -48,10 +48,10 @@ class Question:
     index : int
         Its place in the plan, as reports name it.
     label : Label
-    features : tuple of int
+    feature_indices : tuple of int
         Places of the features asked about: none for the label question, several for `laplace` and for
         discrete features that are asked about together.
-    asked : tuple of Feature
+    asked_features : tuple of Feature
         Those features.
     weight : int
         Drawn with probability weight / (sum of all weights).
@@ -66,8 +66,8 @@ class Question:
 
     index: int
     label: Label
-    features: tuple[int, ...]
-    asked: tuple[Feature, ...]
+    feature_indices: tuple[int, ...]
+    asked_features: tuple[Feature, ...]
     weight: int
     mechanism: Mechanism
     moment: int | None = None
@@ -77,28 +77,30 @@ class Question:
     @property
     def feature(self) -> Feature | None:
         """The one feature asked about, if it is one."""
-        return self.asked[0] if len(self.asked) == 1 else None
+        return self.asked_features[0] if len(self.asked_features) == 1 else None
 
     @property
     def feature_index(self) -> int | None:
         """Its place in the plan."""
-        return self.features[0] if len(self.features) == 1 else None
+        return self.feature_indices[0] if len(self.feature_indices) == 1 else None
 
     @property
     def name(self) -> str:
         """Name of the feature asked about, or of the label; for people."""
-        about = ", ".join(feature.name for feature in self.asked) or self.label.name
+        about = ", ".join(feature.name for feature in self.asked_features) or self.label.name
         return {None: about, MEAN: f"{about} (mean)", SQUARE: f"{about} (square)"}[self.moment]
 
     @property
     def kind(self) -> str:
         """One of "label", "coupled", "mean", "square"."""
-        return {None: "coupled" if self.features else "label", MEAN: "mean", SQUARE: "square"}[self.moment]
+        return {None: "coupled" if self.feature_indices else "label", MEAN: "mean", SQUARE: "square"}[
+            self.moment
+        ]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(A_i, k): the counters of a coupled question reshape to it; an A_i for each feature."""
-        return (*(feature.size for feature in self.asked), len(self.label.values))
+        return (*(feature.size for feature in self.asked_features), len(self.label.values))
 
     @property
     def domain(self) -> int:
@@ -108,7 +110,7 @@ class Question:
     @property
     def numeric_domain(self) -> NumericDomain:
         """What a question about numbers asks its mechanism."""
-        return build_numeric_domain(self.label, self.asked, self.moment)
+        return build_numeric_domain(self.label, self.asked_features, self.moment)
 
     @property
     def cells(self) -> int:
@@ -123,7 +125,7 @@ class Question:
     @cached_property
     def key(self) -> str:
         """Hash of what is asked and how it is randomised: equal keys mean counters that may be added."""
-        features = [feature.as_dict() for feature in self.asked]
+        features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,
             "label": self.label.as_dict(),
@@ -136,11 +138,11 @@ class Question:
             asked["projection"] = projected
         if self.validation:
             asked["validation"] = self.validation.digest
-        return hashlib.sha256(canonical.dump(asked)).hexdigest()[:16]
+        return hashlib.sha256(canonical.dump_canonical_json(asked)).hexdigest()[:16]
 
     def _projected(self) -> dict[str, Any] | None:
         """Return the part of the projection that this question's numbers come from, if they do."""
-        names = [feature.name for feature in self.asked]
+        names = [feature.name for feature in self.asked_features]
         known = self.projection.components if self.projection else ()
         components = [each.as_dict() for each in known if each.name in names]
         if not (self.projection and components):
@@ -154,9 +156,9 @@ class Question:
         of B values; the same for a number, or for its square, which is a code too; a tuple of those for
         several numbers.
         """
-        if not self.features:
+        if not self.feature_indices:
             return label_code
-        found = [codes[place] for place in self.features]
+        found = [codes[place] for place in self.feature_indices]
         if self.moment == SQUARE:
             found = [square_code(code) for code in found]
         if self.mechanism.multivariate:
@@ -166,8 +168,8 @@ class Question:
     @cached_property
     def _steps(self) -> tuple[int, ...]:
         """How far apart answers are that differ by one in a feature's code; by one in the label's: 1."""
-        turning = [len(self.label.values), *(feature.size for feature in self.asked[:0:-1])]
-        return tuple(accumulate(turning[: len(self.asked)], mul))[::-1]
+        turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
+        return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
 
     def values(
         self, codes: NDArray[np.int64], label_codes: NDArray[np.int64], rows: NDArray[np.int64]
@@ -175,11 +177,11 @@ class Question:
         """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
         own = label_codes[rows]
         if not self.mechanism.multivariate:
-            found = [codes[rows, place] for place in self.features]
+            found = [codes[rows, place] for place in self.feature_indices]
             if self.moment == SQUARE:
                 found = [square_code(each) for each in found]
             return sum(map(mul, found, self._steps), own)
-        numbers = codes[rows[:, None], list(self.features)]
+        numbers = codes[rows[:, None], list(self.feature_indices)]
         if self.moment == SQUARE:
             numbers = square_code(numbers)
         return numbers * len(self.label.values) + own[:, None]
@@ -189,7 +191,7 @@ class Question:
         codes, label_code = self._apart(value)
         words = {
             feature.name: self._in_words(feature, code)
-            for feature, code in zip(self.asked, codes, strict=True)
+            for feature, code in zip(self.asked_features, codes, strict=True)
         }
         return words | {self.label.name: self.label.values[label_code]}
 
@@ -221,14 +223,14 @@ class Question:
 
     @property
     def _lists_features(self) -> bool:
-        return self.mechanism.multivariate or len(self.features) > 1
+        return self.mechanism.multivariate or len(self.feature_indices) > 1
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
         """Return the plan's form."""
         ratio = self.mechanism.ratio
         entry: dict[str, Any] = {
             "epsilon": realised,
-            "feature": list(self.features) if self._lists_features else self.feature_index,
+            "feature": list(self.feature_indices) if self._lists_features else self.feature_index,
             "mechanism": self.mechanism.name,
             "ratio": [str(ratio.numerator), str(ratio.denominator)],
             "tables": tables,

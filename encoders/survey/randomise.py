@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from encoders.errors import LdpError, Reason, ReportError
 from encoders.randomness import RandomSource
-from encoders.report import ID_BYTES, Report, pack, unpack
-from encoders.survey.invitation import id_start, invitation
+from encoders.report import Report, pack, unpack
+from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
+from encoders.survey.report_id import draw_report_id, report_id_prefix
 
 
 class RandomisedReport(NamedTuple):
@@ -105,19 +106,18 @@ def read_report(plan: Plan, data: bytes) -> Report:
         raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(plan.questions)} questions")
     question = plan.questions[report.question]
     question.mechanism.check(report.payload)
-    if plan.by_invitation and not report.id.startswith(id_start(question)):
+    if not report.id.startswith(report_id_prefix(plan, question)):
         raise ReportError(Reason.NOT_ENROLLED, "no token for this question begins like that")
     return report
 
 
 def _question(plan: Plan, rng: RandomSource, asked: str | None, token: str | None) -> tuple[Question, bytes]:
     """Return the question and the report's id: drawn by public weights, not by the row, or invited to."""
-    invited = invitation(plan, token) if asked is None else None
+    invited = read_invitation(plan, token) if asked is None else None
     if invited:
         return invited
     question = plan.draw(rng) if asked is None else _named(plan, asked)
-    start = id_start(question) if plan.by_invitation else b""
-    return question, start + rng.take(ID_BYTES - len(start))
+    return question, draw_report_id(plan, question, rng)
 
 
 def _named(plan: Plan, name: str) -> Question:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import ceil, fsum, prod
 
-from encoders.errors import SurveyError, for_each
+from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import (
     NUMERIC_MECHANISMS,
     FrequencyOracle,
@@ -57,7 +57,7 @@ class Survey:
         How many people are expected to answer, if the author says so; it decides the label's weight where
         the author says nothing of that, see :func:`label_weight`.
     validation : Validation or None
-        A model that devices judge, see :meth:`judging`; label and features are its verdicts.
+        A model that devices judge, see :meth:`with_validation`; label and features are its verdicts.
     """
 
     id: str
@@ -79,13 +79,13 @@ class Survey:
         rows = self.validation or self
         return entries(rows.features, rows.projection)
 
-    def judging(self, validation: Validation) -> Survey:
+    def with_validation(self, validation: Validation) -> Survey:
         """Return the survey that asks whether a model is right, as often with each of its tops."""
         return replace(
             self,
-            label=validation.asked_label,
-            features=validation.asked_features,
-            weights=(0, *(1 for _ in validation.tops)),
+            label=validation.question_label,
+            features=validation.question_features,
+            weights=(0, *(1 for _ in validation.top_k)),
             projection=None,
             users=None,
             validation=validation,
@@ -159,7 +159,7 @@ class _Compiler:
             raise SurveyError(
                 f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question", "label.values"
             )
-        for_each(self.check_size, [feature for _, feature, _ in self.discrete])
+        map_collecting_errors(self.check_size, [feature for _, feature, _ in self.discrete])
 
     def check_size(self, feature: Feature) -> None:
         labels = len(self.survey.label.values)

@@ -12,7 +12,7 @@ _HEADER = re.compile(rf"""\s*\[(?:[^\[\]"']{_QUOTED})+\]\s*(#.*)?$""")
 _ENTRY = re.compile(rf"\s*((?:[A-Za-z0-9_.\s-]{_QUOTED})+?)\s*=")
 
 
-def line_of(text: str, path: tuple[str, ...], value: str = "") -> int | None:
+def find_line(text: str, path: tuple[str, ...], value: str = "") -> int | None:
     """Return the line, counted from 1, of the entry or else of the table nearest to `path`.
 
     With a `value`, a text in that entry's list, return the line of this text if it is found.

@@ -82,7 +82,7 @@ class _Reader:
             self.users(tables["survey"]),
         )
         judged = self.validation(tables["validation"], survey) if "validation" in self.document else None
-        return survey.judging(judged) if judged else survey
+        return survey.with_validation(judged) if judged else survey
 
     # -- entries ---------------------------------------------------------------------------
 

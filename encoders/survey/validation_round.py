@@ -33,7 +33,7 @@ LOWEST = -1_000_000
 """The least score; the largest is zero, so that every sum is exact in a double too."""
 BINS = 64
 """A number's score is that of the one of so many even parts of its range that it lies in."""
-VERDICTS = ("wrong", "right")
+OUTCOMES = ("wrong", "right")
 Scores = tuple[tuple[int, ...], ...]
 
 
@@ -49,7 +49,7 @@ class Validation:
         What a row is coded by; scores follow their order.
     order : tuple of int
         Places of the features that the model uses, the one that tells most of the label first.
-    tops : tuple of int
+    top_k : tuple of int
         How many of them the model is judged with, too: increasing, and fewer than all.
     prior : tuple of int
         A score for each label.
@@ -63,7 +63,7 @@ class Validation:
     label: Label
     features: tuple[Feature, ...]
     order: tuple[int, ...]
-    tops: tuple[int, ...]
+    top_k: tuple[int, ...]
     prior: tuple[int, ...]
     scores: tuple[Scores, ...]
     projection: Projection | None = None
@@ -74,16 +74,16 @@ class Validation:
         return entries(self.features, self.projection)
 
     @cached_property
-    def asked_label(self) -> Label:
+    def question_label(self) -> Label:
         """Whether the guess by all features is right: the label of the questions."""
-        return Label(f"all {len(self.order)}", VERDICTS)
+        return Label(f"all {len(self.order)}", OUTCOMES)
 
     @cached_property
-    def asked_features(self) -> tuple[CategoricalFeature, ...]:
+    def question_features(self) -> tuple[CategoricalFeature, ...]:
         """Whether the guess by the top few is right: the features of the questions."""
-        return tuple(CategoricalFeature(f"top {top}", VERDICTS) for top in self.tops)
+        return tuple(CategoricalFeature(f"top {top}", OUTCOMES) for top in self.top_k)
 
-    def judge(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
+    def validate(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
         """Return the codes of a row's answers: for each of `tops`, and for all features.
 
         Parameters
@@ -99,9 +99,9 @@ class Validation:
             row = self.scores[place][_cell(self.features[place], codes[place])]
             sums = list(map(add, sums, row))
             verdicts[used] = int(sums.index(max(sums)) == label_code)
-        return tuple(verdicts[top] for top in self.tops), verdicts[len(self.order)]
+        return tuple(verdicts[top] for top in self.top_k), verdicts[len(self.order)]
 
-    def judge_table(
+    def validate_table(
         self, codes: NDArray[np.int64], labels: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, tops) and (m,)."""
@@ -112,9 +112,9 @@ class Validation:
         for used, place in enumerate(self.order, 1):
             table = np.array(self.scores[place], dtype=np.int64)
             sums += table[_cell(self.features[place], codes[:, place])]
-            if used in self.tops or used == len(self.order):
+            if used in self.top_k or used == len(self.order):
                 verdicts[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
-        return np.stack([verdicts[top] for top in self.tops], axis=1), verdicts[len(self.order)]
+        return np.stack([verdicts[top] for top in self.top_k], axis=1), verdicts[len(self.order)]
 
     def check(self) -> None:
         """Check all but the label, features and projection, which are checked like any plan's.
@@ -131,10 +131,10 @@ class Validation:
             or not set(self.order) <= known
         ):
             raise SurveyError("needs at least two features of the survey, each once", "validation.order")
-        tops = (0, *self.tops, len(self.order))
-        if not self.tops or not _are_whole(tops) or any(low >= high for low, high in pairwise(tops)):
+        tops = (0, *self.top_k, len(self.order))
+        if not self.top_k or not _are_whole(tops) or any(low >= high for low, high in pairwise(tops)):
             why = f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order"
-            raise SurveyError(why, "validation.tops")
+            raise SurveyError(why, "validation.top_k")
         if not _are_scores(self.prior, len(self.label.values)):
             raise SurveyError(_needs("label", len(self.label.values)), "validation.prior")
         if len(self.scores) != len(self.features):
@@ -148,7 +148,7 @@ class Validation:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what the devices do, in hexadecimal."""
-        return hashlib.sha256(canonical.dump(self.as_dict())).hexdigest()
+        return hashlib.sha256(canonical.dump_canonical_json(self.as_dict())).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan's form."""
@@ -159,7 +159,7 @@ class Validation:
             "order": list(self.order),
             "prior": list(self.prior),
             "scores": [[list(row) for row in table] for table in self.scores],
-            "tops": list(self.tops),
+            "tops": list(self.top_k),
         }
 
     @classmethod

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from encoders.survey import Survey
-from encoders.survey.toml_lines import line_of
+from encoders.survey.toml_lines import find_line
 from ldp_aggregator.authoring.toml_edit import LayoutError
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
@@ -49,7 +49,7 @@ def comment(*paragraphs: str) -> str:
 def renamed(text: str, old: str, entry: Mapping[str, str]) -> str:
     """Exchange the id in its line, and add the family below; no id holds a quote or an escape."""
     lines = text.split("\n")
-    place = (line_of(text, ("survey", "id")) or 1) - 1
+    place = (find_line(text, ("survey", "id")) or 1) - 1
     marks = (f'"{old}"', f"'{old}'")
     written = min((mark for mark in marks if mark in lines[place]), key=lines[place].find, default=old)
     lines[place] = lines[place].replace(written, f'"{entry["id"]}"', 1)

@@ -46,7 +46,7 @@ def warnings(plan: Plan) -> list[str]:
             f"epsilon is above {DEFAULT_MAX_EPSILON}, the most that clients grant by default: an application "
             "refuses, or must raise its max_epsilon"
         )
-    asked = {place for question in plan.questions for place in question.features}
+    asked = {place for question in plan.questions for place in question.feature_indices}
     left = [feature.name for place, feature in enumerate(plan.features) if place not in asked]
     if left and plan.family == plan.id:
         found.append(f"{', '.join(left)}: never asked (weight 0): the model learns nothing from that")
@@ -57,7 +57,7 @@ def warnings(plan: Plan) -> list[str]:
     found += [f"{name} says the same of everybody: {why}" for name, why in _idle_components(plan)]
     for question in plan.questions:
         # what is told of several features are sums over many answers
-        if len(question.features) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
+        if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
             found.append(
                 f"{question.name} has {question.domain} possible answers: each is rare beside the noise; "
                 "merge values, or take fewer bins"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from encoders.explain.text import table
-from encoders.mechanisms import numeric_rivals
+from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
 from encoders.survey.questions import MEAN
@@ -23,7 +23,7 @@ def rivals(plan: Plan, question: Question) -> str:
     if question.moment is None or question.mechanism.multivariate:
         return ""
     rows = [["  mechanism", "standard error with 1,000 reports", ""]]
-    for rival in numeric_rivals(question.numeric_domain, plan.epsilon):
+    for rival in numeric_candidates(question.numeric_domain, plan.epsilon):
         off = math.sqrt(rival.reference_variance / 1000) * len(plan.label.values)
         mark = "<- this one" if rival.name == question.mechanism.name else ""
         rows.append([f"  {rival.name}", f"{off:.3g}", mark])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from encoders.errors import LdpError
-from encoders.survey.toml_lines import line_of
+from encoders.survey.toml_lines import find_line
 
 _VALUE = re.compile(r"(=\s*)[^\s#]+")
 
@@ -50,7 +50,7 @@ def assign(text: str, path: tuple[str, ...], value: int) -> str:
     """
     lines = text.replace("\r\n", "\n").split("\n")
     header = _header(text, lines, path[:-1])
-    line = line_of(text, path)
+    line = find_line(text, path)
     assert line is not None
     if line - 1 == header:  # the table's own, since the entry is not there
         lines.insert(line, f"{path[-1]} = {value}")
@@ -60,7 +60,7 @@ def assign(text: str, path: tuple[str, ...], value: int) -> str:
 
 
 def _header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
-    line = line_of(text, path)
+    line = find_line(text, path)
     if line is None or not _is_header(lines[line - 1]):
         name = ".".join((*path[:-1], "NAME")) if len(path) > 1 else path[0]
         raise LayoutError(f"{'.'.join(path)}: needs a table of its own, under a header [{name}]")

@@ -238,14 +238,14 @@ def _validated(judged: Estimates) -> list[str]:
         ],
         ["", "gain over all", "95% intervals of all tops together", ""],
     ]
-    for place, top in enumerate(model.tops):
+    for place, top in enumerate(model.top_k):
         low, high = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
         ends = f"[{low:+.4f}, {high:+.4f}]" if high - low < _WHOLE else UNKNOWN
         mark = "kept" if place == verdicts.selected else ""
         rows.append([f"  top {top}", _known(gains.value[place], "+.4f"), ends, mark])
     kept = f"all {len(used)} that were judged, since no top surely does better"
     if verdicts.selected is not None:
-        names = ", ".join(used[: model.tops[verdicts.selected]])
+        names = ", ".join(used[: model.top_k[verdicts.selected]])
         kept = f"{names}: some top surely does better than all, and these few about as well as the best"
     said = (
         f"{judged.survey}: {judged.reports} devices judged an earlier model, by all features and by a top few"

@@ -12,7 +12,8 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
-from encoders.survey.invitation import HASH_BYTES, kept_hash, new_token, token_text
+from encoders.survey.invitation import HASH_BYTES, format_token, hash_token
+from encoders.survey.report_id import draw_report_id
 from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
@@ -36,12 +37,15 @@ def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> It
     """
     asked = _shuffled([question for question, share in _shares(plan, count, rng) for _ in range(share)], rng)
     for start in range(0, count, _AT_ONCE):
-        made = [(question.key, new_token(question, rng)) for question in asked[start : start + _AT_ONCE]]
+        made = [
+            (question.key, draw_report_id(plan, question, rng))
+            for question in asked[start : start + _AT_ONCE]
+        ]
         by_counter: dict[str, list[bytes]] = {}
         for counter, token in made:
             by_counter.setdefault(counter, []).append(token)
         store.record([_batch(plan, counter, tokens) for counter, tokens in by_counter.items()])
-        yield from (token_text(plan, token) for _, token in made)
+        yield from (format_token(plan, token) for _, token in made)
 
 
 def created(store: Store, survey: str) -> int:
@@ -85,7 +89,7 @@ def _batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
 
 
 def _hashes(plan: Plan, ids: Sequence[bytes]) -> ByteArray:
-    kept = b"".join(kept_hash(plan, each) for each in ids)
+    kept = b"".join(hash_token(plan, each) for each in ids)
     return np.frombuffer(kept, np.uint8).reshape(-1, HASH_BYTES)
 
 

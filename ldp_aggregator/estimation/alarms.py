@@ -123,7 +123,7 @@ def _name(question: Question, support: Support, group: int) -> str:
         name = format_answer(question.meaning(group))
     else:
         assert isinstance(mechanism, NumericMechanism)
-        numbers = [feature.name for feature in question.asked]
+        numbers = [feature.name for feature in question.asked_features]
         name = mechanism.counter_names(numbers, question.label_texts)[group]
     return f"[{name}" + (f" or {others} others]" if others else "]")
 

@@ -132,4 +132,4 @@ class FeatureResult:
 
 
 def _others(feature: Feature, heard: Frequencies) -> list[str]:
-    return [each.name for each in heard.question.asked if each is not feature]
+    return [each.name for each in heard.question.asked_features if each is not feature]

@@ -64,7 +64,7 @@ def _influences(
     """Yield what can be moved of each feature, with the index of the question that does."""
     for heard, estimate in zip(answers.feature_estimates, features, strict=True):
         if isinstance(heard, Frequencies) and heard.n and isinstance(estimate, FeatureResult):
-            of = f" of {estimate.name}" if len(heard.question.features) > 1 else ""
+            of = f" of {estimate.name}" if len(heard.question.feature_indices) > 1 else ""
             yield heard.question.index, of_frequencies(heard, estimate.frequencies, of)
             yield heard.question.index, of_conditionals(heard, estimate.conditionals, of)
         elif isinstance(heard, Number) and heard.prior.known and isinstance(estimate, NumberResult):

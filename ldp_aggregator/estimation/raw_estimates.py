@@ -71,13 +71,13 @@ def compute_raw_estimates(snapshot: Snapshot) -> RawEstimates:
     coupled = {
         feature: each.of_feature(place)
         for each in asked
-        for place, feature in enumerate(each.question.features)
+        for place, feature in enumerate(each.question.feature_indices)
     }
     prior, numbers = _numeric(snapshot, told)
     return RawEstimates(
         k=k,
         features=plan.features,
-        label=next((each for each in asked if not each.question.features), None),
+        label=next((each for each in asked if not each.question.feature_indices), None),
         feature_estimates=[numbers.get(place) or coupled.get(place) for place in range(len(plan.features))],
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
@@ -110,7 +110,7 @@ _Pair = tuple[Moments | None, Moments | None]
 
 def asked_about(plan: Plan) -> dict[int, tuple[Question | None, Question | None]]:
     """Return each numeric feature's mean and square question, by its place."""
-    found = {(place, each.moment): each for each in plan.questions for place in each.features}
+    found = {(place, each.moment): each for each in plan.questions for place in each.feature_indices}
     return {
         place: (found.get((place, MEAN)), found.get((place, SQUARE)))
         for place, feature in enumerate(plan.features)

@@ -82,7 +82,7 @@ class ValidationResult:
     def selected_features(self) -> frozenset[int]:
         """The features that the model keeps, by their places: those it was judged with, or the top few."""
         order = self.model.order
-        return frozenset(order if self.selected is None else order[: self.model.tops[self.selected]])
+        return frozenset(order if self.selected is None else order[: self.model.top_k[self.selected]])
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
@@ -90,9 +90,9 @@ class ValidationResult:
         return {
             "features": [model.features[place].name for place in model.order],
             "right": self.accuracy.as_dict(),
-            "tops": list(model.tops),
+            "tops": list(model.top_k),
             "gains": self.gains.as_dict(),
-            "kept": None if self.selected is None else model.tops[self.selected],
+            "kept": None if self.selected is None else model.top_k[self.selected],
         }
 
 

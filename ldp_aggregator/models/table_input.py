@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.errors import RowError, for_each
+from encoders.errors import RowError, map_collecting_errors
 from encoders.survey.parse_value import number_of
 from ldp_aggregator.arrays import FloatArray, IntArray
 
@@ -37,9 +37,9 @@ def select_columns(rows: Any, names: Sequence[str]) -> Columns:
         a misspelt name cannot pass for one.
     """
     if is_list_of_dicts(rows):
-        columns = for_each(lambda name: [_entry(row, name) for row in rows], names)
+        columns = map_collecting_errors(lambda name: [_entry(row, name) for row in rows], names)
     else:
-        columns = for_each(lambda name: _column(rows, name), names)
+        columns = map_collecting_errors(lambda name: _column(rows, name), names)
     return dict(zip(names, columns, strict=True))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.mechanisms import Mechanism
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
-from encoders.survey.invitation import id_start
+from encoders.survey.report_id import report_id_prefix
 from ldp_aggregator.arrays import BoolArray, IntArray
 
 Records = NDArray[np.uint8]
@@ -62,7 +62,7 @@ class QuestionFormat:
             prefix=blank[:id_offset],
             separator=blank[id_offset + ID_BYTES : len(blank) - width],
             length=len(blank),
-            id_prefix=id_start(question) if plan.by_invitation else b"",
+            id_prefix=report_id_prefix(plan, question),
         )
 
     @property

@@ -10,7 +10,7 @@ from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.learn import PILOT_SHARE, doubts, learn_projection, min_people
 from ldp_aggregator.simulation.variants import projection_inputs
-from reduction.class_means import LEARNED
+from reduction.class_means import LEARNED_METHOD
 
 _HEADER = (
     "It is a further round of the family {family}: a device that answered another round does not answer this "
@@ -77,7 +77,7 @@ def learn(
     SurveyError, ProjectionError, FitError
         Naming the entry, or what does not fit together.
     """
-    text, survey = read_unprojected(text, LEARNED, components)
+    text, survey = read_unprojected(text, LEARNED_METHOD, components)
     if survey.compile().digest != model.plan.digest:
         raise ProjectionError(
             f"{quote(source)} was not trained on this survey: its plan has another digest. Give the survey "
@@ -93,7 +93,7 @@ def learn(
     several = len(model.prior) > 2
     return Projected(
         found,
-        LEARNED,
+        LEARNED_METHOD,
         header=(
             _HEADER.format(family=quote(family), reports=f"{reports:,}", source=named),
             _worth(survey, model, components, people),

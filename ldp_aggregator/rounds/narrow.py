@@ -105,8 +105,8 @@ def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = fr
     plan = survey.compile()
     asked: dict[Places, int] = {}
     for question in plan.questions:
-        if question.features:
-            asked[question.features] = asked.get(question.features, 0) + question.weight
+        if question.feature_indices:
+            asked[question.feature_indices] = asked.get(question.feature_indices, 0) + question.weight
     relevance = {places: sum(told[place].explained for place in places) for places in asked}
     if chosen:
         kept = {places for places in asked if not chosen.isdisjoint(places)}
@@ -135,7 +135,7 @@ def _most_relevant(relevance: Mapping[Places, float]) -> set[Places]:
 
 def _with_label(kept: set[Places], plan: Plan, relevance: Mapping[Places, float]) -> set[Places]:
     """Keep one question more if no other tells of the label: most mechanisms for numbers do not."""
-    telling = {question.features for question in plan.questions if _tells_label(question)}
+    telling = {question.feature_indices for question in plan.questions if _tells_label(question)}
     if () in telling or telling & kept:
         return kept
     return kept | {max(telling, key=lambda places: relevance[places])}
@@ -187,7 +187,7 @@ def _asking(survey: Survey, plan: Plan, asking: set[int]) -> Survey:
 
 def _label_weight(plan: Plan, asking: set[int]) -> Fraction:
     """Return the label's weight, exactly, for which it is asked as often, in proportion, as before."""
-    asked = [(question.weight, question.features) for question in plan.questions]
+    asked = [(question.weight, question.feature_indices) for question in plan.questions]
     alone = sum(weight for weight, places in asked if not places)
     before = sum(weight for weight, places in asked if places)
     after = sum(weight for weight, places in asked if places and asking.issuperset(places))

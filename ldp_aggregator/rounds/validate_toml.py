@@ -97,7 +97,7 @@ def _tables(judged: Validation) -> str:
         comment("A label's score is the sum of these; they are thousandths of logarithms.").rstrip(),
         "[validation]",
         array("order", [quote(names[place]) for place in judged.order]),
-        array("tops", map(str, judged.tops)),
+        array("tops", map(str, judged.top_k)),
         comment(f"for each of {', '.join(judged.label.values)}").rstrip(),
         array("prior", map(str, judged.prior)),
         "",
@@ -120,7 +120,7 @@ def _comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
         "reports": f"{model.reports:,}",
         "label": quote(survey.label.name),
         "all": len(judged.order),
-        "tops": " or ".join(map(str, judged.tops)),
+        "tops": " or ".join(map(str, judged.top_k)),
         "right": Z95 * _error_of_right(plan),
         "gain": Z95 * max(_errors_of_gains(plan)),
     }

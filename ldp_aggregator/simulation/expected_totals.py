@@ -50,7 +50,9 @@ def _report(question: Question, people: SyntheticPopulation) -> FloatArray:
     rest = mechanism.moments(np.zeros(question.cells, dtype=np.int64), 1)
     units = np.eye(question.cells, dtype=np.int64)
     slopes = np.stack([mechanism.moments(unit, 1) - rest for unit in units], axis=-1)
-    wanted = np.stack([_moments(people, place, question.moment == SQUARE) for place in question.features])
+    wanted = np.stack(
+        [_moments(people, place, question.moment == SQUARE) for place in question.feature_indices]
+    )
     told = np.isfinite(rest)
     found = np.linalg.lstsq(slopes[told], (wanted - rest)[told])[0]
     return np.asarray(found, dtype=np.float64)
@@ -58,11 +60,11 @@ def _report(question: Question, people: SyntheticPopulation) -> FloatArray:
 
 def _shares(question: Question, people: SyntheticPopulation) -> FloatArray:
     """Return how often each value of a discrete question occurs."""
-    sizes = [feature.size for feature in question.asked]
+    sizes = [feature.size for feature in question.asked_features]
     *asked, labels = np.indices((*sizes, len(people.prior))).reshape(len(sizes) + 1, -1)
     codes = np.zeros((len(labels), len(people.conditionals)), dtype=np.int64)
     weights = people.prior[labels]
-    for place, column in zip(question.features, asked, strict=True):
+    for place, column in zip(question.feature_indices, asked, strict=True):
         said = people.conditionals[place]
         assert not isinstance(said, Gaussian)
         codes[:, place] = column

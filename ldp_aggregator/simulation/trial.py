@@ -33,7 +33,7 @@ from ldp_aggregator.simulation.variants import (
     projection_inputs,
 )
 from ldp_aggregator.snapshot import Snapshot
-from reduction.class_means import LEARNED, learn
+from reduction.class_means import LEARNED_METHOD, learn
 from reduction.fit import fit
 from reduction.publish import Fit
 
@@ -146,7 +146,7 @@ class View:
             validation = build_validation(snapshot.plan, found.prior, found.conditionals)
         except ValidationError:
             return None
-        return self._answer(survey.judging(validation).compile(), judges, rng)
+        return self._answer(survey.with_validation(validation).compile(), judges, rng)
 
     def _answer(self, plan: Plan, people: IntArray, rng: FastStream) -> Snapshot:
         return simulate_reports(plan, self.codes, self.table.labels, rng, users=people)
@@ -240,10 +240,10 @@ def _codes(table: Table, plan: Plan) -> IntArray:
 def _fit(table: Table, split: Split, method: str, components: int) -> Fit:
     """Fit a projection on public rows; one that is to be learned, as if those who report were public."""
     inputs = tuple(projection_inputs(table.survey))
-    fitted = split.train if method == LEARNED else split.public
+    fitted = split.train if method == LEARNED_METHOD else split.public
     codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[fitted]
     rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
-    if method == LEARNED:
+    if method == LEARNED_METHOD:
         return learn(inputs, *_class_means(rows, present, labels, len(table.survey.label.values)), components)
     whole = present.all(axis=1)
     return fit(method, inputs, rows[whole], labels[whole], components)

@@ -12,7 +12,7 @@ from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
 from encoders.survey.decimals import equal_width
 from ldp_aggregator.simulated_population import parse_epsilon
-from reduction.class_means import LEARNED
+from reduction.class_means import LEARNED_METHOD
 from reduction.fit import METHODS
 from reduction.publish import Fit
 
@@ -21,7 +21,7 @@ AS_AUTHORED = "survey"
 NO_PROJECTION = "none"
 
 _BINS = re.compile(r"bins:([0-9]{1,4})")
-_PROJECTION = re.compile(rf"({'|'.join((*METHODS, LEARNED))}):([0-9]{{1,4}})")
+_PROJECTION = re.compile(rf"({'|'.join((*METHODS, LEARNED_METHOD))}):([0-9]{{1,4}})")
 
 
 class VariantError(LdpError):
@@ -77,14 +77,14 @@ def parse_projection(text: str) -> tuple[str, int] | None:
         return match[1], int(match[2])
     if text == NO_PROJECTION:
         return None
-    examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED))
+    examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED_METHOD))
     raise VariantError(f"choose none, or a method and its components: {examples}")
 
 
 def count_learned_components(text: str) -> int:
     """Return how many components a second round learns from the first; 0 if the projection is another."""
     wanted = parse_projection(text)
-    return wanted[1] if wanted and wanted[0] == LEARNED else 0
+    return wanted[1] if wanted and wanted[0] == LEARNED_METHOD else 0
 
 
 def check_projection(text: str, survey: Survey) -> None:

@@ -167,7 +167,7 @@ def simulated(
         sizes = [min(_CHUNK, count - start) for start in range(0, count, _CHUNK)] or [0]
         parts = []
         for size in sizes:
-            codes, labels = people.draw_people(size, rng, question.features)
+            codes, labels = people.draw_people(size, rng, question.feature_indices)
             parts.append(simulate_total(question, question.values(codes, labels, np.arange(size)), devices))
         totals[question.key] = reduce(add, parts)
     return Snapshot(plan, totals)

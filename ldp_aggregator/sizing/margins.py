@@ -105,7 +105,7 @@ def expected_margins(expected: ExpectedTotals, people: SyntheticPopulation, user
     estimates = estimate_snapshot(snapshot)
     chances = {feature.name: 0.0 for feature in plan.features}
     for question in plan.questions:
-        for feature in question.asked:
+        for feature in question.asked_features:
             chances[feature.name] += plan.question_probability(question)
     features = zip(
         estimates.features,

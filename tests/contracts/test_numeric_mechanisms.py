@@ -22,7 +22,7 @@ from encoders.mechanisms import (
     NumericMechanism,
     design_numeric,
     load_numeric,
-    numeric_rivals,
+    numeric_candidates,
 )
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.sign import Sign
@@ -827,7 +827,7 @@ def test_auto_is_the_least_variance_that_any_mechanism_has(epsilon: str) -> None
 @every_epsilon
 def test_auto_asks_for_squares_only_what_tells_of_the_class(epsilon: str) -> None:
     for form in (NumericDomain(2, low=0), NumericDomain(3, (True,), 0), NumericDomain(10, low=0)):
-        assert all(each.estimates_prior for each in numeric_rivals(form, Decimal(epsilon)))
+        assert all(each.estimates_prior for each in numeric_candidates(form, Decimal(epsilon)))
 
 
 @pytest.mark.parametrize(

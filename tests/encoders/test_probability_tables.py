@@ -13,7 +13,7 @@ import pytest
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import MECHANISMS, design
 from encoders.probability_tables import (
-    LOSS,
+    MAX_EPSILON_LOSS,
     WORD,
     bit_ratio,
     bit_thresholds,
@@ -109,10 +109,10 @@ def test_bit_thresholds_round_toward_each_other_with_as_few_bits_as_the_loss_all
     assert Fraction(small - 1, whole) < q <= Fraction(small, whole)
     ideal = math.log(p * (1 - q) / (q * (1 - p)))
     assert bit_ratio(bits, big, small) <= p * (1 - q) / (q * (1 - p))
-    assert math.log(bit_ratio(bits, big, small)) >= ideal * (1 - LOSS)
+    assert math.log(bit_ratio(bits, big, small)) >= ideal * (1 - MAX_EPSILON_LOSS)
     half, fewer_p, fewer_q = whole // 2, math.floor(p * (whole // 2)), math.ceil(q * (whole // 2))
     coarse = 0 < fewer_q < fewer_p < half
-    assert not coarse or math.log(bit_ratio(bits - 1, fewer_p, fewer_q)) < ideal * (1 - LOSS)
+    assert not coarse or math.log(bit_ratio(bits - 1, fewer_p, fewer_q)) < ideal * (1 - MAX_EPSILON_LOSS)
 
 
 def test_the_ratio_of_bits_is_that_of_the_two_bits_that_differ() -> None:

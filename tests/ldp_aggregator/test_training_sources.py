@@ -166,7 +166,7 @@ def make_validation(prior=(0, 0)):
     survey = read_survey(SURVEY.format(survey="one"))
     table = ((0, -1), (-1, 0), (0, 0))
     judged = Validation(survey.label, survey.features, (0, 1), (1,), prior, (table, table[:2]))
-    return replace(survey, id=f"one-{-prior[0]}", family="one").judging(judged).compile()
+    return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(judged).compile()
 
 
 def test_what_validates_a_model_is_read_apart_from_the_rounds_wherever_it_is_named(plan, tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from encoders.survey.numeric_features import NumericFeature
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit
-from reduction.publish import outward
+from reduction.publish import round_outward
 
 AGE = NumericFeature("age", "0", "100")
 INCOME = NumericFeature("income", "0", "200000")
@@ -160,15 +160,15 @@ def test_a_component_that_nothing_is_left_for_is_refused(method):
 
 @given(st.floats(-8000, 8000), st.floats(1e-6, 1000))
 def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low, span):
-    start, end = map(float, outward(low, low + span))
+    start, end = map(float, round_outward(low, low + span))
     assert start <= low
     assert low + span <= end
     assert end - start <= 1.21 * span + 1e-9
 
 
 def test_bounds_are_short():
-    assert outward(-2.0471, 2.391) == ("-2.1", "2.4")
-    assert outward(np.float64(-0.0123), np.float64(0.0041)) == ("-0.013", "0.005")
+    assert round_outward(-2.0471, 2.391) == ("-2.1", "2.4")
+    assert round_outward(np.float64(-0.0123), np.float64(0.0041)) == ("-0.013", "0.005")
 
 
 def test_the_rooms_door_loads_no_numpy():

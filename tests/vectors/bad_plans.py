@@ -149,7 +149,7 @@ def edited(path: str, value: Any, base: str = "") -> str:
         del node[last]
     else:
         node[last] = value
-    return canonical.dump(document).decode()
+    return canonical.dump_canonical_json(document).decode()
 
 
 def question(index: int) -> Document:
@@ -330,7 +330,7 @@ def together() -> Iterator[tuple[str, str]]:
     used = {each["tables"] for each in both}
     known = alone["tables"] | document["tables"]
     document["tables"] = {key: known[key] for key in used}
-    yield "together: a feature alone, too", canonical.dump(document).decode()
+    yield "together: a feature alone, too", canonical.dump_canonical_json(document).decode()
 
 
 def projections() -> Iterator[tuple[str, str]]:
@@ -500,7 +500,7 @@ def close() -> str:
     for entry in document["questions"]:
         if entry["tables"] not in known:
             entry |= spent(bit_ratio(64, p, q))
-    return canonical.dump(document).decode()
+    return canonical.dump_canonical_json(document).decode()
 
 
 def subset(domain: int, size: int) -> str:
@@ -510,12 +510,12 @@ def subset(domain: int, size: int) -> str:
     keep = WORD * (size + 1) // (domain + 1)
     most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
     new = {"keep": str(keep), "size": str(size)}
-    key = hashlib.sha256(canonical.dump(new)).hexdigest()[:16]
+    key = hashlib.sha256(canonical.dump_canonical_json(new)).hexdigest()[:16]
     ratio = Fraction(keep * most, (WORD - keep) * least)
     document["questions"][1] |= {"domain": domain, "mechanism": "SS", "tables": key} | spent(ratio)
     del document["tables"][question(1)["tables"]]
     document["tables"][key] = new
-    return canonical.dump(document).decode()
+    return canonical.dump_canonical_json(document).decode()
 
 
 def steps(**by: int) -> Callable[[Document], Document]:
@@ -591,14 +591,14 @@ def forged(base: str, index: int, change: Change) -> str:
 def rekeyed(base: str, old: str, new: Document, follow: bool = False) -> str:
     document = json.loads(base)
     del document["tables"][old]
-    key = hashlib.sha256(canonical.dump(new)).hexdigest()[:16]
+    key = hashlib.sha256(canonical.dump_canonical_json(new)).hexdigest()[:16]
     document["tables"][key] = new
     for entry in document["questions"]:
         if entry["tables"] == old:
             entry["tables"] = key
             if follow:
                 entry |= spent(_ratio(base, entry, new))
-    return canonical.dump(document).decode()
+    return canonical.dump_canonical_json(document).decode()
 
 
 def _ratio(base: str, entry: Document, new: Document) -> Fraction:

@@ -205,12 +205,12 @@ def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
 def test_the_vectors_reach_every_combination_s_end_of_features_that_are_asked_about_together() -> None:
     vectors = read(HERE / "good-together.json")
     plan = Plan.from_json(vectors["plan"].encode())
-    assert [question.features for question in plan.questions] == [(), (0, 2, 5), (1, 4), (3,), (3,)]
+    assert [question.feature_indices for question in plan.questions] == [(), (0, 2, 5), (1, 4), (3,), (3,)]
     assert plan.features[1].missing == "category"
     for question in plan.questions[1:3]:
         seen = {case["value"] for case in vectors["cases"] if case["question"] == question.index}
         codes = [question.meaning(value) for value in seen]
-        for feature in question.asked:
+        for feature in question.asked_features:
             assert {each[feature.name] for each in codes} == set(feature.texts)
         assert {value % 3 for value in seen} == {0, 1, 2}
 
@@ -246,7 +246,7 @@ def test_the_vectors_of_validations_reach_every_answer_of_every_question() -> No
         for question in plan.questions:
             seen = {case["value"] for case in vectors["cases"] if case["question"] == question.index}
             assert seen == set(range(question.domain))
-        asked.append([question.features for question in plan.questions])
+        asked.append([question.feature_indices for question in plan.questions])
     assert asked == [[(0, 1), (2,)], [(0,), (1,), (2,), (3,), (4,)]]
 
 
@@ -312,7 +312,7 @@ def test_bad_rows_name_every_field_and_bad_values_every_feature(path: Path) -> N
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     entries = {feature.name for feature in plan.entries}
-    assert {case["field"] for case in vectors["cases"]} == entries | {plan.rows.label.name}
+    assert {case["field"] for case in vectors["cases"]} == entries | {plan.row_schema.label.name}
     assert len({case["name"] for case in vectors["cases"]}) == len(vectors["cases"])
 
 

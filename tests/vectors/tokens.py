@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from encoders.survey import Plan, read_survey
-from encoders.survey.invitation import token_text
+from encoders.survey.invitation import format_token
 from tests.vectors.common import case, random_bytes
 
 SURVEY = """
@@ -40,7 +40,7 @@ def tokens() -> dict[str, Any]:
 def taken(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield a token for every question, and one token spelled as people write."""
     for question in plan.questions:
-        token = token_text(plan, id_of(plan, question.index))
+        token = format_token(plan, id_of(plan, question.index))
         noise = random_bytes(f"{plan.id}/{question.index}", question.mechanism.random_bytes)
         yield case(plan, ROW, LABEL, noise, token=token)
     grouped = "-".join(token[start : start + 4] for start in range(0, 32, 4))
@@ -49,7 +49,7 @@ def taken(plan: Plan) -> Iterator[dict[str, Any]]:
 
 def refused(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield tokens with one mistake each; nothing may be drawn."""
-    token = token_text(plan, id_of(plan, 1))
+    token = format_token(plan, id_of(plan, 1))
     other = replace(plan, id="another-survey")
     wrong = {
         "no token": None,
@@ -58,8 +58,8 @@ def refused(plan: Plan) -> Iterator[dict[str, Any]]:
         "a token with a letter more": token + "a",
         "a token with a letter changed": ("b" if token[0] == "a" else "a") + token[1:],
         "a token with a digit that base32 lacks": "1" + token[1:],
-        "a token of another survey": token_text(other, id_of(plan, 1)),
-        "a token for a question beyond the last": token_text(plan, id_of(plan, len(plan.questions))),
+        "a token of another survey": format_token(other, id_of(plan, 1)),
+        "a token for a question beyond the last": format_token(plan, id_of(plan, len(plan.questions))),
         "a token in base64": base64.b64encode(base64.b32decode(token.upper())).decode(),
         "a token with padding": token + "======",
     }

@@ -121,7 +121,7 @@ class Frequencies:
 
     def of_feature(self, place: int) -> Frequencies:
         """Return the frequencies of one of the features that the question asks about, by its place in it."""
-        if len(self.question.features) < 2:
+        if len(self.question.feature_indices) < 2:
             return self
         shape = self.question.shape
         others = tuple(axis for axis in range(len(shape) - 1) if axis != place)

@@ -149,7 +149,7 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
         Where the noise is evaluated.
     """
     mechanism, moment = mechanism_of(question), question.moment
-    place = question.features.index(feature)
+    place = question.feature_indices.index(feature)
     raw = mechanism.moments(total.cells, total.n)[place]
     noise = mechanism.covariance(*population.moments(moment or 1)) / total.n
     return Moments(question, place, total.n, np.nan_to_num(raw), np.nan_to_num(noise))

@@ -12,7 +12,7 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.mechanisms.numeric_base import NumericDomain
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
-from encoders.probability_tables import PRECISE
+from encoders.probability_tables import DESIGN_CONTEXT
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.compiler import MOST_WEIGHT, PRIOR_ERROR, label_weight
 
@@ -129,7 +129,7 @@ def test_a_question_that_tells_less_of_the_label_than_others_is_not_asked():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
     size, k = 4, 3
-    oracle = design(mechanism, size * k, PRECISE.create_decimal("1.5"))
+    oracle = design(mechanism, size * k, DESIGN_CONTEXT.create_decimal("1.5"))
     cells = np.full((size, size), oracle.covariance(1 / 12, 1 / 12))
     np.fill_diagonal(cells, oracle.variance(1 / 12))
     assert oracle.uniform_variance(k) == pytest.approx(cells.sum())
@@ -139,7 +139,7 @@ def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
 @pytest.mark.parametrize("missing", [False, True])
 def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(kind, missing):
     form = NumericDomain(3, (missing,))
-    mechanism = kind.design(form, PRECISE.create_decimal("1.5"))
+    mechanism = kind.design(form, DESIGN_CONTEXT.create_decimal("1.5"))
     # piecewise counts missing as places of its own; sign as values, all of them equally likely
     absent = np.full(3, 1 / 9 if missing and kind is Sign else 0.0)
     present = 1 / 3 - absent

@@ -84,7 +84,7 @@ def test_a_question_weighs_what_one_of_its_features_does_and_twice_that_beside_n
 
 def test_features_that_are_not_asked_about_join_nothing() -> None:
     plan = compiled([2, 2, 2, 2], "8", [1, 0, 1, 0])
-    assert [question.features for question in plan.questions] == [(0, 2)]
+    assert [question.feature_indices for question in plan.questions] == [(0, 2)]
 
 
 def test_no_question_about_several_features_has_more_answers_than_a_byte_names() -> None:
@@ -183,7 +183,7 @@ def plan() -> Plan:
 
 
 def of_several(plan: Plan) -> Iterator[Question]:
-    yield from (question for question in plan.questions if len(question.features) > 1)
+    yield from (question for question in plan.questions if len(question.feature_indices) > 1)
 
 
 def test_a_plan_is_the_same_after_its_json(plan: Plan) -> None:
@@ -196,25 +196,25 @@ def test_a_plan_is_the_same_after_its_json(plan: Plan) -> None:
 
 def test_questions_come_in_the_order_of_their_first_features() -> None:
     plan = compiled([3, 2, 2, 3], "5", [1, 2, 2, 1])
-    assert [question.features for question in plan.questions] == [(0, 3), (1, 2)]
+    assert [question.feature_indices for question in plan.questions] == [(0, 3), (1, 2)]
     assert [question.index for question in plan.questions] == [0, 1]
 
 
 def test_the_label_alone_comes_first() -> None:
     head = HEAD.format("5") + "weight = 1\n"
     text = head + "".join(VALUES.format(name, ["x", "y"], 1) for name in "ab")
-    assert [question.features for question in read_survey(text).compile().questions] == [(), (0, 1)]
+    assert [question.feature_indices for question in read_survey(text).compile().questions] == [(), (0, 1)]
 
 
 def test_an_answer_is_a_combination_the_first_feature_turning_slowest_and_the_label_fastest(
     plan: Plan,
 ) -> None:
     for question in of_several(plan):
-        names = [feature.name for feature in question.asked] + ["win"]
-        texts = [feature.texts for feature in question.asked] + [list(plan.label.values)]
+        names = [feature.name for feature in question.asked_features] + ["win"]
+        texts = [feature.texts for feature in question.asked_features] + [list(plan.label.values)]
         combinations = list(product(*(range(size) for size in question.shape)))
         rows = np.zeros((len(combinations), len(plan.features)), dtype=np.int64)
-        rows[:, list(question.features)] = [codes[:-1] for codes in combinations]
+        rows[:, list(question.feature_indices)] = [codes[:-1] for codes in combinations]
         labels = np.array([codes[-1] for codes in combinations])
         one_by_one = [
             question.value(row.tolist(), int(label)) for row, label in zip(rows, labels, strict=True)
@@ -251,7 +251,7 @@ def tampered(plan: Plan, **changes: dict[str, Any]) -> bytes:
     document = json.loads(plan.json)
     for index, entries in changes.items():
         document["questions"][int(index.strip("q"))] |= entries
-    return canonical.dump(document)
+    return canonical.dump_canonical_json(document)
 
 
 TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
@@ -289,7 +289,7 @@ def test_questions_in_another_order_are_refused(plan: Plan) -> None:
     document = json.loads(plan.json)
     document["questions"].reverse()
     with pytest.raises(SurveyError, match="in the order of the features"):
-        Plan.from_json(canonical.dump(document))
+        Plan.from_json(canonical.dump_canonical_json(document))
 
 
 def test_an_author_may_ask_about_features_together_that_auto_would_not(plan: Plan) -> None:
@@ -302,7 +302,7 @@ def test_an_author_may_ask_about_features_together_that_auto_would_not(plan: Pla
     table = apart["questions"][0]["tables"]
     document["questions"] = [apart["questions"][0] | {"feature": [0, 1]}]
     document["tables"] = {table: apart["tables"][table]}
-    read = Plan.from_json(canonical.dump(document))
+    read = Plan.from_json(canonical.dump_canonical_json(document))
     assert asked(read) == ["a, b"]
     assert read.questions[0].mechanism.ratio == ratio
     assert other["domain"] == 6

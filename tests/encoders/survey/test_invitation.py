@@ -11,8 +11,9 @@ from encoders.explain.preview import explain_report, preview
 from encoders.randomness import GivenBytes, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.invitation import kept_hash, new_token, token_text
+from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.randomise import read_report
+from encoders.survey.report_id import draw_report_id
 from ldp_client import make_report
 
 TEXT = """
@@ -36,7 +37,7 @@ def plan_of(enrolment: str = "token") -> Plan:
 
 
 def token_for(plan: Plan, index: int) -> str:
-    return token_text(plan, new_token(plan.questions[index], SystemEntropy()))
+    return format_token(plan, draw_report_id(plan, plan.questions[index], SystemEntropy()))
 
 
 def test_an_open_survey_s_plan_does_not_mention_enrolment() -> None:
@@ -61,8 +62,8 @@ def test_a_survey_file_names_a_kind_of_enrolment_that_exists() -> None:
 def test_a_token_decides_the_question_and_is_the_id() -> None:
     plan = plan_of()
     for index in range(len(plan.questions)):
-        token = new_token(plan.questions[index], SystemEntropy())
-        text = token_text(plan, token)
+        token = draw_report_id(plan, plan.questions[index], SystemEntropy())
+        text = format_token(plan, token)
         assert len(text) == 32
         report = read_report(plan, make_report(plan, ROW, "no", token=text))
         assert (report.question, report.id) == (index, token)
@@ -120,8 +121,8 @@ def test_an_id_that_no_token_of_its_question_has_is_refused() -> None:
 
 def test_what_a_collector_keeps_depends_on_plan_and_token() -> None:
     plan, other = plan_of(), plan_of("open")
-    one, two = (new_token(plan.questions[0], SystemEntropy()) for _ in range(2))
-    assert len({kept_hash(plan, one), kept_hash(plan, two), kept_hash(other, one), one, two}) == 5
+    one, two = (draw_report_id(plan, plan.questions[0], SystemEntropy()) for _ in range(2))
+    assert len({hash_token(plan, one), hash_token(plan, two), hash_token(other, one), one, two}) == 5
 
 
 def test_a_preview_without_a_token_looks_at_a_question_drawn_as_tokens_are() -> None:

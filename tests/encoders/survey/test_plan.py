@@ -286,6 +286,6 @@ def test_a_family_is_the_survey_itself_unless_said_otherwise() -> None:
     assert "family" not in document(PLAN)
     for wrong in ("Not an id", 1, None):
         with pytest.raises(SurveyError):
-            Plan.from_json(canonical.dump(document(second) | {"family": wrong}))
+            Plan.from_json(canonical.dump_canonical_json(document(second) | {"family": wrong}))
     with pytest.raises(SurveyError, match="contradicts itself"):
-        Plan.from_json(canonical.dump(document(PLAN) | {"family": PLAN.id}))
+        Plan.from_json(canonical.dump_canonical_json(document(PLAN) | {"family": PLAN.id}))

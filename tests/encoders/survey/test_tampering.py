@@ -88,7 +88,7 @@ def neighbours(value: Any) -> list[Any]:
 def accepted(changed: Any) -> Plan | None:
     """Read a tampered document; whatever is read must be what its bytes say and keep its epsilon."""
     try:
-        data = canonical.dump(changed)
+        data = canonical.dump_canonical_json(changed)
         plan = Plan.from_json(data)
     except SurveyError:
         return None
@@ -174,14 +174,14 @@ def forged(change: Callable[[dict[str, Any]], None], plan: Plan, **entries: Any)
     old = forgery["questions"][0]["tables"]
     tables = forgery["tables"].pop(old)
     change(tables)
-    key = hashlib.sha256(canonical.dump(tables)).hexdigest()[:16]
+    key = hashlib.sha256(canonical.dump_canonical_json(tables)).hexdigest()[:16]
     forgery["tables"][key] = tables
     for question in forgery["questions"]:
         if question["tables"] == old:
             ratio = load(question["mechanism"], question["domain"], tables).ratio
             question["ratio"] = [str(ratio.numerator), str(ratio.denominator)]
             question |= {"tables": key, "epsilon": decimal_text(realised_epsilon(ratio))}
-    return canonical.dump(forgery | entries)
+    return canonical.dump_canonical_json(forgery | entries)
 
 
 SPENDING: dict[str, Callable[[dict[str, Any]], None]] = {

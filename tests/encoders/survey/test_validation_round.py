@@ -23,7 +23,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFea
 from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.plan import _from_dict
 from encoders.survey.randomise import randomise, read_report
-from encoders.survey.validation_round import BINS, LOWEST, VERDICTS, Validation, cells_of
+from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
 from tests.encoders.survey.authored import PROJECTED, VALIDATED
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,7 +37,7 @@ MODEL = Validation(
     LABEL,
     FEATURES,
     order=(3, 0, 2),
-    tops=(1, 2),
+    top_k=(1, 2),
     prior=(-10, 0, -20),
     scores=(
         ((0, -5, -7), (-3, 0, -4), (0, 0, -1)),
@@ -100,9 +100,9 @@ def guess_of(model: Validation, codes: Any, top: int) -> int:
 def test_a_verdict_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows) -> None:
     model.check()
     for codes, label in product(rows, range(len(model.prior))):
-        tops, all_ = model.judge(codes, label)
+        tops, all_ = model.validate(codes, label)
         assert all_ == (guess_of(model, codes, len(model.order)) == label)
-        assert tops == tuple(guess_of(model, codes, top) == label for top in model.tops)
+        assert tops == tuple(guess_of(model, codes, top) == label for top in model.top_k)
         assert {type(each) for each in (*tops, all_)} == {int}
 
 
@@ -111,15 +111,15 @@ def test_a_verdict_is_whether_the_first_label_of_the_highest_score_is_the_true_o
 def test_a_table_is_judged_as_its_rows_are(model, rows, data) -> None:
     known = st.integers(0, len(model.prior) - 1)
     labels = data.draw(st.lists(known, min_size=len(rows), max_size=len(rows)))
-    tops, all_ = model.judge_table(np.array(rows), np.array(labels))
-    assert (tops.shape, all_.shape) == ((len(rows), len(model.tops)), (len(rows),))
+    tops, all_ = model.validate_table(np.array(rows), np.array(labels))
+    assert (tops.shape, all_.shape) == ((len(rows), len(model.top_k)), (len(rows),))
     assert tops.dtype == all_.dtype == np.int64
-    one_by_one = [model.judge(codes, label) for codes, label in zip(rows, labels, strict=True)]
+    one_by_one = [model.validate(codes, label) for codes, label in zip(rows, labels, strict=True)]
     assert [(tuple(each), one) for each, one in zip(tops.tolist(), all_.tolist(), strict=True)] == one_by_one
 
 
 def test_a_table_without_rows_has_no_verdicts() -> None:
-    tops, all_ = MODEL.judge_table(np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
+    tops, all_ = MODEL.validate_table(np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
     assert (tops.shape, all_.shape) == ((0, 2), (0,))
 
 
@@ -129,7 +129,11 @@ def shows(place: int, cell: int) -> Validation:
     rows = tuple((0, -1, -1) if each == cell else (-1, 0, -1) for each in range(cells_of(FEATURES[place])))
     order = (place, (place + 1) % len(FEATURES))
     return replace(
-        MODEL, order=order, tops=(1,), prior=(0, 0, 0), scores=(*nothing[:place], rows, *nothing[place + 1 :])
+        MODEL,
+        order=order,
+        top_k=(1,),
+        prior=(0, 0, 0),
+        scores=(*nothing[:place], rows, *nothing[place + 1 :]),
     )
 
 
@@ -138,18 +142,18 @@ def test_a_number_s_parts_are_even_and_hold_their_ends(part: int) -> None:
     model, last = shows(2, part), (2 * GRID if part == BINS - 1 else FIRST[part + 1] - 1)
     for code in {0, 2 * GRID, *range(FIRST[part] - 2, FIRST[part] + 3), *range(last - 2, last + 3)}:
         if 0 <= code <= 2 * GRID:
-            assert model.judge((0, 0, code, 0), 0)[1] == (FIRST[part] <= code <= last)
+            assert model.validate((0, 0, code, 0), 0)[1] == (FIRST[part] <= code <= last)
     assert last + 1 - FIRST[part] in (2 * GRID // BINS, 2 * GRID // BINS + 1)
 
 
 def test_the_last_row_of_scores_is_a_missing_number_s_and_no_other_s() -> None:
     model = shows(3, BINS)
     codes = [*FIRST, 2 * GRID, DOSE.code(None)]
-    assert [model.judge((0, 0, 0, code), 0)[1] for code in codes] == [0] * (BINS + 1) + [1]
+    assert [model.validate((0, 0, 0, code), 0)[1] for code in codes] == [0] * (BINS + 1) + [1]
 
 
 def test_a_feature_that_is_not_in_the_order_decides_nothing() -> None:
-    verdicts = {MODEL.judge((0, hours, 7, 9), 0) for hours in range(HOURS.size)}
+    verdicts = {MODEL.validate((0, hours, 7, 9), 0) for hours in range(HOURS.size)}
     assert len(verdicts) == 1
 
 
@@ -167,9 +171,9 @@ NO_MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "an order with true": ("order", "each once", {"order": (0, True, 2)}),
     "an order with text": ("order", "each once", {"order": (0, "2")}),
     "an order with a list": ("order", "each once", {"order": (0, [2])}),
-    "an order of one": ("order", "at least two features", {"order": (0,), "tops": ()}),
+    "an order of one": ("order", "at least two features", {"order": (0,), "top_k": ()}),
     "an order of none": ("order", "at least two features", {"order": ()}),
-    "no tops": ("tops", "less than the 3 of the order", {"tops": ()}),
+    "no tops": ("tops", "less than the 3 of the order", {"top_k": ()}),
     "tops that fall": ("tops", "that increase", {"tops": (2, 1)}),
     "tops that are equal": ("tops", "that increase", {"tops": (1, 1)}),
     "a top of all": ("tops", "less than the 3 of the order", {"tops": (1, 3)}),
@@ -219,13 +223,13 @@ LABELS = ["no", "yes", "yes", "no", "yes", "no"]
 
 def test_a_plan_asks_for_verdicts_and_rows_are_coded_by_the_model_s_survey() -> None:
     assert PLAN.validation is not None
-    assert (PLAN.label.name, PLAN.label.values) == ("all 3", VERDICTS)
-    assert [(each.name, each.values) for each in PLAN.features] == [("top 1", VERDICTS), ("top 2", VERDICTS)]
+    assert (PLAN.label.name, PLAN.label.values) == ("all 3", OUTCOMES)
+    assert [(each.name, each.values) for each in PLAN.features] == [("top 1", OUTCOMES), ("top 2", OUTCOMES)]
     assert [question.name for question in PLAN.questions] == ["top 1", "top 2"]
     assert [PLAN.question_probability(question) for question in PLAN.questions] == [0.5, 0.5]
     assert PLAN.projection is None
-    assert (PLAN.rows.label, PLAN.rows.features) == (JUDGED.label, JUDGED.features)
-    assert PLAN.rows.projection == JUDGED.projection
+    assert (PLAN.row_schema.label, PLAN.row_schema.features) == (JUDGED.label, JUDGED.features)
+    assert PLAN.row_schema.projection == JUDGED.projection
     assert PLAN.entries == JUDGED.entries
     assert PLAN.encode_row(ROW) == JUDGED.encode_row(ROW)
 
@@ -257,13 +261,13 @@ def test_a_row_is_judged_where_it_is_coded() -> None:
     assert PLAN.validation is not None
     for label in JUDGED.label.values:
         codes, code = JUDGED.encode(ROW, label)
-        assert PLAN.encode(ROW, label) == PLAN.validation.judge(codes, code)
+        assert PLAN.encode(ROW, label) == PLAN.validation.validate(codes, code)
     assert {PLAN.encode(ROW, label)[1] for label in JUDGED.label.values} == {0, 1}
 
 
 def test_a_table_s_verdicts_are_its_rows_() -> None:
     assert PLAN.validation is not None
-    tops, all_ = PLAN.validation.judge_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
+    tops, all_ = PLAN.validation.validate_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
     for place, label in enumerate(LABELS):
         row = {name: cells[place] for name, cells in COLUMNS.items()}
         assert PLAN.encode(row, label) == (tuple(tops[place].tolist()), all_[place])
@@ -337,7 +341,7 @@ def test_answers_to_another_model_are_counted_apart() -> None:
     }
     keys = {question.key for question in PLAN.questions}
     for what, changes in others.items():
-        other = SURVEY.judging(replace(PLAN.validation, **changes)).compile()
+        other = SURVEY.with_validation(replace(PLAN.validation, **changes)).compile()
         assert other.digest != PLAN.digest, what
         assert keys.isdisjoint(question.key for question in other.questions), what
     plain = replace(SURVEY, validation=None).compile()
@@ -352,7 +356,7 @@ def test_answers_to_one_model_are_counted_together() -> None:
 
 def test_a_plan_of_verdicts_that_are_not_its_model_s_is_refused() -> None:
     assert PLAN.validation is not None
-    for other in (replace(PLAN.validation, tops=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
+    for other in (replace(PLAN.validation, top_k=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
         other.check()
         with pytest.raises(SurveyError, match="are its verdicts"):
             replace(PLAN, validation=other)

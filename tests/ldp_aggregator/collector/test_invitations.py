@@ -15,7 +15,8 @@ from encoders.errors import Reason
 from encoders.randomness import FastStream, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
-from encoders.survey.invitation import new_token, token_text
+from encoders.survey.invitation import format_token
+from encoders.survey.report_id import draw_report_id
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
@@ -46,7 +47,7 @@ def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
 
 def test_the_invited_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
     mine, yours = invite(store, plan, 2)
-    stranger = token_text(plan, new_token(plan.questions[0], SystemEntropy()))
+    stranger = format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
     reports = [make_report(plan, ROW, "yes", token=token) for token in (mine, stranger, yours)]
     assert judge(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
     assert judge(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
@@ -147,7 +148,7 @@ def test_over_http_a_stranger_is_told_to_come_later_and_body_by_body(plan: Plan,
     web = create_app(store).test_client()
     good = make_report(plan, ROW, "yes", token=invite(store, plan, 1)[0])
     stranger = make_report(
-        plan, ROW, "yes", token=token_text(plan, new_token(plan.questions[0], SystemEntropy()))
+        plan, ROW, "yes", token=format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
     )
     url, media = f"/v1/surveys/{plan.id}/reports", {"Content-Type": "application/vnd.msgpack"}
     refused = web.post(url, data=stranger, headers=media)

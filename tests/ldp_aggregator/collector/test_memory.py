@@ -16,7 +16,7 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
-from encoders.survey.invitation import id_start
+from encoders.survey.report_id import report_id_prefix
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
@@ -76,7 +76,7 @@ def report(plan: Plan, number: int, **changed: object) -> bytes:
     parts: dict[str, object] = {
         "plan_digest": plan.digest_bytes,
         "question": 0,
-        "id": id_start(question) + MARK + number.to_bytes(16 - len(MARK) - 2, "big"),
+        "id": report_id_prefix(plan, question) + MARK + number.to_bytes(16 - len(MARK) - 2, "big"),
         "payload": question.mechanism.perturb(1, SystemEntropy()),
     }
     return pack(Report(**(parts | changed)))

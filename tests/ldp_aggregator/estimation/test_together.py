@@ -60,7 +60,7 @@ class World:
 def make_world(name):
     """Ask about "three" and "two" together, by any mechanism: only "auto" does by itself."""
     plan = read_survey(SURVEY).compile()
-    assert [each.features for each in plan.questions] == [(0, 2), (1,)]
+    assert [each.feature_indices for each in plan.questions] == [(0, 2), (1,)]
     oracle = design(name, 12, Decimal(3))
     asked = (replace(plan.questions[0], mechanism=oracle), plan.questions[1])
     return World(replace(plan, questions=asked))

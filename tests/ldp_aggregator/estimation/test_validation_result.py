@@ -56,7 +56,7 @@ def make_people(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def judged(people: int, epsilon: float = 4, tops: tuple[int, ...] = (1, 2), seed: int = 1) -> Snapshot:
-    plan = make_survey(epsilon).judging(make_validation(tops)).compile()
+    plan = make_survey(epsilon).with_validation(make_validation(tops)).compile()
     return simulate_reports(plan, *make_people(people, seed), FastStream(seed))
 
 
@@ -114,7 +114,7 @@ def test_the_fewest_features_are_kept_that_are_as_good_as_the_best_top_if_one_is
 def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys() -> None:
     survey = make_survey(4)
     same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))
-    plan = survey.judging(same).compile()
+    plan = survey.with_validation(same).compile()
     chosen = [
         ValidationResult.from_snapshot(
             simulate_reports(plan, *make_people(500, seed), FastStream(seed))
@@ -128,7 +128,7 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
 
 
 def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> None:
-    snapshot, validation = trained(20_000), judged(40_000, tops=(1,))
+    snapshot, validation = trained(20_000), judged(40_000, top_k=(1,))
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
     assert plain.validation is None
     assert "validation" not in plain.as_dict()
@@ -149,7 +149,7 @@ def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothi
     few = dataclasses.replace(
         make_validation((1,)), order=(0, 1)
     )  # an earlier validation left out the others
-    plan = make_survey(4).judging(few).compile()
+    plan = make_survey(4).with_validation(few).compile()
     found = estimate_snapshot(
         trained(20_000), validation=simulate_reports(plan, *make_people(5_000), FastStream(1))
     )

@@ -172,7 +172,7 @@ def test_fit_may_follow_a_survey():
 def test_the_papers_estimator_asks_for_the_label():
     rows, labels = people()
     model = NaiveBayes(epsilon=8, estimator="paper", random_state=1).fit(rows, labels)
-    assert [question.features for question in model.plan_.questions] == [(), (0, 1)]
+    assert [question.feature_indices for question in model.plan_.questions] == [(), (0, 1)]
     assert model.score(rows, labels) > 0.9
 
 

@@ -61,7 +61,7 @@ def test_devices_guess_as_the_model_does() -> None:
     scores = LogProbabilities.from_probabilities(prior, tables).scores(codes)
     best = np.sort(scores, axis=1)
     clear = best[:, -1] - best[:, -2] > 0.01  # closer ones are rounded
-    _, right = found.judge_table(codes, scores.argmax(axis=1))
+    _, right = found.validate_table(codes, scores.argmax(axis=1))
     assert clear.mean() > 0.9
     assert right[clear].all()
 
@@ -91,7 +91,7 @@ def test_a_number_is_guessed_by_its_density_where_parts_of_its_range_have_their_
     assert guesses[:64] == sorted(guesses[:64])  # from the lowest label to the highest
     assert guesses[64] == 1
     codes = np.array([[0, int((x + 1) * GRID)] for x in (-0.9, -0.4, 0.02, 0.9)] + [[0, 2 * GRID + 1]])
-    by_number = found.judge_table(codes, np.array([0, 0, 1, 2, 1]))
+    by_number = found.validate_table(codes, np.array([0, 0, 1, 2, 1]))
     assert found.order[0] == 1
     assert by_number[0][:, 0].all()
 
@@ -114,7 +114,9 @@ def test_the_next_round_asks_for_what_the_validated_model_keeps() -> None:
     snapshot = simulate_reports(plan, codes, labels, FastStream(3), first)
     found = estimate_parameters(snapshot)
     validation = build_validation(plan, found.prior, found.conditionals)
-    verdicts = simulate_reports(survey.judging(validation).compile(), codes, labels, FastStream(4), judges)
+    verdicts = simulate_reports(
+        survey.with_validation(validation).compile(), codes, labels, FastStream(4), judges
+    )
     assert next_round(survey, snapshot) == survey
     narrower = next_round(survey, snapshot, verdicts)
     assert narrower.weights[1:] == (1, 0, 0, 0)

@@ -48,7 +48,7 @@ class Plan:
     enrolment : str
         "open": anybody may answer. "token": whoever was given one, see :mod:`encoders.survey.invitation`.
     validation : Validation or None
-        A model that devices judge by a row of what it was trained on. Label and features are its verdicts.
+        A model that devices validate. Label and features are whether its predictions are right.
     json : bytes
         Canonical form; its SHA-256 is the digest every report carries.
     """

@@ -57,7 +57,7 @@ class Survey:
         How many people are expected to answer, if the author says so; it decides the label's weight where
         the author says nothing of that, see :func:`label_weight`.
     validation : Validation or None
-        A model that devices judge, see :meth:`with_validation`; label and features are its verdicts.
+        A model that devices validate, see :meth:`with_validation`.
     """
 
     id: str

@@ -134,7 +134,7 @@ class Validation:
         tops = (0, *self.top_k, len(self.order))
         if not self.top_k or not _are_whole(tops) or any(low >= high for low, high in pairwise(tops)):
             why = f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order"
-            raise SurveyError(why, "validation.top_k")
+            raise SurveyError(why, "validation.tops")
         if not _are_scores(self.prior, len(self.label.values)):
             raise SurveyError(_needs("label", len(self.label.values)), "validation.prior")
         if len(self.scores) != len(self.features):

@@ -262,21 +262,21 @@ def last_of_equals(self: Validation, codes: Sequence[int], label_code: int) -> A
         prior=self.prior[::-1],
         scores=tuple(tuple(row[::-1] for row in table) for table in self.scores),
     )
-    return JUDGE(backwards, codes, len(self.prior) - 1 - label_code)
+    return VALIDATE(backwards, codes, len(self.prior) - 1 - label_code)
 
 
 def in_doubles_of_nats(self: Validation, codes: Sequence[int], label_code: int) -> Any:
     scores: Any = tuple(tuple(tuple(each / 1000 for each in row) for row in table) for table in self.scores)
     prior: Any = tuple(each / 1000 for each in self.prior)
-    return JUDGE(replace(self, prior=prior, scores=scores), codes, label_code)
+    return VALIDATE(replace(self, prior=prior, scores=scores), codes, label_code)
 
 
 def without_the_prior(self: Validation, codes: Sequence[int], label_code: int) -> Any:
-    return JUDGE(replace(self, prior=(0,) * len(self.prior)), codes, label_code)
+    return VALIDATE(replace(self, prior=(0,) * len(self.prior)), codes, label_code)
 
 
 def in_the_features_order(self: Validation, codes: Sequence[int], label_code: int) -> Any:
-    return JUDGE(replace(self, order=tuple(sorted(self.order))), codes, label_code)
+    return VALIDATE(replace(self, order=tuple(sorted(self.order))), codes, label_code)
 
 
 def parts_of_an_even_grid(feature: Any, code: int) -> int:
@@ -297,7 +297,7 @@ def proved_in_doubles(self: Mechanism, epsilon: Any) -> None:
         PROVE(self, epsilon)
 
 
-CODE, BIN, PROVE, JUDGE = NumericFeature.code, BinnedFeature.code, Mechanism.prove, Validation.judge
+CODE, BIN, PROVE, VALIDATE = NumericFeature.code, BinnedFeature.code, Mechanism.prove, Validation.validate
 MODEL = HERE / "good-validation.json"
 WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "halves to even": (VALUES, NumericFeature, "code", half_to_even),
@@ -309,13 +309,13 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "a projection in doubles": (VALUES, Projection, "apply", in_doubles),
     "the question's limits in doubles": (VALUES, questions, "thresholds", limits_in_doubles),
     "DE keeps at the limit": (HERE / "good-de.json", DE, "perturb", perturb_up_to_the_limit),
-    "of equal scores the last label": (MODEL, Validation, "judge", last_of_equals),
-    "scores in doubles": (MODEL, Validation, "judge", in_doubles_of_nats),
-    "scores without the prior": (MODEL, Validation, "judge", without_the_prior),
-    "the order of the features": (MODEL, Validation, "judge", in_the_features_order),
+    "of equal scores the last label": (MODEL, Validation, "validate", last_of_equals),
+    "scores in doubles": (MODEL, Validation, "validate", in_doubles_of_nats),
+    "scores without the prior": (MODEL, Validation, "validate", without_the_prior),
+    "the order of the features": (MODEL, Validation, "validate", in_the_features_order),
     "parts that begin at round codes": (MODEL, validation_round, "_cell", parts_of_an_even_grid),
     "no model is checked": (PLANS, Validation, "check", lambda self: None),
-    "tokens are not checked": (TOKENS, invitation, "_check", lambda plan, token_id: b"0000"),
+    "tokens are not checked": (TOKENS, invitation, "_check_bytes", lambda plan, token_id: b"0000"),
     "proves nothing": (PLANS, Mechanism, "prove", lambda self, epsilon: None),
     "proves in doubles": (PLANS, Mechanism, "prove", proved_in_doubles),
 }

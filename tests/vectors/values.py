@@ -225,7 +225,7 @@ def refused(
         for value in values:
             wrong(f"{field} {brief(value)}", field, honest | {field: value})
     for label in labels:
-        wrong(f"label {brief(label)}", of.rows.label.name, honest, label)
+        wrong(f"label {brief(label)}", of.row_schema.label.name, honest, label)
     return {"cases": cases, "digest": of.digest, "plan": of.json.decode()}
 
 

@@ -55,10 +55,10 @@ def test_a_plan_survives_the_wire(numeric: str) -> None:
     assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
     assert (again.features, again.projection, again.entries) == (plan.features, plan.projection, plan.entries)
     for ours, theirs in zip(plan.questions, again.questions, strict=True):
-        assert (ours.key, ours.weight, ours.features, ours.moment, ours.name) == (
+        assert (ours.key, ours.weight, ours.feature_indices, ours.moment, ours.name) == (
             theirs.key,
             theirs.weight,
-            theirs.features,
+            theirs.feature_indices,
             theirs.moment,
             theirs.name,
         )
@@ -133,14 +133,14 @@ def test_laplace_asks_for_all_numbers_at_once_as_often_as_for_each_together() ->
         ("hours, nap (mean)", 7),
         ("hours, nap (square)", 7),
     ]
-    assert plan.questions[2].features == (1, 2)
+    assert plan.questions[2].feature_indices == (1, 2)
     assert plan.questions[2].numeric_domain.missing == (False, True)
 
 
 def test_laplace_leaves_out_numbers_that_are_not_asked_for() -> None:
     plan = survey("laplace", 3, 0, 2).compile()
     assert asked(plan) == [("city", 6), ("nap (mean)", 2), ("nap (square)", 2)]
-    assert plan.questions[1].features == (2,)
+    assert plan.questions[1].feature_indices == (2,)
     assert Plan.from_json(plan.json) == plan
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.errors import RowError, SurveyError
-from encoders.survey.canonical import decimal_text, dump
+from encoders.survey.canonical import decimal_text, dump_canonical_json
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 
@@ -208,7 +208,7 @@ def test_a_projection_survives_its_plan_form() -> None:
     assert Projection.from_dict(document) == PROJECTION
     assert list(document) == ["components", "inputs"]
     assert document["components"][0] == {"name": "one", "offset": "0.1", "weights": ["0.25", "-0.75", "1.5"]}
-    assert b"." in dump(document)  # canonical JSON takes it: no floats in it
+    assert b"." in dump_canonical_json(document)  # canonical JSON takes it: no floats in it
 
 
 def with_one(**changes: object) -> Projection:

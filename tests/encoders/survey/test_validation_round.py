@@ -174,12 +174,12 @@ NO_MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "an order of one": ("order", "at least two features", {"order": (0,), "top_k": ()}),
     "an order of none": ("order", "at least two features", {"order": ()}),
     "no tops": ("tops", "less than the 3 of the order", {"top_k": ()}),
-    "tops that fall": ("tops", "that increase", {"tops": (2, 1)}),
-    "tops that are equal": ("tops", "that increase", {"tops": (1, 1)}),
-    "a top of all": ("tops", "less than the 3 of the order", {"tops": (1, 3)}),
-    "a top of none": ("tops", "from 1", {"tops": (0, 2)}),
-    "a top that is true": ("tops", "whole numbers", {"tops": (True, 2)}),
-    "a top that is no whole number": ("tops", "whole numbers", {"tops": (1.0, 2)}),
+    "tops that fall": ("tops", "that increase", {"top_k": (2, 1)}),
+    "tops that are equal": ("tops", "that increase", {"top_k": (1, 1)}),
+    "a top of all": ("tops", "less than the 3 of the order", {"top_k": (1, 3)}),
+    "a top of none": ("tops", "from 1", {"top_k": (0, 2)}),
+    "a top that is true": ("tops", "whole numbers", {"top_k": (True, 2)}),
+    "a top that is no whole number": ("tops", "whole numbers", {"top_k": (1.0, 2)}),
     "a prior of two": ("prior", "for each label, 3 in all", {"prior": (0, 0)}),
     "a prior above zero": ("prior", f"from {LOWEST} to 0", {"prior": (0, 0, 1)}),
     "a prior below the least": ("prior", f"from {LOWEST} to 0", {"prior": (0, 0, LOWEST - 1)}),
@@ -197,7 +197,7 @@ NO_MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", NO_MODELS)
-def test_what_is_no_model_is_refused_by_field(name: str) -> None:
+def test_an_invalid_model_is_refused_by_field(name: str) -> None:
     field, words, changes = NO_MODELS[name]
     with pytest.raises(SurveyError) as caught:
         replace(MODEL, **changes).check()

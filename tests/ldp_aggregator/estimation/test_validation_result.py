@@ -128,7 +128,7 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
 
 
 def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> None:
-    snapshot, validation = trained(20_000), judged(40_000, top_k=(1,))
+    snapshot, validation = trained(20_000), judged(40_000, tops=(1,))
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
     assert plain.validation is None
     assert "validation" not in plain.as_dict()

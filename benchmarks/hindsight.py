@@ -21,26 +21,28 @@ from benchmarks.accuracy.grid import DATA_SETS
 from benchmarks.accuracy.ways import coded, drawn
 from encoders.explain.text import table
 from encoders.randomness import FastStream
+from encoders.survey import Survey
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_aggregator.simulation.trial import Asked, View
+from ldp_aggregator.simulation.trial import EncodedRows, run_rounds
+from ldp_aggregator.simulation.variants import Variant
 
 EPSILON = Decimal(1)
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)
 
 
-def most_telling(view: View, kept: int, users: int) -> Asked:
+def ask_most_relevant(rows: EncodedRows, kept: int, users: int) -> Survey:
     """Ask about the features that explain most of the label in the rows that report."""
-    survey = view.table.survey
-    labels, prior = view.table.labels[view.split.train], np.exp(view.counted.prior)
+    survey = rows.table.survey
+    labels, prior = rows.table.labels[rows.split.train], np.exp(rows.baseline.prior)
     relevance = []
     for place, feature in enumerate(survey.features):
         counts = np.zeros((feature.size, len(prior)))
-        np.add.at(counts, (view.codes[view.split.train, place], labels), 1)
+        np.add.at(counts, (rows.codes[rows.split.train, place], labels), 1)
         relevance.append(compute_relevance(counts / counts.sum(axis=0), prior))
     best = set(np.argsort(relevance)[::-1][:kept].tolist())
     weights = (0, *(int(place in best) for place in range(len(survey.features))))
-    return Asked.of(replace(survey, epsilon=EPSILON, users=users, weights=weights))
+    return replace(survey, epsilon=EPSILON, users=users, weights=weights)
 
 
 def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[str]]:
@@ -52,7 +54,10 @@ def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[
         found: dict[int, list[float]] = {}
         for kept in (*(each for each in KEPT if each < features), features):
             trials = [
-                view.trial(most_telling(view, kept, users), "default", FastStream(seed)) for view in seen
+                run_rounds(
+                    view, ask_most_relevant(view, kept, users), Variant(epsilon=EPSILON), FastStream(seed)
+                )
+                for view in seen
             ]
             found[kept] = [trial.accuracy for trial in trials]
         known = estimate_snapshot(trials[0].snapshot).features  # of all features

@@ -20,17 +20,9 @@ from numpy.typing import NDArray
 from encoders.randomness import FastStream
 from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.simulation.trial import (
-    Asked,
-    Split,
-    Table,
-    View,
-    encode_second_round,
-    read_table,
-    split_rows,
-    views,
-)
-from ldp_aggregator.simulation.variants import Variant, apply_variant
+from ldp_aggregator.simulation.labelled_table import LabelledTable, Split, read_labelled_table, split_rows
+from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, learn_from_pilot, run_rounds
+from ldp_aggregator.simulation.variants import Variant
 
 REAL = ("australian", "pima")
 SETS = (*REAL, "indep", "sparse", "corr", "imbal")
@@ -68,20 +60,25 @@ def real(name: str, data: str) -> dict[str, list[object]]:
     return {key: list(cells if key == "class" else map(float, cells)) for key, cells in columns.items()}
 
 
+def variant_of(name: str, epsilon: Decimal = EPSILONS[0]) -> Variant:
+    """Return the variant that one of WAYS names."""
+    numeric = {**PLAIN, **LEARNED, PUBLIC: "auto"}[name]
+    projection = "learned:1" if name in LEARNED else "dca:1" if name == PUBLIC else "none"
+    return Variant(epsilon=epsilon, numeric=numeric, projection=projection)
+
+
 @dataclass(frozen=True)
 class Draw:
     """One population: labelled rows, split into those that users are drawn from and those to test on."""
 
-    table: Table
+    table: LabelledTable
     split: Split
     seed: int
 
     @cached_property
-    def views(self) -> dict[str, View]:
+    def encoded(self) -> dict[str, EncodedRows]:
         """The rows as each way codes them, whatever the epsilon."""
-        ways = {**{name: (how, "none") for name, how in PLAIN.items()}, PUBLIC: ("auto", "dca:1")}
-        ways |= {name: (how, "learned:1") for name, how in LEARNED.items()}
-        return {name: views(self.table, [self.split], *way)[0] for name, way in ways.items()}
+        return {name: encode_repeats(self.table, [self.split], variant_of(name))[0] for name in WAYS}
 
     def accuracies(self, cell: int) -> list[float]:
         """Return each way's accuracy at one epsilon and number of users."""
@@ -91,13 +88,10 @@ class Draw:
         return [self._accuracy(name, epsilon, split, FastStream(int(rng.integers(2**31)))) for name in WAYS]
 
     def _accuracy(self, name: str, epsilon: Decimal, split: Split, rng: FastStream) -> float:
-        view = replace(self.views[name], split=split)
-        how = {**PLAIN, **LEARNED, PUBLIC: "auto"}[name]
-        variant = Variant(epsilon, "auto", how, "learned:1" if name in LEARNED else "none")
+        rows, variant = replace(self.encoded[name], split=split), variant_of(name, epsilon)
         if name in LEARNED:
-            view = encode_second_round(view, variant, rng)
-        asked = Asked.of(apply_variant(self.table.survey, variant, view.fit, paper=False))
-        return view.trial(asked, "default", rng).accuracy
+            rows = learn_from_pilot(rows, variant, rng)
+        return run_rounds(rows, variant.apply(self.table.survey, rows.fit), variant, rng).accuracy
 
 
 def draw(name: str, data: str, seed: int) -> Draw:
@@ -107,7 +101,7 @@ def draw(name: str, data: str, seed: int) -> Draw:
     labels = sorted(set(map(str, columns["class"])))
     features = {key: column for key, column in columns.items() if key != "class"}
     survey = infer_survey(features, labels, bins=None)
-    table = read_table(survey, {**features, survey.label.name: columns["class"]})
+    table = read_labelled_table(survey, {**features, survey.label.name: columns["class"]})
     return Draw(table, split_rows(len(table.labels), 1, seed, 0)[0], seed)
 
 

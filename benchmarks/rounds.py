@@ -10,7 +10,7 @@ itself. The others tell nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from encoders.explain.text import table
 from encoders.survey import CategoricalFeature, Label, Survey
 from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_aggregator.simulation.simulate import simulate
+from ldp_aggregator.simulation.simulate import SimulationGrid, simulate
 
 PEOPLE = 5_000
 
@@ -71,13 +71,14 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
         weights = (None, *(1 for _ in features))
         survey = Survey("rounds", parse_epsilon(1), Label("class", ("a", "b")), features, weights)
         for epsilon in EPSILONS:
-            ways: list[dict[str, Any]] = [{"rounds": ROUNDS}, {"validate": True}]
+            grids = (
+                SimulationGrid(epsilons=[epsilon], rounds=ROUNDS),
+                SimulationGrid(epsilons=[epsilon], validate=True),
+            )
             found = [
                 row
-                for way in ways
-                for row in simulate(
-                    survey, people, epsilons=[epsilon], repeats=repeats, seed=seed, **way
-                ).rows
+                for grid in grids
+                for row in simulate(survey, people, grid, repeats=repeats, seed=seed).rows
             ]
             accuracies = [f"{each.accuracy:.3f} ± {each.stderr:.3f}" for each in found]
             yield [name, f"{epsilon:g}", *accuracies, f"{found[0].non_private:.3f}"]

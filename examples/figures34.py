@@ -22,7 +22,7 @@ from encoders.survey import Survey
 from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.simulation.plot import group_rows, plot_simulation
-from ldp_aggregator.simulation.simulate import Simulation, SimulationRow, simulate
+from ldp_aggregator.simulation.simulate import Simulation, SimulationGrid, SimulationRow, simulate
 
 EPSILONS = ("0.1", "0.5", "1", "2", "3", "4", "5")
 BINS = {"australian": 2, "pima": 4}
@@ -42,7 +42,7 @@ def main() -> None:
         sys.exit("set LDP_DATA to the directory of the data sets, see the first lines of this file")
     for name in chosen.data_sets:
         rows = numbers(read_text_columns(Path(data) / f"{name}.csv"))
-        common = {"epsilons": EPSILONS, "repeats": chosen.repeats, "public_share": chosen.public_share}
+        common = {"repeats": chosen.repeats, "public_share": chosen.public_share}
         for figure, result in figures(name, rows, common):
             print(f"### {figure}\n\n{markdown(result)}\n", flush=True)
             if chosen.plots:
@@ -63,16 +63,20 @@ def figures(name: str, rows: dict, common: dict) -> Iterator[tuple[str, Simulati
     """Yield the simulations of one data set: two oracles in bins, three approaches as Gaussians."""
     survey = survey_of(rows)
     for oracle in ("DE", "OUE"):
-        views = {"numeric": (f"bins:{BINS[name]}",), "projections": ("none", PCA_IN_BINS[name], "dca:1")}
-        paper = simulate(survey, rows, mechanisms=(oracle,), estimator="paper", **views, **common)
+        grid = SimulationGrid(
+            epsilons=EPSILONS,
+            numeric=(f"bins:{BINS[name]}",),
+            projections=("none", PCA_IN_BINS[name], "dca:1"),
+        )
+        paper = simulate(survey, rows, replace(grid, mechanisms=(oracle,)), estimator="paper", **common)
         yield (
             f"{name} in {BINS[name]} bins, {oracle}",
-            with_ours(paper, simulate(survey, rows, **views, **common)),
+            with_ours(paper, simulate(survey, rows, grid, **common)),
         )
-    views = {"projections": ("none", "pca:1", "dca:1")}
-    ours = simulate(survey, rows, numeric=("auto",), **views, **common)
+    grid = SimulationGrid(epsilons=EPSILONS, numeric=("auto",), projections=("none", "pca:1", "dca:1"))
+    ours = simulate(survey, rows, grid, **common)
     for approach in APPROACHES:
-        paper = simulate(survey, rows, numeric=(approach,), estimator="paper", **views, **common)
+        paper = simulate(survey, rows, replace(grid, numeric=(approach,)), estimator="paper", **common)
         yield f"{name} Gaussian, {approach}", with_ours(paper, ours)
 
 

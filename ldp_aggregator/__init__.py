@@ -13,7 +13,7 @@ from encoders.extras import needs_extra
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
     from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model, save_onnx, to_sklearn
-    from ldp_aggregator.simulation.simulate import Simulation, simulate
+    from ldp_aggregator.simulation.simulate import Simulation, SimulationGrid, simulate
     from ldp_aggregator.snapshot import Snapshot
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "ModelError",
     "NaiveBayes",
     "Simulation",
+    "SimulationGrid",
     "Snapshot",
     "estimate_snapshot",
     "load_model",
@@ -35,6 +36,7 @@ _HOMES = {
     "ModelError": "models",
     "NaiveBayes": "models",
     "Simulation": "simulation.simulate",
+    "SimulationGrid": "simulation.variants",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
     "load_model": "models",

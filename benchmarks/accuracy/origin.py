@@ -8,11 +8,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES = (
     "encoders/**/*.py",
-    "ldp_aggregator/estimation/*.py",
-    "ldp_aggregator/models/*.py",
+    "ldp_aggregator/estimation/**/*.py",
+    "ldp_aggregator/models/**/*.py",
     "ldp_aggregator/rounds/*.py",
-    "ldp_aggregator/simulation/trial.py",
+    "ldp_aggregator/authoring/projection_inputs.py",
     "ldp_aggregator/simulated_population.py",
+    "ldp_aggregator/simulation/labelled_table.py",
+    "ldp_aggregator/simulation/trial.py",
     "ldp_aggregator/simulation/variants.py",
     "benchmarks/accuracy/plain.py",
     "benchmarks/accuracy/ways.py",

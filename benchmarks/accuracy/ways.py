@@ -31,8 +31,9 @@ from encoders.randomness import FastStream
 from ldp_aggregator.csv_rows import TableError, read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
-from ldp_aggregator.simulation.trial import Table, Trial, View, read_table, run_trials, split_rows, views
-from ldp_aggregator.simulation.variants import AS_AUTHORED, NO_PROJECTION, Variant
+from ldp_aggregator.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
+from ldp_aggregator.simulation.trial import EncodedRows, Trial, encode_repeats, run_trial
+from ldp_aggregator.simulation.variants import Variant
 
 CLASS = "class"
 BINS = 10
@@ -68,19 +69,26 @@ def measure(task: Task) -> list[Found]:
     mechanism, estimator = (cell.way, "paper") if cell.way in PAPER else ("auto", "default")
     rounds = {ROUNDS: MANY_ROUNDS, VALIDATED_ROUNDS: 2}.get(cell.way, 1)
     validated = cell.way in (VALIDATED, VALIDATED_ROUNDS)
-    variant = Variant(Decimal(cell.epsilon), mechanism, rounds=rounds, validated=validated)
-    trials = run_trials(seen, variant, estimator, seeds)
+    variant = Variant(
+        epsilon=Decimal(cell.epsilon),
+        mechanism=mechanism,
+        rounds=rounds,
+        validated=validated,
+        estimator=estimator,
+    )
+    trials = (run_trial(view, variant, FastStream(seed)) for view, seed in zip(seen, seeds, strict=True))
     return [dict(judged(trial, cell)) for trial in trials]
 
 
 @lru_cache(maxsize=1)  # cells come data set by data set
-def coded(path: Path, repeats: int, seed: int) -> list[View]:
+def coded(path: Path, repeats: int, seed: int) -> list[EncodedRows]:
     """Read and code a data set once, and split it for every repeat."""
     table = table_of(path)
-    return views(table, split_rows(len(table.labels), repeats, seed, 0), AS_AUTHORED, NO_PROJECTION)
+    splits = split_rows(len(table.labels), repeats, seed, 0)
+    return encode_repeats(table, splits, Variant(epsilon=Decimal(1)))
 
 
-def table_of(path: Path) -> Table:
+def table_of(path: Path) -> LabelledTable:
     """Read a data set.
 
     Raises
@@ -95,25 +103,25 @@ def table_of(path: Path) -> Table:
         raise TableError(f"{path}: has no rows")
     features = {name: column for name, column in rows.items() if name != CLASS and len(set(column)) > 1}
     try:
-        return read_table(infer_survey(features, sorted(set(rows[CLASS]))), rows)
+        return read_labelled_table(infer_survey(features, sorted(set(rows[CLASS]))), rows)
     except LdpError as error:
         raise TableError(f"{path}: {error}") from error
 
 
-def drawn(view: View, users: int, seed: int, repeat: int) -> View:
+def drawn(view: EncodedRows, users: int, seed: int, repeat: int) -> EncodedRows:
     """Draw a population from the rows that report, with replacement; the same for every way and epsilon."""
     rows = np.random.default_rng([seed, repeat, users]).choice(view.split.train, users)
     return replace(view, split=replace(view.split, train=rows))
 
 
-def without_privacy(view: View) -> Found:
+def without_privacy(view: EncodedRows) -> Found:
     """Judge Naive Bayes on the rows themselves, and always guessing the most frequent label."""
     labels = view.table.labels
     majority = np.bincount(labels[view.split.train]).argmax()
-    return {**judge(view, view.counted), "majority": float(np.mean(labels[view.split.test] == majority))}
+    return {**judge(view, view.baseline), "majority": float(np.mean(labels[view.split.test] == majority))}
 
 
-def label_only(view: View, epsilon: str, seed: np.random.SeedSequence) -> Found:
+def label_only(view: EncodedRows, epsilon: str, seed: np.random.SeedSequence) -> Found:
     """Ask everybody for the label alone, and guess what seems the most frequent."""
     labels, k = view.table.labels[view.split.train], len(view.table.survey.label.values)
     oracle = design("auto", k, Decimal(epsilon))
@@ -129,17 +137,17 @@ def label_only(view: View, epsilon: str, seed: np.random.SeedSequence) -> Found:
 
 def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
     """Judge a trial's model, and what other estimators make of the very same reports."""
-    yield from judge(trial.view, trial.model).items()
+    yield from judge(trial.rows, trial.model).items()
     others: dict[str, Callable[[], LogProbabilities]] = {}
     if cell.way == OURS:
         others = {"plug-in": lambda: plug_in(trial.snapshot)}
     elif not cell.users and cell.way in PAPER:
         others = estimators_of(trial.snapshot, cell.way)
     for name, train in others.items():
-        yield from ((f"{name} {what}", value) for what, value in judge(trial.view, train()).items())
+        yield from ((f"{name} {what}", value) for what, value in judge(trial.rows, train()).items())
 
 
-def judge(view: View, model: LogProbabilities) -> Found:
+def judge(view: EncodedRows, model: LogProbabilities) -> Found:
     """Return a model's accuracy, and the expected calibration error of its first choices."""
     likely = np.exp(normalise_log_scores(model.scores(view.codes, view.split.test)))
     right = likely.argmax(axis=1) == view.table.labels[view.split.test]

@@ -11,10 +11,10 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.derived import add_suffix, comment, parsed, prove, renamed
+from ldp_aggregator.authoring.projection_inputs import component_weight, projection_inputs
 from ldp_aggregator.authoring.toml_edit import exchange
 from ldp_aggregator.authoring.toml_text import array, key, plain, quote
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.simulation.variants import component_weight, projection_inputs
 from reduction.publish import Fit
 
 _FIRST = "The survey {old}, its numbers projected."
@@ -130,7 +130,7 @@ class Projected:
     def _tables(self, survey: Survey) -> str:
         """Return the tables of the inputs and of the components."""
         weights = projection_inputs(survey)
-        weight = component_weight(weights.values())
+        weight = component_weight(survey)
         places = range(len(self.found.powers))
         components = (self._component(place, weight) for place in places)
         return "\n".join([comment(*self.origin, _DEVICE), *map(_input, weights), *components])

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,33 @@ from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
-from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow, simulate
-from ldp_aggregator.simulation.variants import AS_AUTHORED, NO_PROJECTION, check_numeric, parse_projection
+from ldp_aggregator.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
+from ldp_aggregator.simulation.variants import (
+    AS_AUTHORED,
+    NO_PROJECTION,
+    SimulationGrid,
+    check_numeric,
+    parse_projection,
+)
 
 
-def _epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
+def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
     try:
         return [Decimal(part.strip()) for part in text.split(",")]
     except InvalidOperation:
         raise click.BadParameter("give numbers separated by commas, for example 0.5,1,2") from None
 
 
-def _counts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[int]:
+def _parse_counts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[int]:
     try:
         return list(dict.fromkeys(int(part) for part in text.split(",")))
     except ValueError:
         raise click.BadParameter("give whole numbers separated by commas, for example 1,3") from None
 
 
-def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+def _names_parser(
+    check: Callable[[str], object],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Return a callback that reads names separated by commas, each of which `check` knows."""
 
     def read(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
@@ -56,20 +63,20 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
 @click.command()
 @click.argument("survey", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--epsilon", "epsilons", callback=_epsilons, required=True, help="As in 0.5,1,2")
+@click.option("--epsilon", "epsilons", callback=_parse_epsilons, required=True, help="As in 0.5,1,2")
 @click.option(
-    "--mechanism", "mechanisms", callback=_names(check_name), default="auto", help="As in auto,DE,OUE"
+    "--mechanism", "mechanisms", callback=_names_parser(check_name), default="auto", help="As in auto,DE,OUE"
 )
 @click.option(
     "--numeric",
-    callback=_names(check_numeric),
+    callback=_names_parser(check_numeric),
     default=AS_AUTHORED,
     help="How numbers are asked for: as the survey does by default; auto,sign,onebit,laplace ...; bins:4",
 )
 @click.option(
     "--project",
     "projections",
-    callback=_names(parse_projection),
+    callback=_names_parser(parse_projection),
     default=NO_PROJECTION,
     help="As in none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the very rows that report, which "
     "epsilon does NOT cover, unless --public-share gives them rows of their own; learned is learned from "
@@ -77,14 +84,14 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
 )
 @click.option(
     "--rounds",
-    callback=_counts,
+    callback=_parse_counts,
     default="1",
     help="As in 1,3. Half of the people answer the first round; later ones leave out what tells nothing.",
 )
 @click.option(
     "--validate",
     is_flag=True,
-    help="A fifth of the people judge the model of the first round, which then keeps what it does best with.",
+    help="A fifth of the people validate the first round's model, which keeps its most accurate features.",
 )
 @click.option(
     "--public-share",
@@ -98,7 +105,17 @@ def _names(check: Callable[[str], object]) -> Callable[[click.Context, click.Par
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--plot", type=OutputFile(), help="Draw a picture.")
 def main(
-    survey: Path, rows: Path, as_json: bool, plot: Path | None, epsilons: list[Decimal], **options: Any
+    survey: Path,
+    rows: Path,
+    epsilons: list[Decimal],
+    mechanisms: list[str],
+    numeric: list[str],
+    projections: list[str],
+    rounds: list[int],
+    validate: bool,
+    as_json: bool,
+    plot: Path | None,
+    **options: Any,
 ) -> None:
     """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
 
@@ -109,15 +126,22 @@ def main(
     try:
         if plot:
             require_plot(plot)
-        agreed = read_survey(survey.read_text("utf-8"))
-        columns = read_typed_columns(rows, agreed.entries)
-        ways = (options[name] for name in ("mechanisms", "numeric", "projections", "rounds"))
-        length = prod(map(len, ways)) * len(epsilons) * options["repeats"]
+        parsed = read_survey(survey.read_text("utf-8"))
+        columns = read_typed_columns(rows, parsed.entries)
+        grid = SimulationGrid(
+            epsilons=epsilons,
+            mechanisms=mechanisms,
+            numeric=numeric,
+            projections=projections,
+            rounds=rounds,
+            validate=validate,
+        )
+        length = len(grid) * options["repeats"]
         with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
-            result = simulate(agreed, columns, epsilons=epsilons, progress=bar.update, **options)
-        click.echo(json.dumps(result.as_dict()) if as_json else _table(result, agreed))
+            result = simulate(parsed, columns, grid, progress=bar.update, **options)
+        click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed))
         if plot:
-            plot_simulation(result, plot, title=agreed.id)
+            plot_simulation(result, plot, title=parsed.id)
     except (LdpError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -132,24 +156,22 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
     "non-private": lambda row: f"{row.non_private:.4f}",
 }
+_TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
 
 
-def _table(result: Simulation, survey: Survey) -> str:
-    """Lay out the rows; how numbers are asked for, and in how many rounds, only where that was varied."""
+def _format_table(result: Simulation, survey: Survey) -> str:
+    """Return a table of the rows, without the columns that say the default in every row."""
     first = result.rows[0]
-    plain = (first.numeric, first.projection) == (AS_AUTHORED, NO_PROJECTION)
-    varied = not plain or len({(row.numeric, row.projection) for row in result.rows}) > 1
-    hidden = set() if varied else {"numeric", "projection"}
+    hidden = set()
+    if {(row.numeric, row.projection) for row in result.rows} == {(AS_AUTHORED, NO_PROJECTION)}:
+        hidden = {"numeric", "projection"}
     if {row.rounds for row in result.rows} == {1}:
         hidden.add("rounds")
-    shown = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
-    cells = [list(shown), *([cell(row) for cell in shown.values()] for row in result.rows)]
+    columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
+    cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
-    lines += ["a fifth of the people judge the first round's model", ""] if first.validated else [""]
-    lines += table(cells, "".join("<" if name in _WORDS else ">" for name in shown))
-    if result.uncovered:
-        lines += ["", UNCOVERED]
+    lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
+    lines += table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
+    if result.has_uncovered_fit:
+        lines += ["", UNCOVERED_WARNING]
     return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])
-
-
-_WORDS = {"mechanism", "numeric", "projection"}

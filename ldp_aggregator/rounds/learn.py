@@ -13,8 +13,8 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.authoring.projection_inputs import projection_inputs
 from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.simulation.variants import projection_inputs
 from reduction.class_means import learn
 from reduction.publish import Fit
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from encoders.errors import LdpError
 from encoders.extras import needs_extra
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow
+from ldp_aggregator.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow
 
 _Z95 = 1.96
 _DASHES = (":", "-.", (0, (1, 4)), (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
@@ -72,7 +72,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     for dashes, (name, value) in zip(cycle(_DASHES), non_private_accuracies(result).items(), strict=False):
         axes.axhline(value, color="black", linestyle=dashes, label=name)
     axes.axhline(result.majority, color="grey", linestyle="--", label="majority class")
-    caveat = f"\n{UNCOVERED}" if result.uncovered else ""
+    caveat = f"\n{UNCOVERED_WARNING}" if result.has_uncovered_fit else ""
     axes.set(xlabel=f"epsilon{caveat}", ylabel="accuracy", title=title)
     figure.legend(loc="outside right upper")
     picture = BytesIO()

@@ -1,4 +1,4 @@
-"""How well would a survey do? The whole protocol over a labelled table, many times.
+"""How accurate a survey's model would be: the whole protocol over a labelled table, many times.
 
 Each repeat splits the rows 80/20, lets every training row be a user who sends one randomised report,
 trains on the totals and predicts the rest; non-private Naive Bayes and the majority class see the
@@ -10,59 +10,42 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from decimal import Decimal
-from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from encoders.randomness import FastStream
 from encoders.survey import Survey
-from ldp_aggregator.rounds.narrow import MAX_ROUNDS
-from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_aggregator.simulation.trial import (
-    SimulationError,
-    Split,
-    Table,
-    read_table,
-    run_trials,
-    split_rows,
-    views,
-)
-from ldp_aggregator.simulation.variants import (
-    AS_AUTHORED,
-    NO_PROJECTION,
-    Variant,
-    check_numeric,
-    check_projection,
-    count_learned_components,
-)
+from ldp_aggregator.simulation.labelled_table import LabelledTable, Split, read_labelled_table, split_rows
+from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, run_trial
+from ldp_aggregator.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
+from reduction.class_means import LEARNED_METHOD
 
-__all__ = ["Simulation", "SimulationError", "SimulationRow", "simulate"]
+__all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]
 
-UNCOVERED = "Projections (dca, pca) were fitted on the rows that report: epsilon does NOT cover that."
+UNCOVERED_WARNING = "Projections (dca, pca) were fitted on the rows that report: epsilon does NOT cover that."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SimulationRow:
-    """Accuracy of one way to ask.
+    """Accuracy of one variant.
 
     Attributes
     ----------
     epsilon : float
-    mechanism, numeric, projection : str
+    mechanism, numeric, projection, estimator : str
         See :class:`~ldp_aggregator.simulation.variants.Variant`.
-    estimator : str
     accuracy : float
-        Mean share of right predictions on held-out rows.
+        Mean share of right predictions on test rows.
     stderr : float
         Standard error of that mean: from the spread of the repeats, or binomial if there is one.
     non_private : float
         Accuracy of the same classifier trained on the rows themselves.
     repeats : int
     rounds : int
-        In how many rounds people were asked.
+        In how many rounds people are asked.
     validated : bool
-        Whether some judged the model of the first.
+        Whether some people validate the model of the first round.
     """
 
     epsilon: float
@@ -77,18 +60,36 @@ class SimulationRow:
     rounds: int = 1
     validated: bool = False
 
+    @classmethod
+    def from_accuracies(
+        cls, variant: Variant, accuracies: Sequence[float], encoded: Sequence[EncodedRows]
+    ) -> Self:
+        """Average the accuracies of a variant's trials over their repeats."""
+        repeats = len(accuracies)
+        mean = math.fsum(accuracies) / repeats
+        if repeats == 1:
+            stderr = math.sqrt(mean * (1 - mean) / len(encoded[0].split.test))
+        else:
+            stderr = float(np.std(accuracies, ddof=1)) / math.sqrt(repeats)
+        return cls(
+            **asdict(variant) | {"epsilon": float(variant.epsilon)},
+            accuracy=mean,
+            stderr=stderr,
+            non_private=math.fsum(rows.non_private for rows in encoded) / repeats,
+            repeats=repeats,
+        )
+
 
 @dataclass(frozen=True)
 class Simulation:
-    """What :func:`simulate` found.
+    """The result of :func:`simulate`.
 
     Attributes
     ----------
     rows : tuple of SimulationRow
-        Numeric way by numeric way, projection by projection, epsilon by epsilon, mechanism by mechanism,
-        rounds by rounds.
+        One per variant of the grid: by numeric, then projection, epsilon, mechanism and rounds.
     majority : float
-        Accuracy of always guessing the most frequent label.
+        Accuracy of always predicting the most frequent label.
     public_share : float
         Share of the training rows that projections were fitted on; at 0 on the rows that report, which
         epsilon does NOT cover.
@@ -99,40 +100,38 @@ class Simulation:
     public_share: float = 0.0
 
     @property
-    def uncovered(self) -> bool:
-        """Whether some projection was fitted on the very rows that report, which epsilon does not cover."""
-        fitted = {row.projection for row in self.rows} - {NO_PROJECTION}
-        return not self.public_share and not all(map(count_learned_components, fitted))
+    def has_uncovered_fit(self) -> bool:
+        """Whether a projection was fitted on the rows that report, which epsilon does not cover."""
+        projections = [parse_projection(row.projection) for row in self.rows]
+        return not self.public_share and any(each and each[0] != LEARNED_METHOD for each in projections)
 
     @property
     def non_private(self) -> float:
-        """Accuracy without privacy of the first way to ask; each row has its own."""
+        """Accuracy without privacy of the first variant; each row has its own."""
         return self.rows[0].non_private
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
-        rows = [asdict(row) for row in self.rows]
-        shared = {"majority": self.majority, "public_share": self.public_share}
-        return {"rows": rows, "non_private": self.non_private, **shared}
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "non_private": self.non_private,
+            "majority": self.majority,
+            "public_share": self.public_share,
+        }
 
 
 def simulate(
     survey: Survey,
     rows: Any,
+    grid: SimulationGrid = SimulationGrid(),  # noqa: B008
     *,
-    epsilons: Sequence[float | str | Decimal] = (1,),
-    mechanisms: Sequence[str] = ("auto",),
-    numeric: Sequence[str] = (AS_AUTHORED,),
-    projections: Sequence[str] = (NO_PROJECTION,),
-    rounds: Sequence[int] = (1,),
-    validate: bool = False,
-    public_share: float = 0.0,
     estimator: str = "default",
     repeats: int = 10,
     seed: int = 0,
+    public_share: float = 0.0,
     progress: Callable[[int], object] | None = None,
 ) -> Simulation:
-    """Run the whole protocol in memory and measure the accuracy of what comes out.
+    """Run the whole protocol in memory, and measure the accuracy of the models that it trains.
 
     Parameters
     ----------
@@ -141,95 +140,57 @@ def simulate(
         does not say how many `users` it expects, these are the rows that report.
     rows : DataFrame, list of dicts, or dict of columns
         What a row must hold, and the label, which is called as in the survey, or else "class".
-    epsilons : sequence of numbers
-    mechanisms : sequence of str
-        Of what is discrete: "auto", or names as in the literature.
-    numeric : sequence of str
-        How numbers are asked for: "survey", "bins:N", "auto" or a mechanism for numbers.
-    projections : sequence of str
-        "none", or a method and its components, as in "dca:1" and "pca:6". Fitted anew in each repeat.
-        "learned:1": seven tenths of those who report answer a pilot, which asks about each number in two
-        bins; from their reports the others' projection is learned, and these train the model.
-    rounds : sequence of int
-        In how many rounds people are asked. Half of them answer the first, the others evenly the later ones,
-        which leave out what turned out to tell nothing, see :mod:`ldp_aggregator.rounds.narrow`.
-    validate : bool
-        Whether a fifth of the people judge the model of the first round instead of answering any, so that it
-        keeps the features it does best with, see :mod:`ldp_aggregator.rounds.validate`.
-    public_share : float
-        Share of the training rows that a projection is fitted on; they are public and do not report.
-        At 0 it is fitted on the training rows that report, as in Yilmaz et al. 2019, which epsilon does NOT
-        cover. Not for "learned", which needs no such rows.
+    grid : SimulationGrid
+        The variants to try; epsilon 1 and everything else as authored by default.
     estimator : {"default", "paper"}
         "paper" follows Yilmaz et al. 2019 to the letter: a label question beside the coupled ones, all
         equally likely, negative counts set to 1, and THE at its threshold of .25. A pilot, which it does not
-        know, is asked and heard by default.
+        know, is asked and estimated by default.
     repeats : int
     seed : int
-        Equal seeds give equal results; splits do not depend on the way to ask.
+        Equal seeds give equal results; splits do not depend on the grid.
+    public_share : float
+        Share of the training rows that a projection is fitted on; they are public and do not report.
+        At 0 it is fitted on the training rows that report, as in Yilmaz et al. 2019, which epsilon does NOT
+        cover. "learned" needs no such rows.
     progress : callable, optional
-        Called with 1 after every repeat of every row.
+        Called with 1 after every trial.
 
     Raises
     ------
-    SurveyError, RowError, FitError, SimulationError, VariantError
+    SurveyError, RowError, FitError, SimulationError
         If the survey cannot be compiled or projected, or a row does not fit it.
     """
-    table = read_table(survey, rows)
+    # Read the labelled rows, and list the variants to try.
+    table = read_labelled_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
-    if not all(1 <= each <= MAX_ROUNDS for each in rounds):
-        raise SimulationError(f"rounds are from 1 to {MAX_ROUNDS}")
-    budgets = [parse_epsilon(epsilon) for epsilon in epsilons]
-    for name in numeric:
-        check_numeric(name)
-    for name in projections:
-        check_projection(name, survey)
+    variants = grid.list_variants(survey, estimator)
+    # Split the rows of each repeat: four fifths report, one fifth tests.
     splits = split_rows(len(table.labels), repeats, seed, public_share)
-    results, cell = [], 0
-    for how, projection in product(numeric, projections):
-        seen = views(table, splits, how, projection)
-        non_private = math.fsum(view.non_private for view in seen) / repeats
-        for epsilon, mechanism, count in product(budgets, mechanisms, rounds):
-            variant = Variant(epsilon, mechanism, how, projection, count, validate)
-            seeds = (np.random.SeedSequence(seed, spawn_key=(repeat, cell)) for repeat in range(repeats))
-            accuracies = []
-            for trial in run_trials(seen, variant, estimator, seeds):
-                accuracies.append(trial.accuracy)
-                if progress:
-                    progress(1)
-            cell += 1
-            mean, error = _mean(accuracies, len(splits[0].test))
-            results.append(
-                SimulationRow(
-                    epsilon=float(epsilon),
-                    mechanism=mechanism,
-                    numeric=how,
-                    projection=projection,
-                    estimator=estimator,
-                    accuracy=mean,
-                    stderr=error,
-                    non_private=non_private,
-                    repeats=repeats,
-                    rounds=count,
-                    validated=validate,
-                )
-            )
-    return Simulation(tuple(results), _majority(table, splits), public_share)
+    results: list[SimulationRow] = []
+    encoded: list[EncodedRows] = []
+    for index, variant in enumerate(variants):
+        # Encode the rows; variants that ask for numbers alike share the codes.
+        if not index or variant.encoding != variants[index - 1].encoding:
+            encoded = encode_repeats(table, splits, variant)
+        accuracies = []
+        for repeat, encoded_rows in enumerate(encoded):
+            # Plan, let people answer, estimate and train.
+            rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, index)))
+            trial = run_trial(encoded_rows, variant, rng)
+            # Test on the rows that did not report.
+            accuracies.append(trial.accuracy)
+            if progress:
+                progress(1)
+        # Average over the repeats.
+        results.append(SimulationRow.from_accuracies(variant, accuracies, encoded))
+    return Simulation(tuple(results), _compute_majority_accuracy(table, splits), public_share)
 
 
-def _majority(table: Table, splits: Sequence[Split]) -> float:
-    k = len(table.survey.label.values)
-    guesses = (np.bincount(table.labels[split.train], minlength=k).argmax() for split in splits)
-    right = [
-        float(np.mean(table.labels[split.test] == guess))
-        for split, guess in zip(splits, guesses, strict=True)
-    ]
-    return math.fsum(right) / len(right)
-
-
-def _mean(accuracies: Sequence[float], tested: int) -> tuple[float, float]:
-    mean = math.fsum(accuracies) / len(accuracies)
-    if len(accuracies) == 1:
-        return mean, math.sqrt(mean * (1 - mean) / tested)
-    return mean, float(np.std(accuracies, ddof=1)) / math.sqrt(len(accuracies))
+def _compute_majority_accuracy(table: LabelledTable, splits: Sequence[Split]) -> float:
+    accuracies = []
+    for split in splits:
+        majority = np.bincount(table.labels[split.train]).argmax()
+        accuracies.append(float(np.mean(table.labels[split.test] == majority)))
+    return math.fsum(accuracies) / len(accuracies)

@@ -7,13 +7,23 @@ from pathlib import Path
 import pytest
 
 from ldp_aggregator.simulation.plot import group_rows, non_private_accuracies, plot_simulation
-from ldp_aggregator.simulation.simulate import UNCOVERED, Simulation, SimulationRow
+from ldp_aggregator.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow
 
 pytest.importorskip("matplotlib")
 
 
 def row(projection: str, numeric: str, non_private: float) -> SimulationRow:
-    return SimulationRow(1.0, "auto", numeric, projection, "default", 0.7, 0.01, non_private, 5)
+    return SimulationRow(
+        epsilon=1.0,
+        mechanism="auto",
+        numeric=numeric,
+        projection=projection,
+        estimator="default",
+        accuracy=0.7,
+        stderr=0.01,
+        non_private=non_private,
+        repeats=5,
+    )
 
 
 ONE = Simulation((row("none", "auto", 0.8),), 0.6)
@@ -36,5 +46,5 @@ def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(
     result: Simulation, warns: bool, tmp_path: Path
 ) -> None:
     plot_simulation(result, tmp_path / "out.svg")  # its words stand in comments beside their outlines
-    assert (UNCOVERED in (tmp_path / "out.svg").read_text()) == warns
+    assert (UNCOVERED_WARNING in (tmp_path / "out.svg").read_text()) == warns
     assert (tmp_path / "out.svg").stat().st_mode & 0o777 == 0o600

@@ -11,12 +11,14 @@ from encoders.errors import LdpError, RowError, SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator import simulate
+from ldp_aggregator import SimulationGrid, simulate
 from ldp_aggregator.authoring.project import project
+from ldp_aggregator.authoring.projection_inputs import projection_inputs
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation import trial as trials
+from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
 from ldp_aggregator.simulation.simulate import SimulationError
-from ldp_aggregator.simulation.variants import Variant, apply_variant, projection_inputs
+from ldp_aggregator.simulation.variants import Variant
 from reduction.errors import FitError
 from reduction.fit import fit
 
@@ -62,7 +64,9 @@ def people():
 
 
 def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
-    result = simulate(survey, people, epsilons=[0.05, 1, 8], mechanisms=["DE"], repeats=8, seed=1)
+    result = simulate(
+        survey, people, SimulationGrid(epsilons=[0.05, 1, 8], mechanisms=["DE"]), repeats=8, seed=1
+    )
     low, middle, high = (row.accuracy for row in result.rows)
     assert low < middle < high
     assert high > result.non_private - 0.01
@@ -71,7 +75,9 @@ def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
 
 
 def test_the_result_has_the_documented_shape(survey, people):
-    result = simulate(survey, people, epsilons=["0.5", 2], mechanisms=["auto", "OUE"], repeats=3)
+    result = simulate(
+        survey, people, SimulationGrid(epsilons=["0.5", 2], mechanisms=["auto", "OUE"]), repeats=3
+    )
     said = json.loads(json.dumps(result.as_dict()))
     assert list(said) == ["rows", "non_private", "majority", "public_share"]
     assert [(row["epsilon"], row["mechanism"]) for row in said["rows"]] == [
@@ -93,8 +99,8 @@ def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
 
 
 def test_a_row_does_not_depend_on_the_rows_asked_for_later(survey, people):
-    alone = simulate(survey, people, epsilons=[1], mechanisms=["DE"], repeats=3)
-    among = simulate(survey, people, epsilons=[1, 2], mechanisms=["DE"], repeats=3)
+    alone = simulate(survey, people, SimulationGrid(epsilons=[1], mechanisms=["DE"]), repeats=3)
+    among = simulate(survey, people, SimulationGrid(epsilons=[1, 2], mechanisms=["DE"]), repeats=3)
     assert alone.rows[0] == among.rows[0]
 
 
@@ -128,24 +134,26 @@ def test_a_missing_column_and_a_bad_row_are_named(survey, people):
 
 
 def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
-    paper = apply_variant(survey, Variant(Decimal(2), "THE"), None, paper=True)
+    paper = Variant(epsilon=Decimal(2), mechanism="THE", estimator="paper").apply(survey)
     assert paper.weights == (1, 1, 1, 1)
     assert paper.frequency == "THE(0.25)"
-    ours = apply_variant(survey, Variant(Decimal(2), "THE"), None, paper=False)
+    ours = Variant(epsilon=Decimal(2), mechanism="THE").apply(survey)
     assert (ours.frequency, ours.weights) == ("THE", (None, 1, 1, 2))
     assert paper.compile().questions[0].kind == "label"
 
 
 def test_the_papers_estimator_works_with_every_mechanism(survey, people):
     mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
-    result = simulate(survey, people, epsilons=[6], mechanisms=mechanisms, estimator="paper", repeats=2)
+    result = simulate(
+        survey, people, SimulationGrid(epsilons=[6], mechanisms=mechanisms), estimator="paper", repeats=2
+    )
     assert min(row.accuracy for row in result.rows) > result.majority + 0.1
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, "NaN", "x", 1000])
 def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
     with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
-        simulate(survey, people, epsilons=[epsilon])
+        simulate(survey, people, SimulationGrid(epsilons=[epsilon]))
 
 
 def test_too_little_to_split_is_refused(survey, people):
@@ -154,13 +162,13 @@ def test_too_little_to_split_is_refused(survey, people):
             simulate(survey, rows, repeats=repeats)
     for rounds in (0, 11):
         with pytest.raises(SimulationError, match="rounds are from 1 to 10"):
-            simulate(survey, people, rounds=[1, rounds])
+            simulate(survey, people, SimulationGrid(rounds=[1, rounds]))
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 
 def test_progress_is_told_after_every_repeat(survey, people):
     steps = []
-    simulate(survey, people.head(50), epsilons=[1, 2], repeats=3, progress=steps.append)
+    simulate(survey, people.head(50), SimulationGrid(epsilons=[1, 2]), repeats=3, progress=steps.append)
     assert steps == [1] * 6
 
 
@@ -194,16 +202,16 @@ def crowd():
 
 def test_rounds_that_leave_out_what_tells_nothing_do_better(crowd):
     survey = read_survey(MANY)
-    one, three = simulate(survey, crowd, rounds=[1, 3], repeats=40).rows
+    one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
     assert (one.rounds, three.rounds) == (1, 3)
     assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
 
 
 def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
     survey = read_survey(MANY)
-    table = trials.read_table(survey, crowd)
-    (view,) = trials.views(table, trials.split_rows(len(crowd), 1, 0, 0.0), "survey", "none")
-    trial = view.trial(trials.Asked.of(survey), "default", FastStream(1), rounds=4)
+    table, variant = read_labelled_table(survey, crowd), Variant(epsilon=Decimal(1), rounds=4)
+    (rows,) = trials.encode_repeats(table, split_rows(len(crowd), 1, 0, 0.0), variant)
+    trial = trials.run_rounds(rows, survey, variant, FastStream(1))
     counted = {each.name: trial.snapshot.totals[each.key].n for each in trial.snapshot.plan.questions}
     assert sum(counted.values()) == 4000
     assert counted["tells"] > 2 * 4000 / (NOISES + 1)
@@ -212,7 +220,9 @@ def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
 
 def test_where_noise_drowns_everything_rounds_change_nothing(crowd):
     survey = read_survey(MANY)
-    one, three = simulate(survey, crowd.head(500), epsilons=[0.1], rounds=[1, 3], repeats=2).rows
+    one, three = simulate(
+        survey, crowd.head(500), SimulationGrid(epsilons=[0.1], rounds=[1, 3]), repeats=2
+    ).rows
     assert 0.3 < one.accuracy < 0.7
     assert 0.3 < three.accuracy < 0.7
 
@@ -245,8 +255,8 @@ range = [-4, 4]
 
 
 def test_a_projection_finds_what_no_single_number_tells(line):
-    survey, ways = read_survey(NUMBERS), {"numeric": ["auto"], "projections": ["none", "pca:1", "dca:1"]}
-    raw, pca, dca = simulate(survey, line, epsilons=[8], repeats=4, **ways).rows
+    grid = SimulationGrid(epsilons=[8], numeric=["auto"], projections=["none", "pca:1", "dca:1"])
+    raw, pca, dca = simulate(read_survey(NUMBERS), line, grid, repeats=4).rows
     assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
     assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
 
@@ -254,7 +264,9 @@ def test_a_projection_finds_what_no_single_number_tells(line):
 def test_every_way_to_ask_for_numbers_is_simulated(line):
     numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
     survey = read_survey(NUMBERS)
-    rows = simulate(survey, line, epsilons=[4], numeric=numeric, estimator="paper", repeats=2).rows
+    rows = simulate(
+        survey, line, SimulationGrid(epsilons=[4], numeric=numeric), estimator="paper", repeats=2
+    ).rows
     assert [row.numeric for row in rows] == numeric
     assert all(0 <= row.accuracy <= 1 and row.repeats == 2 for row in rows)
 
@@ -262,17 +274,19 @@ def test_every_way_to_ask_for_numbers_is_simulated(line):
 def test_public_rows_fit_the_projection_and_do_not_report(line):
     survey = read_survey(NUMBERS)
     private, public = (
-        simulate(survey, line, epsilons=[8], projections=["dca:1"], public_share=share, repeats=3).rows[0]
+        simulate(
+            survey, line, SimulationGrid(epsilons=[8], projections=["dca:1"]), public_share=share, repeats=3
+        ).rows[0]
         for share in (0, 0.2)
     )
     assert private != public
     assert public.accuracy > 0.75
     with pytest.raises(SimulationError, match="public share"):
-        simulate(survey, line, projections=["dca:1"], public_share=1)
+        simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=1)
     with pytest.raises(SimulationError, match="leaves nobody to report"):
-        simulate(survey, line, projections=["dca:1"], public_share=0.9999)
+        simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.9999)
     with pytest.raises(FitError, match="at least 2 rows"):  # and not fitted on the rows that report
-        simulate(survey, line, projections=["dca:1"], public_share=0.0005)
+        simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.0005)
 
 
 def test_a_projection_is_simulated_as_it_would_be_written(line):
@@ -283,7 +297,7 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
     assert [each.name for each in inputs] == ["left", "right"]
     numbers = np.stack([each.codes(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
     found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
-    asked = apply_variant(survey, Variant(Decimal(1), projection="dca:1"), found, paper=False)
+    asked = Variant(epsilon=Decimal(1), projection="dca:1").apply(survey, found)
     cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}
     written = read_survey(project(text, cells, "rows.csv"))
     weights = dict(zip((each.name for each in asked.features), asked.weights[1:], strict=True))
@@ -295,22 +309,26 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
 def test_components_are_numbers_unless_bins_are_asked_for(line):
     binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
     written, six, numbers = (
-        simulate(binned, line, epsilons=[8], projections=["dca:1"], numeric=[how], repeats=2).rows[0].accuracy
+        simulate(binned, line, SimulationGrid(epsilons=[8], projections=["dca:1"], numeric=[how]), repeats=2)
+        .rows[0]
+        .accuracy
         for how in ("survey", "bins:6", "auto")
     )
     assert written == numbers != six
 
 
 def test_a_second_round_asks_what_the_first_has_taught(line):
-    survey, ways = read_survey(NUMBERS), {"epsilons": [8, 0.1], "projections": ["learned:1"], "repeats": 6}
-    found = simulate(survey, line, **ways)
+    survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
+    found = simulate(survey, line, grid, repeats=6)
     well, badly = found.rows
-    assert found == simulate(survey, line, **ways)
+    assert found == simulate(survey, line, grid, repeats=6)
     assert well.non_private == badly.non_private
     assert badly.accuracy < well.accuracy - 0.05
     assert abs(well.accuracy - well.non_private) < 0.08
-    assert not found.uncovered
-    assert simulate(survey, line, epsilons=[8], projections=["learned:1", "pca:1"], repeats=1).uncovered
+    assert not found.has_uncovered_fit
+    assert simulate(
+        survey, line, SimulationGrid(epsilons=[8], projections=["learned:1", "pca:1"]), repeats=1
+    ).has_uncovered_fit
 
 
 def test_without_privacy_a_direction_is_learned_from_all_who_report_gaps_and_absent_classes_too(line):
@@ -319,9 +337,10 @@ def test_without_privacy_a_direction_is_learned_from_all_who_report_gaps_and_abs
     )
     gappy = {"left": [*line["left"]], "right": [*line["right"]], "class": [*line["class"]]}
     gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # everybody lacks one of the two
-    options = {"projections": ["learned:1"], "epsilons": [8], "repeats": 1}
+    grid = SimulationGrid(epsilons=[8], projections=["learned:1"])
     for share in (0, 0.001):
-        assert simulate(read_survey(text), gappy, public_share=share, **options).rows[0].accuracy > 0
+        result = simulate(read_survey(text), gappy, grid, public_share=share, repeats=1)
+        assert result.rows[0].accuracy > 0
 
 
 def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
@@ -332,7 +351,7 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
         return simulate_reports(plan, codes, labels, rng, users=users)
 
     monkeypatch.setattr(trials, "simulate_reports", counting)
-    simulate(read_survey(NUMBERS), line, projections=["learned:1"], repeats=1)
+    simulate(read_survey(NUMBERS), line, SimulationGrid(projections=["learned:1"]), repeats=1)
     (pilot, first), (later, second) = counted
     assert [(each.name, each.size) for each in pilot.features] == [("left", 2), ("right", 2)]
     assert [each.name for each in later.features] == ["learned1"]
@@ -356,7 +375,7 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
 )
 def test_a_way_to_ask_that_does_not_exist_is_named(line, options, words):
     with pytest.raises(LdpError, match=words):
-        simulate(read_survey(NUMBERS), line, **options)
+        simulate(read_survey(NUMBERS), line, SimulationGrid(**options))
 
 
 # -- validation ---------------------------------------------------------------------------------
@@ -375,7 +394,7 @@ def test_a_validated_model_does_better_without_features_that_only_repeat_others(
     features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
     survey = Survey("echoes", Decimal(2), Label("class", ("a", "b")), tuple(features), (None, *[1] * 6))
     plain, validated, both = (
-        simulate(survey, echoes, epsilons=[2], repeats=4, **more).rows[0]
+        simulate(survey, echoes, SimulationGrid(epsilons=[2], **more), repeats=4).rows[0]
         for more in ({}, {"validate": True}, {"validate": True, "rounds": [2]})
     )
     assert (plain.validated, validated.validated, both.rounds) == (False, True, 2)
@@ -386,5 +405,5 @@ def test_a_validated_model_does_better_without_features_that_only_repeat_others(
 def test_where_a_model_tells_nothing_there_is_nothing_to_judge(echoes):
     features = (CategoricalFeature("tells", ("a", "b"), "error"),)
     survey = Survey("echoes", Decimal(2), Label("class", ("a", "b")), features, (None, 1))
-    row = simulate(survey, echoes, epsilons=[2], repeats=1, validate=True).rows[0]
+    row = simulate(survey, echoes, SimulationGrid(epsilons=[2], validate=True), repeats=1).rows[0]
     assert row.accuracy > 0.85

@@ -1,0 +1,103 @@
+"""The labelled rows of a simulation: read, split for each repeat, and the projections fitted on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.survey import CategoricalFeature, Survey
+from encoders.survey.encode_table import encode_labels
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.authoring.projection_inputs import projection_inputs
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
+from ldp_aggregator.simulation.variants import SimulationError
+from reduction.class_means import LEARNED_METHOD, learn
+from reduction.fit import fit
+from reduction.publish import Fit
+
+TRAINING_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A survey, columns of its features, and codes of the labels (m,)."""
+
+    survey: Survey
+    columns: Columns
+    labels: IntArray
+
+
+def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
+    """Read the survey's columns and the label from a DataFrame, a list of dicts, or a dict of columns."""
+    refuse_validation(survey)
+    names = list(rows[0]) if is_list_of_dicts(rows) else list(rows)
+    columns = select_columns(rows, names)
+    label = survey.label.name if survey.label.name in columns else "class"
+    if label not in columns:
+        raise SimulationError(
+            f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
+        )
+    for feature in survey.entries:
+        if feature.name not in columns:
+            raise SimulationError(f"there is no column {feature.name!r}")
+        if not isinstance(feature, CategoricalFeature):
+            columns[feature.name] = read_numbers(columns[feature.name], feature.name)
+    return LabelledTable(survey, columns, encode_labels(survey.compile(), columns[label]))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of one repeat: those that report, those that test, those that projections are fitted on."""
+
+    train: IntArray
+    test: IntArray
+    public: IntArray
+
+
+def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list[Split]:
+    """Shuffle and split `count` rows for each repeat: four fifths to report, one fifth to test.
+
+    Public rows are a share of the first part and do not report. Without them projections are fitted on the
+    rows that report.
+    """
+    if not 0 <= public_share < 1:
+        raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
+    training = min(max(round(TRAINING_SHARE * count), 1), count - 1)
+    public = max(round(public_share * training), 1) if public_share else 0
+    if public == training:
+        raise SimulationError("the public share of the training rows leaves nobody to report")
+    seeds = np.random.SeedSequence(seed).spawn(repeats)
+    shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
+    return [
+        Split(train=order[public:training], test=order[training:], public=order[: public or training])
+        for order in shuffled
+    ]
+
+
+def fit_projection(table: LabelledTable, split: Split, method: str, components: int) -> Fit:
+    """Fit a projection on the public rows; the yardstick of a learned one, on the rows that report."""
+    inputs = tuple(projection_inputs(table.survey))
+    fitted = split.train if method == LEARNED_METHOD else split.public
+    codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[fitted]
+    rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
+    if method == LEARNED_METHOD:
+        means, prior = _compute_class_means(rows, present, labels, len(table.survey.label.values))
+        return learn(inputs, means, prior, components)
+    complete = present.all(axis=1)
+    return fit(method, inputs, rows[complete], labels[complete], components)
+
+
+def _compute_class_means(
+    rows: FloatArray, present: BoolArray, labels: IntArray, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the class means (k, n) of the values present, and the shares of the classes (k,)."""
+    members = (labels[:, None] == np.arange(k)).astype(np.float64).T
+    counts, sums = members @ present, members @ np.where(present, rows, 0.0)
+    overall = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+    return means, members.mean(axis=1)

@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks.accuracy.grid import DATA_SETS
 from benchmarks.accuracy.ways import coded, drawn
-from encoders.explain.text import table
 from encoders.randomness import FastStream
 from encoders.survey import Survey
+from encoders.text_table import format_table
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.simulation.trial import EncodedRows, run_rounds
@@ -83,7 +83,7 @@ def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[
 def main(directory: Path, users: int, repeats: int, seed: int) -> None:
     """Print accuracies: of all features, of the best with hindsight, and without privacy."""
     head = ["", "features", "all", "best", "of them", "non-private", "s.e. of P(value | label)"]
-    click.echo("\n".join(table([head, *rows(directory, users, repeats, seed)], "<>>>>>>")))
+    click.echo("\n".join(format_table([head, *rows(directory, users, repeats, seed)], "<>>>>>>")))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.explain.text import table
 from encoders.survey import CategoricalFeature, Label, Survey
+from encoders.text_table import format_table
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.simulation.simulate import SimulationGrid, simulate
 
@@ -91,7 +91,7 @@ def main(repeats: int, seed: int) -> None:
     """Print the accuracy of one, two and three rounds, and of one that is validated."""
     told = [f"{each} round{'s' * (each > 1)}" for each in ROUNDS]
     head = ["people", "epsilon", *told, "validated", "non-private"]
-    click.echo("\n".join(table([head, *rows(repeats, seed)], "<>>>>>>")))
+    click.echo("\n".join(format_table([head, *rows(repeats, seed)], "<>>>>>>")))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from encoders.text_table import format_table
 from ldp_audit.audit import Audit
 
 _EXACT = ("question", "mechanism", "realised epsilon", "loss", "outputs enumerated", "")
@@ -21,7 +22,7 @@ def as_text(audit: Audit) -> str:
     """Return the audit as text."""
     parts = [_title(audit), ""]
     for head, rows in _tables(audit):
-        parts += [*_aligned(head, rows), ""]
+        parts += [*format_table([head, *rows], "<" * len(head)), ""]
     return "\n".join([*parts, *_verdict(audit)])
 
 
@@ -69,14 +70,6 @@ def _count(enumerated: int) -> str:
 
 def _mark(passed: bool | None) -> str:
     return {True: "ok", False: "FAULT", None: "told, not judged"}[passed]
-
-
-def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from encoders.explain.preview import explain_report
-from encoders.explain.text import table
 from encoders.survey.plan import Plan
+from encoders.text_table import format_table
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
 from ldp_client.journal.entry import JournalEntry
@@ -85,7 +85,7 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
     rows += [[e.survey, e.epsilon, _standing(e), e.digest, e.url] for e in entries]
     spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
-    return [*lines, "", *table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
+    return [*lines, "", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
 
 
 def _standing(entry: JournalEntry) -> str:

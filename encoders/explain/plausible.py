@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from encoders.explain.text import format_answer, paragraph, table
+from encoders.explain.text import format_answer, wrap_text
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import odds, percent
 from encoders.probability_tables import exp_bounds
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
+from encoders.text_table import format_table
 
 _MAX_LISTED_ANSWERS = 16
 """Possible answers listed; a larger domain shows the likeliest."""
@@ -41,7 +42,7 @@ def _of_numbers(question: Question, mechanism: NumericMechanism, cells: Sequence
     if len(said) > _MAX_LISTED_ANSWERS:
         return [f"noise in {len(said)} of {len(cells)} places"]
     words = {1: "yes", -1: "no"} if {cell for _, cell in said} <= {1, -1} else {}
-    return table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in said], "<>")
+    return format_table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in said], "<>")
 
 
 def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
@@ -52,7 +53,7 @@ def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: 
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
     every = "some true answers" if question.moment else "each possible true answer"
     return [
-        *paragraph(
+        *wrap_text(
             "No one can be sure of the truth from it: every answer could have sent just this. The "
             f"chance of that for {every}, and what somebody would now believe who had thought all of these "
             "equally likely:"
@@ -72,7 +73,7 @@ def _bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> l
     )
     if question.moment:  # between the numbers that are shown there are others, some of them further apart
         reached = "Other numbers may be likelier, or less likely."
-    return paragraph(
+    return wrap_text(
         f"{reached} No report of this survey moves anyone's odds between any two answers by more than "
         f"e^{epsilon} = {most:.4f}. Sending it spends epsilon = {epsilon}; sending the same bytes again "
         "spends no more."
@@ -108,7 +109,7 @@ def _answers(
     if not question.moment:  # counters of a question about a number stand for no single answer
         for row, says in zip(rows, ["says", *_says(question, payload, shown)], strict=True):
             row.insert(1, says)
-    return table(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
+    return format_table(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
 
 
 def _says(question: Question, payload: bytes, shown: Sequence[int]) -> list[str]:

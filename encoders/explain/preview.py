@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from encoders.explain.plausible import describe_likelihoods, describe_payload
-from encoders.explain.text import format_answer, paragraph, table
+from encoders.explain.text import format_answer, wrap_text
 from encoders.randomness import RandomSource
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.survey.randomise import RandomisedReport, randomise, read_report
+from encoders.text_table import format_table
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def explain(seen: Preview) -> str:
         ["The true answer, which stays on the device:", f"  {format_answer(seen.truth)}", *clipped],
         [
             f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
-            *paragraph(f"{question.mechanism.describe_output(truth)}.", "  "),
+            *wrap_text(f"{question.mechanism.describe_output(truth)}.", "  "),
         ],
         _bytes(report, "What would be sent") + _decoded(question, payload),
         _invited(plan),
@@ -145,7 +146,7 @@ def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
         [f"  {each.name}", chance, "<- this one" if each is asked else ""]
         for each, chance in zip(plan.questions, chances, strict=True)
     ]
-    return [f"One question is {done}, {how}:", *table(rows, "<><")]
+    return [f"One question is {done}, {how}:", *format_table(rows, "<><")]
 
 
 def _judging(plan: Plan) -> list[str]:
@@ -153,7 +154,7 @@ def _judging(plan: Plan) -> list[str]:
     if not model:
         return []
     used = ", ".join(model.features[place].name for place in model.order)
-    return paragraph(
+    return wrap_text(
         "What is asked is whether a model that comes with the survey guesses "
         f"{model.label.name} right from this row: by all of its features, or by the top few alone, in this "
         f"order: {used}. The device does the guessing."

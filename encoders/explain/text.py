@@ -1,23 +1,12 @@
-"""Text for a terminal: tables and paragraphs."""
+"""Text for people: paragraphs, and answers in words."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 
-def table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
-    """Align rows in columns; `alignment` has "<" or ">" for each column."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:{side}{width}}" for cell, side, width in zip(row, alignment, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def paragraph(text: str, indent: str = "") -> list[str]:
+def wrap_text(text: str, indent: str = "") -> list[str]:
     """Break text into lines of 100 characters."""
     return textwrap.wrap(
         text,
@@ -25,10 +14,10 @@ def paragraph(text: str, indent: str = "") -> list[str]:
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,
-        break_on_hyphens=False,  # names hold them
+        break_on_hyphens=False,  # names contain them
     )
 
 
-def format_answer(meaning: dict[str, str]) -> str:
+def format_answer(answer: Mapping[str, str]) -> str:
     """Return an answer as ``age = young, paid = no``."""
-    return ", ".join(f"{name} = {value}" for name, value in meaning.items())
+    return ", ".join(f"{name} = {value}" for name, value in answer.items())

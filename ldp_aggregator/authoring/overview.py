@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from encoders.explain.nonresponse import silence_warnings
-from encoders.explain.text import table
 from encoders.probability_tables import realised_epsilon
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN
+from encoders.text_table import format_table
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """What a client grants a survey by default; the client's own tests hold it to this."""
@@ -25,7 +25,7 @@ def overview(plan: Plan) -> str:
     head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
     rows = [_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
-    lines += table([head, *rows], "<>>>>>>")
+    lines += format_table([head, *rows], "<>>>>>>")
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     lines += ["", *(f"warning: {each}" for each in warnings(plan))]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from encoders.explain.text import table
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
 from encoders.survey.questions import MEAN
+from encoders.text_table import format_table
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
@@ -31,7 +31,7 @@ def rivals(plan: Plan, question: Question) -> str:
     lines = [
         f"Why {question.mechanism.name}: how far a class's {asked} is off in closed form, of numbers spread",
         'evenly over [-1, 1] and equally frequent classes. numeric = "auto" takes the first:',
-        *table(rows, "<><"),
+        *format_table(rows, "<><"),
     ]
     return "\n".join(lines)
 

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError
-from encoders.explain.text import table
 from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
+from encoders.text_table import format_table
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
@@ -171,7 +171,7 @@ def _format_table(result: Simulation, survey: Survey) -> str:
     cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
-    lines += table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
+    lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
     if result.has_uncovered_fit:
         lines += ["", UNCOVERED_WARNING]
     return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])

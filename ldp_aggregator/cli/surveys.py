@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from encoders.explain.text import table
+from encoders.text_table import format_table
 from ldp_aggregator.cli.store_option import opened, store_option
 from ldp_aggregator.collector.invitations import created
 from ldp_aggregator.stores import Store
@@ -40,7 +40,9 @@ def status(url: str) -> None:
             tokens = f"{made:,}" if (made := created(store, survey)) else "-"
             phase = "arriving" if window.arriving else window.phase(time.time())
             rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
-    click.echo("\n".join(table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store holds no survey yet")
+    click.echo(
+        "\n".join(format_table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store holds no survey yet"
+    )
 
 
 @click.command("open")

@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError, Reason
-from encoders.explain.text import paragraph, table
+from encoders.explain.text import wrap_text
 from encoders.survey.plan_files import load_plan_file
+from encoders.text_table import format_table
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.estimation import (
     ESTIMATORS,
@@ -140,7 +141,7 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     asked = (
         _asked(feature, estimates.label, place in kept) for place, feature in enumerate(estimates.features)
     )
-    lines += table([*alone, *asked], "<><<<")
+    lines += format_table([*alone, *asked], "<><<<")
     lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
     lines += _rejected(snapshot)
     lines += ["", *estimates.poisoning.lines]
@@ -250,7 +251,7 @@ def _validated(judged: Estimates) -> list[str]:
     said = (
         f"{judged.survey}: {judged.reports} devices judged an earlier model, by all features and by a top few"
     )
-    return [said, *table(rows, "<>><"), *paragraph(f"the model keeps {kept}", "  ")]
+    return [said, *format_table(rows, "<>><"), *wrap_text(f"the model keeps {kept}", "  ")]
 
 
 def _known(value: float, digits: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.errors import LdpError
-from encoders.explain.text import table
 from encoders.survey import Survey, read_survey
 from encoders.survey.plan_checks import TOKEN
+from encoders.text_table import format_table
 from ldp_aggregator.authoring.derived import (
     TOKENS,
     add_suffix,
@@ -211,7 +211,7 @@ def _comments(
     header = comment(*(each.format(**words) for each in said))
     rows = _rows(model, told, asked, kept, bool(chosen))
     alignment = f"<{'>' * (len(rows[0]) - 2)}<"
-    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in table(rows, alignment)), "#"])
+    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in format_table(rows, alignment)), "#"])
 
 
 def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int], chosen: bool) -> list[list[str]]:

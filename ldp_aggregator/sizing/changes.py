@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from encoders.explain.text import paragraph, table
+from encoders.explain.text import wrap_text
+from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.sizing.size import Size
 
@@ -22,9 +23,9 @@ def changes(size: Size) -> Iterator[str]:
     enough, vain = list(_remedies(size)), list(_vain(size))
     if enough:
         yield "Any one of these makes every feature useful:"
-        yield from table(enough, "<<")
+        yield from format_table(enough, "<<")
     if vain:
-        yield from paragraph(f"Not enough by themselves: {', '.join(vain)}.")
+        yield from wrap_text(f"Not enough by themselves: {', '.join(vain)}.")
 
 
 def _remedies(size: Size) -> Iterator[list[str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from encoders.explain.text import paragraph, table
+from encoders.explain.text import wrap_text
+from encoders.text_table import format_table
 from ldp_aggregator.sizing.changes import NAMES, changes, epsilon_of
 from ldp_aggregator.sizing.forecast import MAX_SIMULATED_USERS, Forecast
 from ldp_aggregator.sizing.margins import Margin
@@ -35,9 +36,11 @@ def screen(size: Size) -> str:
     """Return the whole screen, at most 100 columns wide where names allow it."""
     parts = [
         [f"{size.survey.id}: {_title(size)} at epsilon {epsilon_of(size)}", ""],
-        table([_HEAD, *(row for each in size.margins for row in _rows(each, size.pilot is None))], "<>><<"),
-        ["", *(line for part in (*_read(size), *_assumed(size)) for line in paragraph(part))],
-        *([*paragraph(note)] for note in label_alone(size.survey, size.users)),
+        format_table(
+            [_HEAD, *(row for each in size.margins for row in _rows(each, size.pilot is None))], "<>><<"
+        ),
+        ["", *(line for part in (*_read(size), *_assumed(size)) for line in wrap_text(part))],
+        *([*wrap_text(note)] for note in label_alone(size.survey, size.users)),
         list(_accuracy(size)),
         ["", *_verdict(size)],
     ]
@@ -49,9 +52,9 @@ def format_comparison(sizes: Sequence[Size]) -> str:
     first = sizes[0]
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
     lines = [f"{first.survey.id}: how exact figures would be at epsilon {epsilon_of(first)}", ""]
-    lines += table([head, *map(_brief, sizes)], ">>><")
-    lines += ["", *(line for part in _assumed(first) for line in paragraph(part))]
-    lines += paragraph(
+    lines += format_table([head, *map(_brief, sizes)], ">>><")
+    lines += ["", *(line for part in _assumed(first) for line in wrap_text(part))]
+    lines += wrap_text(
         "Give --users, or users in [survey], for every feature's margins, the accuracy to expect and what to "
         "change; --margin 0.05 for how many people make every margin 5%."
     )
@@ -133,15 +136,15 @@ def _accuracy(size: Size) -> Iterator[str]:
     rows = [_forecast(name, each) for name, each in size.forecasts.items()]
     rows.append(["always the most frequent label", f"{one.majority:.1%}", "", ""])
     yield ""
-    yield from table([head, *rows], "<>>>")
+    yield from format_table([head, *rows], "<>>>")
     yield ""
     for name, (times, apart) in ({} if size.pilot else FEATURE_STRENGTHS).items():
-        yield from paragraph(_TOLD.format(name=name, times=times, apart=apart))
-    yield from paragraph(
+        yield from wrap_text(_TOLD.format(name=name, times=times, apart=apart))
+    yield from wrap_text(
         f"Measured on {one.repeats} simulated surveys of {people(one.users)}, by the real code."
     )
     if one.users < size.users:
-        yield from paragraph(f"More than {MAX_SIMULATED_USERS:,} people are not simulated; they do no worse.")
+        yield from wrap_text(f"More than {MAX_SIMULATED_USERS:,} people are not simulated; they do no worse.")
 
 
 def _forecast(name: str, found: Forecast) -> list[str]:
@@ -154,20 +157,20 @@ def _verdict(size: Size) -> Iterator[str]:
     if not asked:
         yield "The survey asks about no feature: a model learns nothing but how frequent the labels are."
     elif not noise:
-        yield from paragraph("Every feature has a margin below what it is about: the figures are useful.")
+        yield from wrap_text("Every feature has a margin below what it is about: the figures are useful.")
     elif size.white_noise:
-        yield from paragraph(
+        yield from wrap_text(
             f"WHITE NOISE: {_so_few(size)} tell too little to read any single feature{_nor(size)}."
         )
     elif len(noise) == len(asked):
-        yield from paragraph(
+        yield from wrap_text(
             "Every feature is noise: its margin is larger than what it is about, and no single figure can be "
             "read. A model of all of them together may still beat guessing, as far as they tell of the label."
         )
     else:
-        yield from paragraph(f"Noise, their margins larger than what they are about: {', '.join(noise)}.")
+        yield from wrap_text(f"Noise, their margins larger than what they are about: {', '.join(noise)}.")
     if asked and size.forecasts and not size.gains and not size.white_noise:
-        yield from paragraph(f"A model {_HARDLY}.")
+        yield from wrap_text(f"A model {_HARDLY}.")
     if size.remedies:
         yield from changes(size)
 

@@ -25,7 +25,7 @@ from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.models.fast_predict import OPEN, Quick
+from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.table_input import (
@@ -82,7 +82,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     plan_ : Plan
         What was asked.
     log_probabilities_ : LogProbabilities
-        The logarithms that scores are sums of, labels as in `classes_`.
+        The logarithms that are added up to scores, labels as in `classes_`.
     estimates_ : dict
         All estimates with their errors, see :meth:`Estimates.as_dict`.
     """
@@ -129,7 +129,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         names = [entry.name for entry in plan.entries]
         model.n_features_in_ = len(names)
         model.feature_names_in_ = np.array(names, dtype=object)
-        model._by_name = True
+        model._reads_by_name = True
         model._install(plan, prior, conditionals, np.array(plan.label.values))
         model.estimates_ = estimates
         return model
@@ -142,9 +142,14 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self.plan_ = plan
         self.classes_ = labels[order]
         self.log_probabilities_ = LogProbabilities.from_probabilities(
-            prior[order], [_reordered(each, order) for each in conditionals]
+            prior[order], [_reorder_labels(each, order) for each in conditionals]
         )
-        self._quick = Quick.of(plan, self.log_probabilities_)
+        self._fast_predictor = FastPredictor.from_model(plan, self.log_probabilities_)
+
+    @property
+    def tables_(self) -> LogProbabilities:
+        """`log_probabilities_` under its old name, for one release."""
+        return self.log_probabilities_
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -196,8 +201,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def _training_columns(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
         known = [entry.name for entry in self.survey.entries] if self.survey else None
-        self._by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
-        if self._by_name:
+        self._reads_by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
+        if self._reads_by_name:
             names = known or list(X[0])
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
             y = column_or_1d(y, warn=True)
@@ -213,9 +218,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         """Return rows as they are: columns by name, or an (m, n) array."""
         check_is_fitted(self)
         names = [entry.name for entry in self.plan_.entries]
-        if is_list_of_dicts(X) or (self._by_name and has_column_names(X)):
+        if is_list_of_dicts(X) or (self._reads_by_name and has_column_names(X)):
             return select_columns(X, names)
-        if self._by_name:
+        if self._reads_by_name:
             # an array carries no names to compare, which is no reason for scikit-learn's warning
             X = check_array(to_array(X), dtype=None, ensure_all_finite="allow-nan")
             if X.shape[1] != len(names):
@@ -254,23 +259,22 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (m,)."""
-        best = self._best(self._read(X))
-        labels: NDArray[Any] = self.classes_[best]
+        labels: NDArray[Any] = self.classes_[self._find_best(self._read(X))]
         return labels
 
-    def _best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        """Decide quickly what can be decided so, and the rest by its scores."""
+    def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
+        """Return the index of the best label of each row: by fast prediction, else by the scores."""
         best: IntArray
-        if self._quick is None or not self._quick.reads(rows):
+        if self._fast_predictor is None or not self._fast_predictor.supports(rows):
             best = self._scores(rows).argmax(axis=1)
             return best
-        best = self._quick.best(rows)
-        left = np.flatnonzero(best == OPEN)
-        if len(left):
+        best = self._fast_predictor.predict(rows)
+        undecided = np.flatnonzero(best == UNDECIDED)
+        if len(undecided):
             try:
-                best[left] = self._scores(take_rows(rows, left)).argmax(axis=1)
+                best[undecided] = self._scores(take_rows(rows, undecided)).argmax(axis=1)
             except RowError:
-                self._scores(rows)  # refuses too, and names the row by its place among all
+                self._scores(rows)  # raises too, and counts the row among all rows
                 raise
         return best
 
@@ -284,7 +288,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _reordered(conditional: ClassConditional, order: NDArray[np.intp]) -> ClassConditional:
+def _reorder_labels(conditional: ClassConditional, order: NDArray[np.intp]) -> ClassConditional:
     """Put the labels of one feature's probabilities in another order."""
     if isinstance(conditional, Gaussian):
         missing = None if conditional.missing is None else conditional.missing[order]

@@ -10,7 +10,7 @@ from sklearn import config_context
 from encoders.errors import RowError
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from tests.ldp_aggregator.models.chance import model_of
+from tests.ldp_aggregator.models.random_models import random_model
 
 WHOLE = [
     'values = ["3", "-2", "7", "none", "007"]',
@@ -51,7 +51,7 @@ def evened(rng, conditional):
 
 def any_model(rng):
     k = int(rng.integers(2, 27))
-    seen = model_of(survey_of(rng), k)
+    seen = random_model(survey_of(rng), k)
     conditionals = []
     for feature, column in zip(seen.plan_.features, seen.log_probabilities_.likelihoods, strict=True):
         if feature.kind == "numeric":
@@ -129,6 +129,6 @@ def test_it_is_the_label_of_the_highest_score_or_the_same_refusal(assume_finite)
 @pytest.mark.parametrize("missing", ["", 'missing = "category"'])
 def test_infinity_is_refused_even_where_scikit_learn_does_not_look_for_it(infinite, missing):
     table = np.array([[50.0], [infinite], [20.0]])
-    model = model_of(f"[features.f0]\nrange = [0, 100]\n{missing}")
+    model = random_model(f"[features.f0]\nrange = [0, 100]\n{missing}")
     with config_context(assume_finite=True), pytest.raises(RowError, match=r"^f0: row 2: is infinite"):
         model.predict(table)

@@ -10,7 +10,13 @@ import pytest
 from encoders.errors import RowError
 from ldp_aggregator import ModelError, NaiveBayes, load_model, save_onnx
 from ldp_aggregator.models.export.onnx import to_onnx
-from tests.ldp_aggregator.models.chance import DISCRETE, NUMERIC, model_of, numbers, whole_rows
+from tests.ldp_aggregator.models.random_models import (
+    DISCRETE,
+    NUMERIC,
+    random_integers,
+    random_model,
+    random_numbers,
+)
 
 PROJECTED = """
 [projection.inputs.hours]
@@ -56,8 +62,8 @@ def agree(model, columns):
 
 def columns_of(model):
     """Return rows of all kinds: outside the bounds, on edges, missing where they may be."""
-    grade, hours, sort = whole_rows().T
-    age, debt = numbers().T
+    grade, hours, sort = random_integers().T
+    age, debt = random_numbers().T
     grade = grade.astype(str).astype(object)
     grade[::5], grade[1::5] = "", "none"
     debt[::7], debt[1::9] = np.nan, np.nan
@@ -74,14 +80,14 @@ def columns_of(model):
 @pytest.mark.parametrize("labels", [2, 5])
 @pytest.mark.parametrize("features", [DISCRETE, NUMERIC, NUMERIC + DISCRETE])
 def test_labels_and_probabilities_are_those_of_the_model(features, labels):
-    model = model_of(features, labels)
+    model = random_model(features, labels)
     agree(model, columns_of(model))
-    vetoes = model_of(features, labels, vetoed=0)
+    vetoes = random_model(features, labels, vetoed=0)
     agree(vetoes, columns_of(vetoes))
 
 
 def test_a_row_that_is_vetoed_for_every_label_is_uniform():
-    model = model_of('[features.tea]\nvalues = ["a", "b", "c"]', 2)
+    model = random_model('[features.tea]\nvalues = ["a", "b", "c"]', 2)
     table = np.array([[0, 0], [0.5, 1], [0.5, 0]])
     model = NaiveBayes.from_probabilities(
         model.plan_, np.array([0.2, 0.8]), [table], {"estimator": "default"}
@@ -95,7 +101,7 @@ def test_projections_are_in_it():
     hours, age = rng.uniform(-1, 13, 2000), rng.uniform(-5, 120, 2000)
     hours[::6] = np.nan
     grade = rng.choice(["a", "ä"], 2000).astype(object)
-    agree(model_of(PROJECTED), {"hours": hours, "age": age, "grade": grade})
+    agree(random_model(PROJECTED), {"hours": hours, "age": age, "grade": grade})
 
 
 def test_a_number_that_is_always_the_same_is_one_bin():
@@ -138,7 +144,7 @@ def test_trained_models_are_written_as_files(tmp_path, model_path, number_model_
     ],
 )
 def test_what_the_model_refuses_is_refused(features, wrong):
-    model = model_of(f"[features.x]\n{features}")
+    model = random_model(f"[features.x]\n{features}")
     columns = {"x": np.array([wrong], dtype=object if isinstance(wrong, str) else float)}
     with pytest.raises(RowError):
         model.predict(columns)
@@ -153,11 +159,11 @@ def test_a_missing_input_of_a_projection_is_refused_where_it_has_no_place():
     with pytest.raises(
         onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, match="out of data bounds"
     ):
-        run(model_of(PROJECTED), columns)
+        run(random_model(PROJECTED), columns)
 
 
 def test_features_may_have_the_names_of_outputs():
-    model = model_of("[features.label]\nrange = [0, 1]\n[features.'step 1']\nrange = [0, 1]")
+    model = random_model("[features.label]\nrange = [0, 1]\n[features.'step 1']\nrange = [0, 1]")
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     assert [each.name for each in session.get_outputs()] == ["label_", "probabilities"]
 
@@ -174,4 +180,4 @@ def test_labels_keep_their_type(labels):
 def test_without_onnx_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModelError, match=r"ldp-bayes\[onnx\]"):
-        to_onnx(model_of(DISCRETE))
+        to_onnx(random_model(DISCRETE))

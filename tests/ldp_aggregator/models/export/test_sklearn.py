@@ -7,15 +7,21 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from ldp_aggregator import ModelError, NaiveBayes, load_model, to_sklearn
 from ldp_aggregator.models.export.onnx import to_onnx
-from tests.ldp_aggregator.models.chance import DISCRETE, NUMERIC, model_of, numbers, whole_rows
+from tests.ldp_aggregator.models.random_models import (
+    DISCRETE,
+    NUMERIC,
+    random_integers,
+    random_model,
+    random_numbers,
+)
 
 SURE = NUMERIC.replace('missing = "category"', "")
 
 
 @pytest.mark.parametrize("labels", [2, 4])
 def test_categories_and_bins_are_a_categorical_nb(labels):
-    model = model_of(DISCRETE, labels)
-    X = whole_rows().astype(object)
+    model = random_model(DISCRETE, labels)
+    X = random_integers().astype(object)
     X[::3, 0] = None
     peer = to_sklearn(model)
     assert type(peer) is CategoricalNB
@@ -39,7 +45,7 @@ def test_a_trained_model_becomes_one_too(model_path):
 
 @pytest.mark.parametrize("labels", [2, 4])
 def test_numbers_are_a_gaussian_nb_in_their_own_units(labels):
-    model, X = model_of(SURE, labels), numbers()
+    model, X = random_model(SURE, labels), random_numbers()
     X = np.clip(X, [0, -1000.5], [100, 250000])
     peer = to_sklearn(model)
     assert type(peer) is GaussianNB
@@ -53,12 +59,12 @@ def test_what_neither_can_say_is_told(number_model_path):
     with pytest.raises(ModelError, match=r"numbers \(hours, age\) and categories in one.*save_onnx"):
         to_sklearn(load_model(number_model_path))
     with pytest.raises(ModelError, match="knows no missing numbers, and debt can be missing"):
-        to_sklearn(model_of(NUMERIC))
+        to_sklearn(random_model(NUMERIC))
     projected = (
         "[features.mixture]\nweights = [1]\nrange = [-1, 1]\n[projection.inputs.hours]\nrange = [0, 12]"
     )
     with pytest.raises(ModelError, match="knows no projection"):
-        to_sklearn(model_of(projected))
+        to_sklearn(random_model(projected))
 
 
 def test_a_classifier_that_is_not_fitted_has_no_other_forms():

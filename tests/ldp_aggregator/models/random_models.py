@@ -1,4 +1,4 @@
-"""Models with probabilities of chance, and rows for them."""
+"""Models with random probabilities, and rows for them."""
 
 import numpy as np
 
@@ -33,17 +33,17 @@ missing = "category"
 """
 
 
-def model_of(features, labels=3, seed=1, vetoed=-1):
-    """Return a model with probabilities of chance; one label's first values have none."""
+def random_model(features, labels=3, seed=1, vetoed=-1):
+    """Return a model with random probabilities; one label's first values have none."""
     rng = np.random.default_rng(seed)
     values = [f"label {place}" for place in range(labels)]
     plan = read_survey(HEAD.format(labels=values) + features).compile()
-    conditionals = [chance(feature, labels, rng, vetoed) for feature in plan.features]
+    conditionals = [_random_conditional(feature, labels, rng, vetoed) for feature in plan.features]
     prior = rng.dirichlet(np.ones(labels))
     return NaiveBayes.from_probabilities(plan, prior, conditionals, {"estimator": "default", "reports": 1000})
 
 
-def chance(feature, k, rng, vetoed):
+def _random_conditional(feature, k, rng, vetoed):
     if feature.kind == "numeric":
         missing = rng.uniform(0.1, 0.2, k) if feature.missing == "category" else None
         return Gaussian(rng.uniform(-0.5, 0.5, k), rng.uniform(0.01, 0.2, k), missing)
@@ -52,13 +52,13 @@ def chance(feature, k, rng, vetoed):
     return table / table.sum(axis=0)
 
 
-def whole_rows(count=3000, seed=2):
+def random_integers(count=3000, seed=2):
     rng = np.random.default_rng(seed)
     return np.column_stack(
         [rng.choice([3, -2, 7, 12], count), rng.integers(-9, 15, count), rng.integers(1, 3, count)]
     )
 
 
-def numbers(count=3000, seed=2):
+def random_numbers(count=3000, seed=2):
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.uniform(-9, 120, count), rng.uniform(-2000, 300000, count)])

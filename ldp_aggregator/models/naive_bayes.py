@@ -259,7 +259,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (m,)."""
-        labels: NDArray[Any] = self.classes_[self._find_best(self._read(X))]
+        best = self._find_best(self._read(X))
+        labels: NDArray[Any] = self.classes_[best]
         return labels
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:

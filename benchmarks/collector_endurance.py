@@ -52,7 +52,7 @@ def fuzz(folder: Path) -> str:
         seen = list(pool.map(trials.fuzz_intake, [half, half], [11, 12]))
         seen += pool.map(trials.fuzz_pages, [scaled(60_000)] * 2, [13, 14])
     seen.append(trials.fuzz_wire(folder, scaled(20_000)))
-    told: Counter[str] = sum((each.verdicts for each in seen), Counter())
+    told: Counter[str] = sum((each.outcomes for each in seen), Counter())
     bodies = sum(each.bodies for each in seen)
     return f"{bodies:,} bodies, no 5xx, worker grew by {seen[-1].grown:.1f} MB; {_list(told)}"
 

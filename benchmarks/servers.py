@@ -15,9 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from flask import Flask
+
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.serving.server import Work, serve
+from ldp_aggregator.collector.serving.server import serve
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StorePolicy, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
@@ -80,16 +84,23 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def _open(url: str) -> Store:
     store = NoStore() if url == "none" else open_store(url)
-    store.check_durability(
-        StorePolicy()
-    )  # as a collector does: from then on the settings are read at every acknowledgement
+    # as a collector does: from then on the settings are read at every acknowledgement
+    store.check_durability(StorePolicy())
     store.publish(survey().id, survey().json)
     return store
 
 
+class BenchmarkSurveys(PublishedSurveys):
+    """Surveys on a store that may be none."""
+
+    def make_app(self) -> Flask:
+        return create_app(self.settings, _open(self.settings.store))
+
+
 def main(store: str) -> None:
-    work = Work(lambda: create_app(_open(store)), [survey().id], workers=1, threads=16)
-    serve(work, lambda: work, "127.0.0.1:0", lambda addresses: print(addresses[0], flush=True))
+    settings = CollectorSettings(store=store, bind="127.0.0.1:0", workers=1, threads=16)
+    published = BenchmarkSurveys(settings=settings, plans=[survey()], signatures={}, guarantee="")
+    serve(published, lambda: published, lambda addresses: print(addresses[0], flush=True))
 
 
 if __name__ == "__main__":

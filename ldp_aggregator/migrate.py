@@ -1,8 +1,8 @@
-"""Moving a survey to another store, where no report that was counted before counts again.
+"""Copies a survey to another store, where no report that was counted before counts again.
 
-For that the reports' ids move too; a snapshot has none. Only what the target lacks is written to it, so that
-a move that was cut off is completed by another. Until then the target takes no reports, and says by which
-run it is held: of two at once, the later goes on.
+The reports' ids are copied too; a snapshot has none. Only what the target lacks is written to it, so that a
+copy that was cut off is completed by another run. Until then the target takes no reports: its schedule names
+the run that has locked it. Of two runs at once, the later one goes on.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from secrets import token_hex
 import numpy as np
 
 from encoders.errors import LdpError
-from ldp_aggregator.collector.invitations import tokens_of
-from ldp_aggregator.collector.windows import FRESH_SECONDS
+from ldp_aggregator.collector.invitations import token_namespace
+from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.stores import Batch, Store, Total
 from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, unknown_survey_error
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
 
-HEARD_SECONDS = FRESH_SECONDS + 1.0
-"""When all collectors know that a survey is held, and what they took before is written."""
+LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
+"""After this time every collector has seen the lock of a survey, and what it took before is written."""
 
-Totals = Mapping[tuple[str, str], Total]
-"""By the name under which a store keeps them, and counter."""
-
-
-class MovingError(LdpError):
-    """A survey that cannot be moved; the source is as it was."""
+TotalsByCounter = Mapping[tuple[str, str], Total]
+"""By the name under which a store keeps them (the survey's, or that of its tokens), and counter."""
 
 
-def move(source: Store, target: Store, survey: str, progress: Callable[[int], object] = int) -> int:
-    """Bring a survey with all its counters, report ids and tokens into another store.
+class MigrationError(LdpError):
+    """A survey that cannot be copied; the source is as it was."""
+
+
+def migrate_survey(source: Store, target: Store, survey: str, progress: Callable[[int], object] = int) -> int:
+    """Copy a survey with all its counters, report ids and tokens to another store.
 
     Parameters
     ----------
     source : Store
         Only read. Nothing may be counted in it meanwhile.
     target : Store
-        Holds nothing of the survey but its plan, or what an earlier move from this source has left.
+        Holds nothing of the survey but its plan, or what an earlier run from this source has left.
     survey : str
     progress : callable
-        Hears how many reports were moved since it was last called.
+        Called with the number of reports that were copied since it was last called.
 
     Returns
     -------
@@ -52,136 +52,152 @@ def move(source: Store, target: Store, survey: str, progress: Callable[[int], ob
 
     Raises
     ------
-    MovingError
-        If the target collects the survey itself or has all of it, if another move goes on, or the source
+    MigrationError
+        If the target collects the survey itself or has all of it, if another run goes on, or the source
         goes on counting.
     StoreError
-        If a store cannot be used or lacks the survey. To move again is safe.
+        If a store cannot be used or lacks the survey. To run it again is safe.
     """
-    plans, window, held = source.plans(), read_schedule(source, survey), Schedule(arriving=token_hex(8))
-    if survey not in plans:
-        raise unknown_survey_error(survey, plans)
-    if window.arriving:
-        raise MovingError(f"{survey} has not arrived in the source itself: complete that import first")
-    before = _totals(source, survey)
-    _hold(source, target, survey, held)
-    _add_cells(target, survey, before, held)
-    for (name, counter), total in before.items():
-        for piece in source.report_ids(name, counter) if total.n else ():
-            _remember(target, name, counter, piece, len(total.cells))
-            progress(len(piece[0]) if name == survey else 0)
-    _require_equal(source, target, survey, before, held)
-    for reason, count in (Counter(source.rejections(survey)) - Counter(target.rejections(survey))).items():
-        target.add_rejections(survey, reason, count)
-    _require_held(target, survey, held)
-    target.set_schedule(survey, window.to_json())
-    return sum(total.n for (name, _), total in before.items() if name == survey)
+    return _Migration(source, target, survey).run(progress)
 
 
-def _totals(store: Store, survey: str) -> Totals:
-    """Return all counters of a survey, those of its tokens too, by name and counter."""
-    names = survey, tokens_of(survey)
-    return {(name, counter): total for name in names for counter, total in store.totals(name).items()}
+class _Migration:
+    """One run, which locks the survey in the target by a schedule that names it."""
 
+    def __init__(self, source: Store, target: Store, survey: str) -> None:
+        self._source = source
+        self._target = target
+        self._survey = survey
+        self._lock = Schedule(import_run=token_hex(8))
 
-def _hold(source: Store, target: Store, survey: str, held: Schedule) -> None:
-    """Make the target one that knows the survey, takes nothing of it, and has nothing but the source's."""
-    served, before = survey in target.plans(), read_schedule(target, survey)
-    if served and not before.arriving:
-        _require_none(source, target, survey)
-    target.publish(survey, source.plans()[survey])
-    target.set_schedule(survey, held.to_json())
-    if not served:
-        return
-    time.sleep(HEARD_SECONDS)
-    if _lacks(source, target, survey):
-        if not before.arriving:
-            target.set_schedule(survey, before.to_json())  # nothing of the source is in it
-        raise _others(survey)
+    def run(self, progress: Callable[[int], object]) -> int:
+        source, target, survey = self._source, self._target, self._survey
+        plans = source.plans()
+        schedule = read_schedule(source, survey)
+        if survey not in plans:
+            raise unknown_survey_error(survey, plans)
+        if schedule.import_run:
+            raise MigrationError(f"{survey} has not arrived in the source itself: complete that import first")
+        totals = self._read_totals(source)
+        self._lock_target(plans[survey])
+        self._copy_cells(totals)
+        for (name, counter), total in totals.items():
+            for ids_and_marks in source.report_ids(name, counter) if total.n else ():
+                self._record_ids(name, counter, ids_and_marks, len(total.cells))
+                progress(len(ids_and_marks[0]) if name == survey else 0)
+        self._verify_copy(totals)
+        missing_rejections = Counter(source.rejections(survey)) - Counter(target.rejections(survey))
+        for reason, count in missing_rejections.items():
+            target.add_rejections(survey, reason, count)
+        self._require_lock()
+        target.set_schedule(survey, schedule.to_json())
+        return sum(total.n for (name, _), total in totals.items() if name == survey)
 
+    def _read_totals(self, store: Store) -> TotalsByCounter:
+        """Return all counters of the survey and of its tokens."""
+        names = self._survey, token_namespace(self._survey)
+        return {(name, counter): total for name in names for counter, total in store.totals(name).items()}
 
-def _require_none(source: Store, target: Store, survey: str) -> None:
-    """Refuse a target that collects the survey, be it that all of it was moved there before."""
-    counted = any(total.n for total in _totals(source, survey).values())
-    if counted and not _lacks(target, source, survey):
-        raise MovingError(
-            f"{survey} has arrived already: run its collectors on the target, and none on the source"
+    def _lock_target(self, plan: bytes) -> None:
+        """Publish and lock the survey in the target, which must have no reports that the source lacks."""
+        target, survey = self._target, self._survey
+        served = survey in target.plans()
+        former = read_schedule(target, survey)
+        if served and not former.import_run:
+            self._require_unused_target()
+        target.publish(survey, plan)
+        target.set_schedule(survey, self._lock.to_json())
+        if not served:
+            return
+        time.sleep(LOCK_VISIBLE_SECONDS)
+        if self._lacks_reports(self._source, target):
+            if not former.import_run:
+                target.set_schedule(survey, former.to_json())  # nothing of the source is in it
+            raise self._foreign_reports_error()
+
+    def _require_unused_target(self) -> None:
+        """Refuse a target that collects the survey, or to which all of it was copied before."""
+        counted = any(total.n for total in self._read_totals(self._source).values())
+        if counted and not self._lacks_reports(self._target, self._source):
+            raise MigrationError(
+                f"{self._survey} has arrived already: run its collectors on the target, and none on the "
+                "source"
+            )
+        if self._read_totals(self._target) or self._survey in self._target.schedules():
+            raise MigrationError(
+                f"the target collects {self._survey} itself, or has times for it: import into a store "
+                "without it"
+            )
+
+    def _lacks_reports(self, store: Store, other: Store) -> bool:
+        """Return whether a store lacks reports or tokens of another one, or has others under their ids."""
+        return any(
+            store.find_recorded(name, {counter: ids})[counter]
+            != dict(zip(byte_rows(ids), byte_rows(marks), strict=True))
+            for (name, counter), total in self._read_totals(other).items()
+            if total.n
+            for ids, marks in other.report_ids(name, counter)
         )
-    if _totals(target, survey) or survey in target.schedules():
-        raise MovingError(
-            f"the target collects {survey} itself, or has times for it: import into a store without it"
+
+    def _copy_cells(self, totals: TotalsByCounter) -> None:
+        """Make the target's cells equal the source's; its numbers of reports grow as ids are recorded."""
+        target_totals = self._read_totals(self._target)
+        missing = {
+            key: total.cells - target_totals[key].cells if key in target_totals else total.cells
+            for key, total in totals.items()
+            if key not in target_totals or not np.array_equal(total.cells, target_totals[key].cells)
+        }
+        self._require_lock()
+        if not missing:
+            return
+        no_ids, no_marks = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
+        self._target.record([Batch(*key, no_ids, no_marks, cells) for key, cells in missing.items()])
+        if read_schedule(self._target, self._survey) != self._lock:
+            # both runs may have added them, and the other one has opened the survey
+            self._target.set_schedule(self._survey, self._lock.to_json())
+            raise self._concurrent_run_error()
+
+    def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
+        """Record ids of reports whose tallies the target has; those that it knows are left out."""
+        ids, marks = ids_and_marks
+        (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
+        new = np.array([report_id not in known for report_id in byte_rows(ids)])
+        if known and new.any():
+            self._record_ids(name, counter, (ids[new], marks[new]), width)
+
+    def _verify_copy(self, totals: TotalsByCounter) -> None:
+        """Compare the target with the source; the error names the fix."""
+        expected = _comparable_totals(totals)
+        if expected != _comparable_totals(self._read_totals(self._source)):
+            raise MigrationError(
+                "the source changed meanwhile: stop its collectors, and run the same command again"
+            )
+        if expected == _comparable_totals(self._read_totals(self._target)):
+            return
+        self._require_lock()
+        if self._lacks_reports(self._source, self._target):
+            raise self._foreign_reports_error()
+        raise MigrationError(
+            f"the target does not hold what the source holds of {self._survey}: run the same command "
+            "again, alone"
+        )
+
+    def _require_lock(self) -> None:
+        """Refuse to go on when another run has locked the survey."""
+        if read_schedule(self._target, self._survey) != self._lock:
+            raise self._concurrent_run_error()
+
+    def _concurrent_run_error(self) -> MigrationError:
+        return MigrationError(
+            f"another import of {self._survey} was begun: let one end, then run the same command again"
+        )
+
+    def _foreign_reports_error(self) -> MigrationError:
+        return MigrationError(
+            f"the target holds reports or tokens of {self._survey} that the source lacks: import into a "
+            "store without it"
         )
 
 
-def _lacks(store: Store, other: Store, survey: str) -> bool:
-    """Tell whether a store lacks reports or tokens that another one has, or has others under their ids."""
-    return any(
-        store.find_recorded(name, {counter: ids})[counter]
-        != dict(zip(byte_rows(ids), byte_rows(marks), strict=True))
-        for (name, counter), total in _totals(other, survey).items()
-        if total.n
-        for ids, marks in other.report_ids(name, counter)
-    )
-
-
-def _others(survey: str) -> MovingError:
-    return MovingError(
-        f"the target holds reports or tokens of {survey} that the source lacks: import into a store "
-        "without it"
-    )
-
-
-def _add_cells(target: Store, survey: str, wanted: Totals, held: Schedule) -> None:
-    """Bring the target's cells to the source's; its numbers of reports grow when their ids arrive."""
-    there = _totals(target, survey)
-    missing = {
-        key: total.cells - there[key].cells if key in there else total.cells
-        for key, total in wanted.items()
-        if key not in there or not np.array_equal(total.cells, there[key].cells)
-    }
-    none = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
-    _require_held(target, survey, held)
-    if not missing:
-        return
-    target.record([Batch(*key, *none, cells) for key, cells in missing.items()])
-    if read_schedule(target, survey) != held:
-        target.set_schedule(survey, held.to_json())  # both may have added them, and the other opened it
-        raise _another(survey)
-
-
-def _require_held(target: Store, survey: str, held: Schedule) -> None:
-    """Refuse to go on where another move has begun."""
-    if read_schedule(target, survey) != held:
-        raise _another(survey)
-
-
-def _another(survey: str) -> MovingError:
-    return MovingError(f"another import of {survey} was begun: let one end, then run the same command again")
-
-
-def _remember(target: Store, survey: str, counter: str, piece: IdsAndMarks, width: int) -> None:
-    """Let the target know reports whose tallies it has; those that it knows are left out."""
-    ids, marks = piece
-    nothing = np.zeros(width, np.int64)
-    (known,) = target.record([Batch(survey, counter, ids, marks, nothing)])
-    new = np.array([name not in known for name in byte_rows(ids)])
-    if known and new.any():
-        _remember(target, survey, counter, (ids[new], marks[new]), width)
-
-
-def _require_equal(source: Store, target: Store, survey: str, before: Totals, held: Schedule) -> None:
-    """Compare what has arrived with what was to, and say what helps."""
-    if _spelled(before) != _spelled(_totals(source, survey)):
-        raise MovingError("the source changed meanwhile: stop its collectors, and run the same command again")
-    if _spelled(before) == _spelled(_totals(target, survey)):
-        return
-    _require_held(target, survey, held)
-    if _lacks(source, target, survey):
-        raise _others(survey)
-    raise MovingError(
-        f"the target does not hold what the source holds of {survey}: run the same command again, alone"
-    )
-
-
-def _spelled(totals: Totals) -> dict[tuple[str, str], tuple[int, bytes]]:
+def _comparable_totals(totals: TotalsByCounter) -> dict[tuple[str, str], tuple[int, bytes]]:
     return {key: (total.n, total.cells.tobytes()) for key, total in totals.items()}

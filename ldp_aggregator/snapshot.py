@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Plan
-from ldp_aggregator.stores.base import Store, Total, unknown_survey_error
+from ldp_aggregator.stores.base import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import
 
 __all__ = [
@@ -68,6 +68,10 @@ class Snapshot:
         for key, total in other.totals.items():
             totals[key] = totals[key] + total if key in totals else total
         return Snapshot(plan, totals, Counter(self.rejections) + Counter(other.rejections))
+
+    def total(self) -> int:
+        """Return the number of reports."""
+        return count_reports(self.totals)
 
     def to_json(self) -> bytes:
         """Return the snapshot as JSON."""

@@ -9,32 +9,32 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ldp_aggregator.collector.service import SettingsError
+from ldp_aggregator.collector.errors import SettingsError
 
 _ARGUMENTS = "ldp.arguments"
 _NOT_IN_FILES = {"config", "show_settings", "help"}
 
 
-class ReadAgain(click.Command):
+class ReloadableCommand(click.Command):
     """A command whose settings can be read again while it runs."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Keep the arguments: parsing uses them up."""
-        kept = list(args)
+        """Keep the arguments: parsing consumes them."""
+        arguments = list(args)
         context = super().make_context(info_name, args, parent, **extra)
-        context.meta[_ARGUMENTS] = kept
+        context.meta[_ARGUMENTS] = arguments
         return context
 
 
-def read_again(context: click.Context) -> dict[str, Any]:
+def reload_options(context: click.Context) -> dict[str, Any]:
     """Return a running command's settings as they would be if it were started now.
 
     Raises
     ------
     SettingsError
-        With what the person who starts it would be told.
+        With the message that starting the command would print.
     """
     try:
         arguments = list(context.meta[_ARGUMENTS])
@@ -48,7 +48,7 @@ def read_config(context: click.Context, _parameter: click.Parameter, path: Path 
     if path is not None:
         known = {each.name: each for each in context.command.params if each.name not in _NOT_IN_FILES}
         context.default_map = {
-            key: _checked(context, path, known.get(key), key, value) for key, value in _load(path).items()
+            key: _check_value(context, path, known.get(key), key, value) for key, value in _load(path).items()
         }
     return path
 
@@ -62,21 +62,22 @@ def _load(path: Path) -> dict[str, Any]:
         raise click.BadParameter(f"{path}: not a TOML file: {error}") from error
 
 
-def _checked(
+def _check_value(
     context: click.Context, path: Path, parameter: click.Parameter | None, key: str, value: Any
 ) -> Any:
     """Return the value of one key as the command would take it."""
     if parameter is None:
         names = sorted(str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILES)
         raise click.BadParameter(f"{path}: {key}: no such setting; there are {', '.join(names)}")
-    kind, several = _kind(parameter), parameter.nargs == -1 or getattr(parameter, "multiple", False)
-    given = value if several and isinstance(value, list) else [value]
-    if several != isinstance(value, list) or any(type(each) not in kind for each in given):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[kind[0]]
-        raise click.BadParameter(f"{path}: {key}: must be {'a list, each ' * several}{wanted}")
+    types = _toml_types(parameter)
+    is_list = parameter.nargs == -1 or getattr(parameter, "multiple", False)
+    values = value if is_list and isinstance(value, list) else [value]
+    if is_list != isinstance(value, list) or any(type(each) not in types for each in values):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[types[0]]
+        raise click.BadParameter(f"{path}: {key}: must be {'a list, each ' * is_list}{wanted}")
     if isinstance(parameter.type, click.Path):
-        given = [str(path.parent / each) for each in given]
-    value = given if several else given[0]
+        values = [str(path.parent / each) for each in values]
+    value = values if is_list else values[0]
     try:
         parameter.process_value(context, value)
     except click.MissingParameter as error:
@@ -86,7 +87,7 @@ def _checked(
     return value
 
 
-def _kind(parameter: click.Parameter) -> tuple[type, ...]:
+def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
     """Return the types of TOML that a setting is written in."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return (bool,)
@@ -95,8 +96,8 @@ def _kind(parameter: click.Parameter) -> tuple[type, ...]:
     return (int,) if isinstance(parameter.type, click.types.IntParamType) else (str,)
 
 
-def origins(context: click.Context) -> dict[str, str]:
-    """Return where the value of each setting comes from, in words."""
+def setting_origins(context: click.Context) -> dict[str, str]:
+    """Return where the value of each setting comes from, as text."""
     found = {}
     for parameter in context.command.params:
         name = str(parameter.name)
@@ -104,12 +105,12 @@ def origins(context: click.Context) -> dict[str, str]:
         if name not in _NOT_IN_FILES and source is not None:
             found[name] = {
                 ParameterSource.COMMANDLINE: "command line",
-                ParameterSource.ENVIRONMENT: f"environment, {_variable(context, parameter)}",
+                ParameterSource.ENVIRONMENT: f"environment, {_environment_variable(context, parameter)}",
                 ParameterSource.DEFAULT_MAP: str(context.params["config"]),
             }.get(source, "default")
     return found
 
 
-def _variable(context: click.Context, parameter: click.Parameter) -> str:
+def _environment_variable(context: click.Context, parameter: click.Parameter) -> str:
     own = parameter.envvar
     return str(own) if own else f"{context.auto_envvar_prefix}_{str(parameter.name).upper()}"

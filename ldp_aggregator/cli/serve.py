@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +14,34 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.cli import surveys, transfer
-from ldp_aggregator.cli.config import ReadAgain, origins, read_again, read_config
+from ldp_aggregator.cli.config import ReloadableCommand, read_config, reload_options, setting_origins
 from ldp_aggregator.cli.store_option import durability_option
 from ldp_aggregator.cli.tokens import tokens
-from ldp_aggregator.collector.service import GATEWAY_TOKEN_VARIABLE
+from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE
+from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
-from ldp_aggregator.collector.serving.rate_limit import MOST, Network
-from ldp_aggregator.collector.startup import Offer, prepare
+from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE
+from ldp_aggregator.collector.settings import (
+    MAX_PROCESSES,
+    MAX_THREADS,
+    CollectorSettings,
+    check_address,
+    parse_networks,
+)
+from ldp_aggregator.collector.startup import PublishedSurveys, publish_surveys
 from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 
-def _address(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    if text is None:
-        return None
-    port = text.rpartition(":")[2]
-    if ":" not in text or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise click.BadParameter("is HOST:PORT with a port from 0 to 65535, for example 127.0.0.1:8000")
-    return text
+def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return a callback that checks an option as :class:`CollectorSettings` does, and names the option."""
 
+    def callback(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return check(value)
+        except SettingsError as error:
+            raise click.BadParameter(str(error)) from error
 
-def _networks(
-    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
-) -> tuple[Network, ...]:
-    try:
-        return tuple(ip_network(text) for text in texts)
-    except ValueError as error:
-        raise click.BadParameter("is an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
+    return callback
 
 
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
@@ -46,7 +49,7 @@ def main() -> None:
     """Collect randomised reports, each counted exactly once."""
 
 
-@main.command(cls=ReadAgain)
+@main.command(cls=ReloadableCommand)
 @click.argument(
     "surveys",
     nargs=-1,
@@ -71,17 +74,27 @@ def main() -> None:
     "--bind",
     default="127.0.0.1:8000",
     show_default=True,
-    callback=_address,
+    callback=_checked_by(check_address),
     help="HOST:PORT; port 0 takes a free one.",
 )
 @click.option(
     "--operator-bind",
-    callback=_address,
+    callback=_checked_by(check_address),
     help="HOST:PORT where the operator's pages answer, and nowhere else; by default they do at --bind.",
 )
-@click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option(
-    "--threads", default=16, show_default=True, type=click.IntRange(1, 64), help="Threads of each process."
+    "--workers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, MAX_PROCESSES),
+    help="Processes.",
+)
+@click.option(
+    "--threads",
+    default=16,
+    show_default=True,
+    type=click.IntRange(1, MAX_THREADS),
+    help="Threads of each process.",
 )
 @durability_option
 @click.option(
@@ -91,14 +104,14 @@ def main() -> None:
     "--rate",
     default=0,
     show_default=True,
-    type=click.IntRange(0, MOST),
+    type=click.IntRange(0, MAX_REQUESTS_PER_MINUTE),
     help="Reports that each worker takes from one address in a minute, each in a request of its own; "
     "0: any number.",
 )
 @click.option(
     "--trusted-proxy",
     multiple=True,
-    callback=_networks,
+    callback=_checked_by(parse_networks),
     metavar="ADDRESS",
     help="A proxy whose X-Forwarded-For is believed; may be repeated. --rate behind a proxy needs it.",
 )
@@ -116,7 +129,7 @@ def main() -> None:
 )
 @click.option("--show-settings", is_flag=True, help="Say what would be used, and from where; serve nothing.")
 @click.pass_context
-def serve(context: click.Context, /, **settings: Any) -> None:
+def serve(context: click.Context, /, **options: Any) -> None:
     """Serve SURVEYS (TOML files or compiled plans) until stopped; SIGHUP reads them and the settings again.
 
     An author's signature beside one (survey.toml.sig, see ldp-survey sign) is served with it, unchecked:
@@ -127,67 +140,61 @@ def serve(context: click.Context, /, **settings: Any) -> None:
 
     Options win over environment variables (LDP_COLLECTOR_SERVE_STORE, ...), those over the --config file.
     """
-    if settings["show_settings"]:
-        _show(context)
+    if options["show_settings"]:
+        _print_settings(context)
         return
-    from ldp_aggregator.collector.serving.server import (  # late: gunicorn is slow to import
-        Work,
-        require_addresses,
-    )
-    from ldp_aggregator.collector.serving.server import serve as run
+    # late: gunicorn is slow to import
+    from ldp_aggregator.collector.serving.server import require_addresses
+    from ldp_aggregator.collector.serving.server import serve as run_server
 
-    addresses = {f"--{name.replace('_', '-')}": settings[name] for name in _ADDRESSES if settings[name]}
     try:
-        offer = prepare(settings)
-        require_addresses(addresses)
+        settings = CollectorSettings.from_options(options)
+        published = publish_surveys(settings)
+        require_addresses(settings.addresses)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
 
-    def work_of(offer: Offer) -> Work:
-        names = [plan.id for plan in offer.plans]
-        return Work(offer.make_app, names, offer.settings["workers"], offer.settings["threads"])
+    def publish_again() -> PublishedSurveys:
+        new = CollectorSettings.from_options(reload_options(context))
+        fixed = {name: getattr(settings, name) for name in _FIXED_SETTINGS}
+        for name, value in fixed.items():
+            if getattr(new, name) != value:
+                logs.log_event("restart-needed", logging.WARNING, setting=name)
+        return publish_surveys(replace(new, **fixed))
 
-    def renew() -> Work:
-        again, fixed = read_again(context), {name: settings[name] for name in _FOR_GOOD}
-        for name in _FOR_GOOD:
-            if again[name] != fixed[name]:
-                logs.tell("restart-needed", logging.WARNING, setting=name)
-        return work_of(prepare(again | fixed))
-
-    run(work_of(offer), renew, settings["bind"], partial(_announce, offer), settings["operator_bind"])
+    run_server(published, publish_again, partial(_print_surveys, published))
 
 
-_ADDRESSES = ("bind", "operator_bind")
-_FOR_GOOD = ("store", *_ADDRESSES)
+_FIXED_SETTINGS = ("store", "bind", "operator_bind")
 """Settings that only a new start changes: devices and counts would be in two places."""
 
 
-def _announce(offer: Offer, addresses: list[str]) -> None:
-    """Say what is served, and where."""
-    for plan in offer.plans:
+def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
+    """Print what is served, and where."""
+    for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
-        if plan.id in offer.signatures:
+        if plan.id in published.signatures:
             click.echo("  with a signature, not checked here: only those who have the author's key can")
     page = addresses[1] if addresses[1:] else "this address"
     click.echo(f"the page / of {page} shows the operator how they are doing")
-    click.echo(f"counting into {_without_password(offer.settings['store'])}")
-    click.echo(offer.promise)
-    if offer.token is None:
+    click.echo(f"counting into {_without_password(published.settings.store)}")
+    click.echo(published.guarantee)
+    if published.settings.operator_token is None:
         click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
 
 
-def _show(context: click.Context) -> None:
+def _print_settings(context: click.Context) -> None:
     """Print each setting and where it comes from, without the secrets."""
-    for name, origin in origins(context).items():
+    for name, origin in setting_origins(context).items():
         value = context.params[name]
         if name == "store":
             value = _without_password(value)
-        told = " ".join(map(str, value)) if isinstance(value, tuple) else value
-        click.echo(f"{name} = {told}  ({origin})")
+        text = " ".join(map(str, value)) if isinstance(value, tuple) else value
+        click.echo(f"{name} = {text}  ({origin})")
     for owner, variable in (("operator", TOKEN_VARIABLE), ("gateway", GATEWAY_TOKEN_VARIABLE)):
         if context.params[f"{owner}_token_file"] is None:
-            known = "set" if os.environ.get(variable) else "not set"
-            click.echo(f"the {owner}'s token is {known}  (environment, {variable})")
+            state = "set" if os.environ.get(variable) else "not set"
+            click.echo(f"the {owner}'s token is {state}  (environment, {variable})")
 
 
 for _command in (*surveys.COMMANDS, *transfer.COMMANDS, tokens):

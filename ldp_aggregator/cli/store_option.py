@@ -1,4 +1,4 @@
-"""Which store a command works on: the options that say so, and how it is opened."""
+"""Which store a command works on: the options that say so, and how it is open_for_command."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ durability_option = click.option(
 
 
 @contextmanager
-def opened(url: str, opening: Callable[[str], Store] = open_existing_store) -> Iterator[Store]:
-    """Open a store, by default one that exists; errors are for people."""
+def open_for_command(
+    url: str, open_function: Callable[[str], Store] = open_existing_store
+) -> Iterator[Store]:
+    """Open a store, by default one that exists; print errors without a traceback."""
     try:
-        store = opening(url)
+        store = open_function(url)
         try:
             yield store
         finally:

@@ -1,11 +1,11 @@
-"""Whom an operator invites: the tokens of a survey."""
+"""ldp-collector tokens: invitations to a survey."""
 
 from __future__ import annotations
 
 import click
 
 from encoders.randomness import SystemEntropy
-from ldp_aggregator.cli.store_option import opened, store_option
+from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.collector.invitations import create_tokens
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores.schedule import require_complete_import
@@ -24,10 +24,10 @@ def create(survey: str, url: str, count: int) -> None:
     """Print new tokens for SURVEY, one a line: each lets one person answer once, a question it names.
 
     They are shown this once: the store keeps hashes. Whoever knows a token can answer with it, and whoever
-    knows whom it was given to can tell her report; so treat the list as you would passwords. They hold at
-    the collectors that serve this very store.
+    knows to whom it was given can recognise that person's report; so treat the list as you would passwords.
+    They hold at the collectors that serve this very store.
     """
-    with opened(url) as store:
+    with open_for_command(url) as store:
         plan = read_stored_plan(store, survey)
         require_complete_import(store, survey)
         if not plan.by_invitation:

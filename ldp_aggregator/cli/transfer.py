@@ -1,4 +1,4 @@
-"""What an operator takes elsewhere: a survey's totals as a file, or all of it to another store."""
+"""ldp-collector export, merge, import: snapshots as files, and a survey copied to another store."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import click
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
-from ldp_aggregator.cli.store_option import durability_option, opened, store_option
-from ldp_aggregator.migrate import move
+from ldp_aggregator.cli.store_option import durability_option, open_for_command, store_option
+from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import Snapshot, read_stored_plan, sum_snapshots, take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
+from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.training_sources import open_existing_store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -27,10 +28,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def export(survey: str, url: str, output: Path) -> None:
     """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
     require_no_input(output, [url])
-    with opened(url) as store:
+    with open_for_command(url) as store:
         snapshot = take_snapshot(store, survey)
         write_atomically(output, snapshot.to_json())
-    click.echo(f"{_reports(snapshot):,} reports of {survey} in {output}")
+    click.echo(f"{snapshot.total():,} reports of {survey} in {output}")
 
 
 @click.command()
@@ -42,11 +43,11 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
-        total = sum_snapshots(map(_read, snapshots))
-        write_atomically(output, total.to_json())
+        pooled = sum_snapshots(map(_read_snapshot, snapshots))
+        write_atomically(output, pooled.to_json())
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{_reports(total):,} reports of {total.plan.id} in {output}")
+    click.echo(f"{pooled.total():,} reports of {pooled.plan.id} in {output}")
 
 
 @click.command("import")
@@ -63,10 +64,10 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
     """
     if source == url:
         raise click.ClickException("--from and --store name one store: nothing to move")
-    with opened(source, partial(open_existing_store, read_only=True)) as old:
+    with open_for_command(source, partial(open_existing_store, read_only=True)) as old:
         read_stored_plan(old, survey)  # before the new store is made
-        with opened(url, open_store) as new:
-            reports = _move(old, new, survey, durability)
+        with open_for_command(url, open_store) as new:
+            reports = _import_survey(old, new, survey, durability)
     click.echo(
         f"{reports:,} reports of {survey} are in the new store: from now on run collectors on it, "
         "and none on the old one"
@@ -76,18 +77,14 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
 COMMANDS = (export, merge, import_)
 
 
-def _move(old: Store, new: Store, survey: str, durability: str) -> int:
+def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
     if isinstance(new, MemoryStore):
         raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
     new.check_durability(StorePolicy(durability, allow_open=True))
-    length = sum(total.n for total in old.totals(survey).values())
+    length = count_reports(old.totals(survey))
     with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
-        return move(old, new, survey, bar.update)
+        return migrate_survey(old, new, survey, bar.update)
 
 
-def _read(path: Path) -> Snapshot:
+def _read_snapshot(path: Path) -> Snapshot:
     return Snapshot.from_json(path.read_bytes(), str(path))
-
-
-def _reports(snapshot: Snapshot) -> int:
-    return sum(total.n for total in snapshot.totals.values())

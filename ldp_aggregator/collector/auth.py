@@ -16,20 +16,20 @@ _PREFIX = "bearer "
 
 
 def require_operator_listener(service: Service) -> None:
-    """Answer 404 at the public address, if the operator's pages have an address of their own."""
-    if service.separate_operator_address and not request.environ.get(OPERATOR_LISTENER):
+    """Refuse with 404 at the public address, if the operator's pages have an address of their own."""
+    if service.settings.operator_bind is not None and not request.environ.get(OPERATOR_LISTENER):
         abort(404)
 
 
 def require_operator(service: Service) -> None:
     """Refuse a request without the operator's token; keep the response out of shared caches."""
     require_operator_listener(service)
-    if not service.operator_token:
+    if not service.settings.operator_token:
         raise Problem(
             Reason.NOT_AUTHORISED, "the operator has set no LDP_OPERATOR_TOKEN, so this page is closed"
         )
-    _require_token(service, service.operator_token, "operator")
-    after_this_request(_private)
+    _require_token(service, service.settings.operator_token, "operator")
+    after_this_request(_forbid_shared_caching)
 
 
 def has_gateway_token(service: Service) -> bool:
@@ -37,39 +37,50 @@ def has_gateway_token(service: Service) -> bool:
 
     Without a gateway's token at this collector, no request has it.
     """
-    if service.gateway_token is None or not _authorization().lower().startswith(_PREFIX):
+    token = service.settings.gateway_token
+    if token is None or not _authorization().lower().startswith(_PREFIX):
         return False
-    _require_token(service, service.gateway_token, "gateway")
+    _require_token(service, token, "gateway")
     return True
 
 
-def sender_of_request() -> tuple[str | None, str]:
-    """Return the peer of the current request and its X-Forwarded-For, as :class:`Rates` takes them."""
-    return request.remote_addr, request.headers.get("X-Forwarded-For", "")
+def require_rate(service: Service) -> None:
+    """Count a request, and refuse one too many from its address."""
+    if seconds := service.rate_limit.acquire(*_request_origin()):
+        raise Problem(
+            Reason.TOO_MANY_REQUESTS,
+            "this address has sent too many requests in this minute; try again later",
+            retry_seconds=seconds,
+        )
 
 
 def _require_token(service: Service, expected: str, owner: str) -> None:
     """Refuse a wrong token, and every token of an address that has sent too many wrong ones."""
-    if seconds := service.wrong_tokens.wait(*sender_of_request(), count=False):
+    if seconds := service.wrong_token_limit.acquire(*_request_origin(), count=False):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,
             "this address has sent too many wrong tokens; try again later",
             retry_seconds=seconds,
         )
-    given = _authorization()
-    is_bearer = given.lower().startswith(_PREFIX)
-    if is_bearer and hmac.compare_digest(given[len(_PREFIX) :].encode(), expected.encode()):
+    authorization = _authorization()
+    is_bearer = authorization.lower().startswith(_PREFIX)
+    if is_bearer and hmac.compare_digest(authorization[len(_PREFIX) :].encode(), expected.encode()):
         return
-    if given:
-        service.wrong_tokens.wait(*sender_of_request())
+    if authorization:
+        service.wrong_token_limit.acquire(*_request_origin())
     raise Problem(Reason.NOT_AUTHORISED, f"send the {owner}'s token: Authorization: Bearer ...", 401)
+
+
+def _request_origin() -> tuple[str | None, str]:
+    """Return the peer of the current request and its X-Forwarded-For, as :class:`RateLimit` takes them."""
+    return request.remote_addr, request.headers.get("X-Forwarded-For", "")
 
 
 def _authorization() -> str:
     return request.headers.get("Authorization", "")
 
 
-def _private(response: Response) -> Response:
+def _forbid_shared_caching(response: Response) -> Response:
     """Keep what only the operator may see out of every cache that does not ask again."""
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response

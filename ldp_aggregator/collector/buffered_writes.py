@@ -1,7 +1,8 @@
-"""How many reports were refused, by reason: told to the store together, about a second later.
+"""Writes that may wait: counts of rejections, and what the poisoning meter counts of recorded reports.
 
-A refusal needs no sync of the disk: whoever posts garbage is answered without keeping others from theirs. A
-worker that is killed forgets the last second's.
+Neither needs a sync of the disk: whoever posts garbage is answered without keeping others from theirs, and no
+response depends on the meter (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses the
+last seconds of both, and no report.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
+
+import numpy as np
 
 from encoders.errors import Reason
-from ldp_aggregator.collector.later import Later
-from ldp_aggregator.stores import Store, StoreError
+from ldp_aggregator.background_task import BackgroundTask
+from ldp_aggregator.reports.batch_reader import QuestionBatch
+from ldp_aggregator.stores import Batch, Store, StoreError
 
-KEEP_SECONDS = 1.0
+REJECTION_SECONDS = 1.0
+PAYLOAD_SECONDS = 5.0
+MAX_BUFFERED_PAYLOADS = 5_000
 
 
-class Rejections:
-    """Counts the rejections of one survey.
+class BufferedWrites:
+    """Buffers what may wait of one survey, and writes it to the store some seconds later.
 
     Parameters
     ----------
@@ -29,25 +36,68 @@ class Rejections:
     def __init__(self, survey: str, store: Store) -> None:
         self._survey, self._store = survey, store
         self._lock = threading.Lock()
-        self._counts: Counter[Reason] = Counter()
-        self._later = Later(self.flush)
+        self._rejections: Counter[Reason] = Counter()
+        self._columns: dict[int, list[QuestionBatch]] = {}
+        self._payload_count = 0
+        self._rejection_task = BackgroundTask(self._write_rejections)
+        self._payload_task = BackgroundTask(self._write_support_counters)
 
-    def add(self, reasons: Iterable[Reason]) -> None:
-        """Count some."""
-        self._add(Counter(reasons))
+    def add_rejections(self, reasons: Iterable[Reason]) -> None:
+        """Buffer rejections."""
+        self._buffer_rejections(Counter(reasons))
+
+    def add_recorded(self, batch: QuestionBatch) -> None:
+        """Buffer the payloads of reports that were recorded, if the poisoning meter uses them."""
+        if batch.question.mechanism.support_counters is None:
+            return
+        with self._lock:
+            self._columns.setdefault(batch.question.index, []).append(batch)
+            self._payload_count += len(batch.positions)
+            full = self._payload_count >= MAX_BUFFERED_PAYLOADS
+        if full:
+            self._write_support_counters()
+        else:
+            self._payload_task.request(PAYLOAD_SECONDS)
 
     def flush(self) -> None:
-        """Tell the store; what it cannot be told now is told later."""
+        """Write everything now."""
+        self._write_rejections()
+        self._write_support_counters()
+
+    def _buffer_rejections(self, counts: Counter[Reason]) -> None:
         with self._lock:
-            counts, self._counts = self._counts, Counter()
+            self._rejections.update(counts)
+        if counts:
+            self._rejection_task.request(REJECTION_SECONDS)
+
+    def _write_rejections(self) -> None:
+        """Write the rejections; those that the store cannot take now are buffered again."""
+        with self._lock:
+            counts, self._rejections = self._rejections, Counter()
         for reason, count in counts.items():
             try:
                 self._store.add_rejections(self._survey, reason, count)
             except StoreError:
-                self._add(Counter({reason: count}))
+                self._buffer_rejections(Counter({reason: count}))
 
-    def _add(self, counts: Counter[Reason]) -> None:
+    def _write_support_counters(self) -> None:
+        """Write the meter's counters; if the store fails, the meter lacks these reports."""
         with self._lock:
-            self._counts.update(counts)
-        if counts:
-            self._later.ask(KEEP_SECONDS)
+            batches, self._columns, self._payload_count = self._columns, {}, 0
+        if batches:
+            with suppress(StoreError):
+                self._store.record([self._support_batch(each) for each in batches.values()])
+
+    def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
+        """Return what the reports of one question add to its support counters, which have no ids."""
+        question = batches[0].question
+        assert question.mechanism.support_counters is not None
+        return Batch(
+            survey=self._survey,
+            counter=question.support_key,
+            ids=np.empty((0, 16), np.uint8),
+            marks=np.empty((0, 8), np.uint8),
+            tally=question.mechanism.support_counters.count(
+                np.concatenate([batch.payloads for batch in batches])
+            ),
+        )

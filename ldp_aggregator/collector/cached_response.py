@@ -1,4 +1,4 @@
-"""Bytes ready to be sent: their digest and their compressed form are worked out once."""
+"""A response that is the same for everybody: its digest and its compressed form are computed once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cached_property
 
 from flask import Response, request
 
-_WORTH_PACKING = 1000
+_MIN_GZIP_BYTES = 1000
 
 
 @dataclass(frozen=True)
-class Content:
-    """Something to send, the same to everybody who asks.
+class CachedResponse:
+    """A body that is ready to be sent.
 
     Attributes
     ----------
@@ -31,19 +31,19 @@ class Content:
         return hashlib.sha256(self.body).hexdigest()
 
     @cached_property
-    def packed(self) -> bytes:
+    def gzipped(self) -> bytes:
         """The body as gzip."""
         return gzip.compress(self.body, mtime=0)
 
-    def answer(self, cache: str) -> Response:
-        """Answer the current request: with 304 if it has these bytes, packed if it takes that."""
-        takes_gzip = request.accept_encodings.quality("gzip") > 0 and len(self.body) > _WORTH_PACKING
-        response = Response(self.packed if takes_gzip else self.body, content_type=self.media_type)
-        if takes_gzip:
+    def make_response(self, cache_control: str) -> Response:
+        """Return the response to the current request: 304 if it has these bytes, gzip if it accepts that."""
+        use_gzip = request.accept_encodings.quality("gzip") > 0 and len(self.body) > _MIN_GZIP_BYTES
+        response = Response(self.gzipped if use_gzip else self.body, content_type=self.media_type)
+        if use_gzip:
             response.content_encoding = "gzip"
-        response.headers["Cache-Control"] = cache
+        response.headers["Cache-Control"] = cache_control
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.vary.add("Accept-Encoding")
-        response.set_etag(f"{self.digest}{'-gzip' * takes_gzip}")
+        response.set_etag(f"{self.digest}{'-gzip' * use_gzip}")
         response.make_conditional(request)
         return response

@@ -1,4 +1,4 @@
-"""Who was invited to a survey: tokens are made here, and the collector knows them again by their hashes.
+"""Invitations to a survey: makes tokens, and recognises them in reports by their hashes.
 
 A store keeps the hashes of a survey's tokens as it keeps the ids of reports, under a name that no survey has.
 """
@@ -17,13 +17,13 @@ from encoders.survey.report_id import draw_report_id
 from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
-from ldp_aggregator.stores.base import byte_rows
+from ldp_aggregator.stores.base import byte_rows, count_reports
 
-_AT_ONCE = 10_000
+_TOKENS_PER_BATCH = 10_000
 
 
 def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> Iterator[str]:
-    """Make tokens; each is yielded when the store knows it.
+    """Make tokens; each is yielded when the store has its hash.
 
     Questions get their shares of them to within one, and the tokens come in random order.
 
@@ -35,64 +35,68 @@ def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> It
     count : int
     rng : RandomSource
     """
-    asked = _shuffled([question for question, share in _shares(plan, count, rng) for _ in range(share)], rng)
-    for start in range(0, count, _AT_ONCE):
-        made = [
+    questions = _shuffle(
+        [question for question, share in _divide_by_weight(plan, count, rng) for _ in range(share)], rng
+    )
+    for start in range(0, count, _TOKENS_PER_BATCH):
+        tokens = [
             (question.key, draw_report_id(plan, question, rng))
-            for question in asked[start : start + _AT_ONCE]
+            for question in questions[start : start + _TOKENS_PER_BATCH]
         ]
         by_counter: dict[str, list[bytes]] = {}
-        for counter, token in made:
+        for counter, token in tokens:
             by_counter.setdefault(counter, []).append(token)
-        store.record([_batch(plan, counter, tokens) for counter, tokens in by_counter.items()])
-        yield from (format_token(plan, token) for _, token in made)
+        store.record([_token_batch(plan, counter, ids) for counter, ids in by_counter.items()])
+        yield from (format_token(plan, token) for _, token in tokens)
 
 
-def created(store: Store, survey: str) -> int:
+def count_tokens(store: Store, survey: str) -> int:
     """Return how many tokens of a survey were made."""
-    return sum(total.n for total in store.totals(tokens_of(survey)).values())
+    return count_reports(store.totals(token_namespace(survey)))
 
 
-def enrolled(
+def find_invited(
     store: Store, plan: Plan, batches: Sequence[QuestionBatch]
 ) -> list[tuple[QuestionBatch, BoolArray]]:
-    """Put hashes in the place of tokens, and tell which reports have a token of their question.
+    """Replace tokens by their hashes, and return which reports have a token of their question.
 
     From here on the hash is the report's id: no store ever holds a token, not even one that was used.
     """
-    hashed = [replace(batch, ids=_hashes(plan, byte_rows(batch.ids))) for batch in batches]
-    known = store.find_recorded(tokens_of(plan.id), {batch.question.key: batch.ids for batch in hashed})
+    hashed = [replace(batch, ids=_hash_tokens(plan, byte_rows(batch.ids))) for batch in batches]
+    known = store.find_recorded(token_namespace(plan.id), {batch.question.key: batch.ids for batch in hashed})
     return [
         (batch, np.array([each in known[batch.question.key] for each in byte_rows(batch.ids)], dtype=bool))
         for batch in hashed
     ]
 
 
-def _shares(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
+def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
     """Divide tokens over the questions by weight: each share is rounded up or down, on average exact."""
     total = sum(question.weight for question in plan.questions)
-    reached = before = int.from_bytes(rng.take(16), "little") % total
+    cumulative = previous = int.from_bytes(rng.take(16), "little") % total
     for question in plan.questions:
-        reached += question.weight * count
-        yield question, reached // total - before // total
-        before = reached
+        cumulative += question.weight * count
+        yield question, cumulative // total - previous // total
+        previous = cumulative
 
 
-def _shuffled(asked: list[Question], rng: RandomSource) -> list[Question]:
-    keys = np.frombuffer(rng.take(8 * len(asked)), "<u8")
-    return [asked[place] for place in np.argsort(keys, kind="stable").tolist()]
+def _shuffle(questions: list[Question], rng: RandomSource) -> list[Question]:
+    keys = np.frombuffer(rng.take(8 * len(questions)), "<u8")
+    return [questions[place] for place in np.argsort(keys, kind="stable").tolist()]
 
 
-def _batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
+def _token_batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
     no_marks = np.zeros((len(ids), 8), dtype=np.uint8)
-    return Batch(tokens_of(plan.id), counter, _hashes(plan, ids), no_marks, np.zeros(0, dtype=np.int64))
+    return Batch(
+        token_namespace(plan.id), counter, _hash_tokens(plan, ids), no_marks, np.zeros(0, dtype=np.int64)
+    )
 
 
-def _hashes(plan: Plan, ids: Sequence[bytes]) -> ByteArray:
-    kept = b"".join(hash_token(plan, each) for each in ids)
-    return np.frombuffer(kept, np.uint8).reshape(-1, HASH_BYTES)
+def _hash_tokens(plan: Plan, ids: Sequence[bytes]) -> ByteArray:
+    hashes = b"".join(hash_token(plan, each) for each in ids)
+    return np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES)
 
 
-def tokens_of(survey: str) -> str:
+def token_namespace(survey: str) -> str:
     """Return the name under which a store keeps a survey's tokens."""
     return f"{survey}.tokens"

@@ -1,7 +1,7 @@
-"""What the collector answers, for machines: OpenAPI 3.1.
+"""Describes the HTTP interface of the collector: OpenAPI 3.1.
 
-Paths and methods come from the application itself, statuses from problems.py. What is written down here is
-what each page says, and which reasons it may refuse with.
+Paths and methods come from the application itself, statuses from problems.py. This module adds the schema of
+each page's response and the reasons with which it may refuse.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from werkzeug.routing import Rule
 
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
-from ldp_aggregator.collector.cached_response import Content
+from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.problems import STATUS, is_retryable
 from ldp_aggregator.stores.schedule import Phase
 
-_ABOUT = """\
+_DESCRIPTION = """\
 Counts randomised reports, each exactly once, and keeps nothing about their senders.
 Every error is application/problem+json: act on `reason` and `retryable`; `detail` is for people.
 A path or method that is not listed here is a problem too: `no-such-page`, 404 or 405.
@@ -46,7 +46,7 @@ def _list(items: Any) -> dict[str, Any]:
 
 
 _COUNTS = {"type": "object", "additionalProperties": _COUNT}
-_FIGURES = {
+_ESTIMATE_PROPERTIES = {
     "label": {"type": "object"},
     "features": _list({"type": "object"}),
     "warnings": _list({"type": "string"}),
@@ -58,7 +58,7 @@ _SURVEYS = _list(
         phase={"enum": [phase for phase in Phase if phase is not Phase.WAITING]},
     )
 )
-_VERDICTS = {
+_REPORT_OUTCOMES = {
     "oneOf": [
         _object(status={"enum": ["recorded", "duplicate"]}),
         _object(recorded=_COUNT, duplicate=_COUNT, rejected=_list(_object(index=_COUNT, reason=_REASON))),
@@ -76,7 +76,7 @@ _PROBLEM = _object(
 
 @dataclass(frozen=True)
 class _Page:
-    """What one page says on success, and why it may refuse."""
+    """The response of one page on success, and the reasons with which it may refuse."""
 
     schema: Any
     reasons: tuple[Reason, ...] = ()
@@ -86,21 +86,25 @@ class _Page:
     etag: bool = False
 
 
-_OF_SURVEY = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
-_OF_TOTALS = (*_OF_SURVEY, Reason.SURVEY_NOT_OPEN)
-_OF_BODIES = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
-_OF_REPORTS = (
+_SURVEY_REASONS = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
+_TOTALS_REASONS = (*_SURVEY_REASONS, Reason.SURVEY_NOT_OPEN)
+_BODY_REASONS = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
+_REPORT_REASONS = (
     *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
     *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS),
 )
-_IN_TIME = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
+_PHASE_REASONS = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
 _PAGES = {
     "page.root": _Page({"type": "string"}, media_type="text/html", etag=True),
     "collector.openapi": _Page({"type": "object"}, etag=True),
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
-    "collector.plan": _Page({"type": "object"}, (*_OF_SURVEY, *_IN_TIME), etag=True),
+    "collector.plan": _Page({"type": "object"}, (*_SURVEY_REASONS, *_PHASE_REASONS), etag=True),
     "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
-    "collector.reports": _Page(_VERDICTS, (*_OF_SURVEY, *_OF_BODIES, *_OF_REPORTS, *_IN_TIME), gateway=True),
+    "collector.reports": _Page(
+        _REPORT_OUTCOMES,
+        (*_SURVEY_REASONS, *_BODY_REASONS, *_REPORT_REASONS, *_PHASE_REASONS),
+        gateway=True,
+    ),
     "collector.snapshot": _Page(
         _object(
             format={"type": "string"},
@@ -112,12 +116,12 @@ _PAGES = {
             },
             rejections=_COUNTS,
         ),
-        _OF_TOTALS,
+        _TOTALS_REASONS,
         operator=True,
     ),
     "collector.estimates": _Page(
-        _object(True, survey={"type": "string"}, plan_digest=_DIGEST, reports=_COUNT, **_FIGURES),
-        _OF_TOTALS,
+        _object(True, survey={"type": "string"}, plan_digest=_DIGEST, reports=_COUNT, **_ESTIMATE_PROPERTIES),
+        _TOTALS_REASONS,
         operator=True,
     ),
     "collector.progress": _Page(
@@ -127,9 +131,9 @@ _PAGES = {
             plan_digest=_DIGEST,
             reports=_COUNT,
             rejections=_COUNTS,
-            **_FIGURES,
+            **_ESTIMATE_PROPERTIES,
         ),
-        _OF_TOTALS,
+        _TOTALS_REASONS,
         operator=True,
         etag=True,
     ),
@@ -139,15 +143,15 @@ _PAGES = {
     ),
     "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, operator=True),
 }
-INTERNAL = {"page.asset", "static"}
+UNDESCRIBED_ENDPOINTS = {"page.asset", "static"}
 """Pages that are not described: the files of the page at /, whose addresses change with their contents."""
 
 
 @cache
-def description() -> Content:
+def cached_description() -> CachedResponse:
     """Return the description of the current application; all are alike, so it is written once."""
     document = describe(current_app)
-    return Content(json.dumps(document, separators=(",", ":")).encode(), _JSON)
+    return CachedResponse(json.dumps(document, separators=(",", ":")).encode(), _JSON)
 
 
 def describe(app: Flask) -> dict[str, Any]:
@@ -156,16 +160,16 @@ def describe(app: Flask) -> dict[str, Any]:
     Raises
     ------
     KeyError
-        If it has a page that nothing is said about here.
+        If it has a page that is not described here.
     """
     paths: dict[str, dict[str, Any]] = {}
     for rule in app.url_map.iter_rules():
-        if rule.endpoint not in INTERNAL:
+        if rule.endpoint not in UNDESCRIBED_ENDPOINTS:
             path = re.sub("<(?:.*:)?(.*?)>", r"{\1}", rule.rule)
-            paths.setdefault(path, {}).update(_operations(app, rule))
+            paths.setdefault(path, {}).update(_describe_operations(app, rule))
     return {
         "openapi": "3.1.0",
-        "info": {"title": "ldp-bayes collector", "version": "1", "description": _ABOUT},
+        "info": {"title": "ldp-bayes collector", "version": "1", "description": _DESCRIPTION},
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": {"Problem": _PROBLEM, "Reason": {"type": "string", "enum": list(Reason)}},
@@ -181,12 +185,12 @@ def describe(app: Flask) -> dict[str, Any]:
     }
 
 
-def _operations(app: Flask, rule: Rule) -> dict[str, Any]:
+def _describe_operations(app: Flask, rule: Rule) -> dict[str, Any]:
     page, summary = _PAGES[rule.endpoint], app.view_functions[rule.endpoint].__doc__ or ""
     operation: dict[str, Any] = {
         "operationId": rule.endpoint.rpartition(".")[2],
         "summary": summary.partition("\n")[0],
-        "responses": _responses(page),
+        "responses": _describe_responses(page),
     }
     if rule.arguments:
         operation["parameters"] = [
@@ -207,7 +211,7 @@ def _operations(app: Flask, rule: Rule) -> dict[str, Any]:
     return {method.lower(): operation for method in sorted(methods)}
 
 
-def _responses(page: _Page) -> dict[str, Any]:
+def _describe_responses(page: _Page) -> dict[str, Any]:
     ok: dict[str, Any] = {"description": "Success", "content": {page.media_type: {"schema": page.schema}}}
     if page.etag:
         ok["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
@@ -222,10 +226,12 @@ def _responses(page: _Page) -> dict[str, Any]:
         refused.setdefault(STATUS[Reason.TOO_MANY_REQUESTS], []).append(Reason.TOO_MANY_REQUESTS)
     if page.operator or page.gateway:
         refused.setdefault(401, []).append(Reason.NOT_AUTHORISED)
-    return responses | {str(status): _refusal(status, reasons) for status, reasons in sorted(refused.items())}
+    return responses | {
+        str(status): _describe_refusal(status, reasons) for status, reasons in sorted(refused.items())
+    }
 
 
-def _refusal(status: int, reasons: Iterable[Reason]) -> dict[str, Any]:
+def _describe_refusal(status: int, reasons: Iterable[Reason]) -> dict[str, Any]:
     reasons = list(reasons)
     narrowed = {"properties": {"status": {"const": status}, "reason": {"enum": reasons}}}
     response: dict[str, Any] = {

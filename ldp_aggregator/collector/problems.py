@@ -6,7 +6,7 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from encoders.errors import Reason, ReportError
-from ldp_aggregator.collector.serving.logs import Outage, tell_unexpected
+from ldp_aggregator.collector.serving.logs import StoreOutage, log_unexpected_error
 from ldp_aggregator.stores import StoreError
 from ldp_aggregator.stores.schedule import IncompleteImportError
 
@@ -41,11 +41,11 @@ _RETRY_SECONDS = {
     Reason.NOT_ENROLLED: 3600,  # what only the operator can mend
 }
 """What may succeed later, and when to try again."""
-_USE_THE_STORE = {"collector.reports", "collector.readyz"}
+_ENDPOINTS_USING_STORE = {"collector.reports", "collector.readyz"}
 
 
 def is_retryable(reason: Reason) -> bool:
-    """Tell whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     return reason in _RETRY_SECONDS
 
 
@@ -71,8 +71,8 @@ class Problem(Exception):
         self.retry_seconds = retry_seconds or _RETRY_SECONDS.get(reason)
 
 
-def answer(problem: Problem) -> Response:
-    """Return the response that a problem is told with."""
+def problem_response(problem: Problem) -> Response:
+    """Return the response for a problem."""
     reason, retryable = problem.reason, is_retryable(problem.reason)
     response = jsonify(
         type=f"urn:ldp-bayes:problem:{reason}",
@@ -91,40 +91,38 @@ def answer(problem: Problem) -> Response:
     return response
 
 
-def install(app: Flask) -> None:
+def register_error_handlers(app: Flask) -> None:
     """Turn every error of the application into a problem."""
-    outage = Outage()
+    outage = StoreOutage()
 
-    def unexpected(error: Exception) -> Response:
-        tell_unexpected(error)
-        return answer(Problem(Reason.INTERNAL))
+    def handle_unexpected(error: Exception) -> Response:
+        log_unexpected_error(error)
+        return problem_response(Problem(Reason.INTERNAL))
 
-    def store(error: StoreError) -> Response:
-        outage.failed(error)
-        return answer(Problem(Reason.STORE_UNAVAILABLE, "the store cannot be used now"))
+    def handle_store_error(error: StoreError) -> Response:
+        outage.record_failure(error)
+        return problem_response(Problem(Reason.STORE_UNAVAILABLE, "the store cannot be used now"))
 
-    def seen(response: Response) -> Response:
-        if response.status_code == 200 and request.endpoint in _USE_THE_STORE:
-            outage.worked()
+    def note_success(response: Response) -> Response:
+        if response.status_code == 200 and request.endpoint in _ENDPOINTS_USING_STORE:
+            outage.record_success()
         return response
 
-    app.after_request(seen)
-    app.register_error_handler(Problem, answer)
-    app.register_error_handler(ReportError, lambda error: answer(Problem(error.reason, error.why)))
-    app.register_error_handler(IncompleteImportError, _not_arrived)
-    app.register_error_handler(StoreError, store)
-    app.register_error_handler(HTTPException, _http)
-    app.register_error_handler(Exception, unexpected)
+    app.after_request(note_success)
+    app.register_error_handler(Problem, problem_response)
+    app.register_error_handler(ReportError, lambda error: problem_response(Problem(error.reason, error.why)))
+    app.register_error_handler(
+        IncompleteImportError, lambda error: problem_response(Problem(Reason.SURVEY_NOT_OPEN, str(error)))
+    )
+    app.register_error_handler(StoreError, handle_store_error)
+    app.register_error_handler(HTTPException, _handle_http_exception)
+    app.register_error_handler(Exception, handle_unexpected)
 
 
-def _not_arrived(error: IncompleteImportError) -> Response:
-    return answer(Problem(Reason.SURVEY_NOT_OPEN, str(error)))
-
-
-def _http(error: HTTPException) -> Response:
+def _handle_http_exception(error: HTTPException) -> Response:
     status = error.code or 500
     reason = Reason.NO_SUCH_PAGE if status < 500 else Reason.INTERNAL
-    response = answer(Problem(reason, error.description or "", status))
+    response = problem_response(Problem(reason, error.description or "", status))
     if isinstance(error, MethodNotAllowed):
         response.allow.update(error.valid_methods or ())
     return response

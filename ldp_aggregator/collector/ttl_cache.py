@@ -1,4 +1,4 @@
-"""What was worked out a moment ago, for everybody who asks meanwhile."""
+"""A TTL cache; concurrent callers share one computation."""
 
 from __future__ import annotations
 
@@ -7,37 +7,49 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-SECONDS = 2.0
+TTL_SECONDS = 2.0
 
 T = TypeVar("T")
 
 
-class Recent(Generic[T]):
-    """Keeps results for a few seconds; of those who ask at once, one works and the others wait for it.
+class TtlCache(Generic[T]):
+    """Keeps results for a few seconds; of concurrent callers, one computes and the others wait for it.
 
     Parameters
     ----------
     seconds : float
-        How old a result may be when it is handed out.
+        How old a result may be when it is returned.
     clock : callable
-        Returns seconds that only ever grow.
+        Monotonic seconds.
+    stale_on : type of Exception, optional
+        If a computation raises this, the previous result is kept for another `seconds`.
     """
 
-    def __init__(self, seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds, self._clock = seconds, clock
+    def __init__(
+        self,
+        seconds: float = TTL_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        stale_on: type[Exception] | tuple[()] = (),
+    ) -> None:
+        self._seconds, self._clock, self._stale_on = seconds, clock, stale_on
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        self._known: dict[str, tuple[float, T]] = {}
+        self._entries: dict[str, tuple[float, T]] = {}
 
-    def get(self, key: str, make: Callable[[], T]) -> T:
-        """Return what is known under a key, or make it; whatever `make` raises is not kept."""
+    def get(self, key: str, compute: Callable[[], T]) -> T:
+        """Return the result of a key, computed now unless it is fresh; errors are not kept."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            known = self._known.get(key)
-            if known and self._clock() - known[0] < self._seconds:
-                return known[1]
-            begun = self._clock()
-            result = make()
-            self._known[key] = begun, result
+            entry = self._entries.get(key)
+            started = self._clock()
+            if entry and started - entry[0] < self._seconds:
+                return entry[1]
+            try:
+                result = compute()
+            except self._stale_on:
+                if entry is None:
+                    raise
+                started, result = self._clock(), entry[1]  # after the wait: callers do not wait in turn
+            self._entries[key] = started, result
             return result

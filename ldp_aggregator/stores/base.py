@@ -200,6 +200,11 @@ class Store(Protocol):
         ...
 
 
+def count_reports(totals: Mapping[str, Total]) -> int:
+    """Return the number of reports of all counters."""
+    return sum(total.n for total in totals.values())
+
+
 def arrays_from_entries(entries: Mapping[bytes, bytes]) -> IdsAndMarks:
     """Return reports' ids and marks as matrices of bytes."""
     ids, marks = b"".join(entries), b"".join(entries.values())

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import redis
 
-from ldp_aggregator.stores.background import BackgroundTask
+from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.base import StoreError
 from ldp_aggregator.stores.redis_settings import FAILURES
 

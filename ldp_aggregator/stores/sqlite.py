@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.stores.background import BackgroundTask
+from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.base import (
     DURABLE,
     REPORTS_PER_READ,

@@ -95,7 +95,7 @@ def url(tmp_path: Path) -> str:
     plan, url = read_survey(SURVEY).compile(), f"sqlite:///{tmp_path}/store.db"
     store = open_store(url)
     store.publish(plan.id, plan.json)
-    Intake(plan, store).take(b"".join(make_report(plan, {"age": "old"}, "yes") for _ in range(200)))
+    Intake(plan, store).record_body(b"".join(make_report(plan, {"age": "old"}, "yes") for _ in range(200)))
     store.close()
     return url
 

@@ -18,12 +18,13 @@ from click.testing import CliRunner
 
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
-from ldp_aggregator import migrate as moving
+from ldp_aggregator import migrate
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.invitations import create_tokens, created
-from ldp_aggregator.migrate import MovingError, move
+from ldp_aggregator.collector.invitations import count_tokens, create_tokens
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
@@ -41,14 +42,14 @@ from tests.ldp_aggregator.collector.trials import (
 from tests.servers import redis_cluster, redis_server
 
 PLAN = plan_of()
-HALF = Schedule(arriving="an import").to_json()
+HALF = Schedule(import_run="an import").to_json()
 WINDOW = Schedule(opens=5, closes=1 << 40, grace=60)
 OTHER = {bytes(16): bytes(8)}
 
 
 @pytest.fixture(autouse=True)
 def nobody_has_to_hear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moving, "HEARD_SECONDS", 0.0)
+    monkeypatch.setattr(migrate, "LOCK_VISIBLE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def fill(store: Store, sent: Sent) -> Store:
     store.publish(PLAN.id, PLAN.json)
     store.set_schedule(PLAN.id, WINDOW.to_json())
     intake = Intake(PLAN, store)
-    intake.take(b"".join(sent.reports))
+    intake.record_body(b"".join(sent.reports))
     intake.flush()
     store.add_rejections(PLAN.id, "malformed", 3)
     return store
@@ -93,7 +94,7 @@ def test_a_survey_goes_round_all_stores_and_arrives_as_it_left(tmp_path: Path, s
     with redis_server(tmp_path) as url, redis_cluster(tmp_path) as cluster:
         places = [first, open_store(url), open_store(cluster), open_sqlite(tmp_path / "last.db")]
         for source, target in pairwise(places):
-            assert move(source, target, PLAN.id) == 3000
+            assert migrate_survey(source, target, PLAN.id) == 3000
             assert whole(target) == before
         for store in places:
             require_equal(store.totals(PLAN.id), sent.totals)
@@ -106,8 +107,8 @@ def test_a_survey_goes_round_all_stores_and_arrives_as_it_left(tmp_path: Path, s
 def assert_exactly_once(store: Store, sent: Sent) -> None:
     """Send all reports again, and others under some of their ids."""
     intake, rng = Intake(PLAN, store), random.Random(1)
-    assert {verdict.status for verdict in intake.take(b"".join(sent.reports))} == {"duplicate"}
-    (judged,) = intake.take(other_report(PLAN, sent.reports[0], rng))
+    assert {outcome.status for outcome in intake.record_body(b"".join(sent.reports))} == {"duplicate"}
+    (judged,) = intake.record_body(other_report(PLAN, sent.reports[0], rng))
     assert judged.error is not None
     assert judged.error.reason == "id-reused"
     require_equal(store.totals(PLAN.id), sent.totals)
@@ -120,7 +121,7 @@ def test_the_extremes_of_an_integer_arrive(tmp_path: Path) -> None:
     source.record([batch(PLAN.id, "nothing yet", OTHER, np.zeros(3, np.int64))])
     with redis_server(tmp_path) as url:
         for target in (MemoryStore(), open_store(url)):
-            move(source, target, PLAN.id)
+            migrate_survey(source, target, PLAN.id)
             move_again(source, target)
             assert target.totals(PLAN.id)["extreme"].cells.tolist() == extremes.tolist()
             assert target.totals(PLAN.id)["nothing yet"].n == 1
@@ -136,28 +137,28 @@ def test_invitations_move_too() -> None:
     row: dict[str, object] = {"age": "old", "hours": 7, "district": "5", "debt": 3}
 
     def take(store: Store, token: str) -> str:
-        (verdict,) = Intake(plan, store).take(make_report(plan, row, "yes", token=token))
-        return str(verdict.error.reason) if verdict.error else verdict.status
+        (outcome,) = Intake(plan, store).record_body(make_report(plan, row, "yes", token=token))
+        return str(outcome.error.reason) if outcome.error else outcome.status
 
     assert take(source, first) == "recorded"
-    assert move(source, target, plan.id) == 1
-    assert created(target, plan.id) == 3
+    assert migrate_survey(source, target, plan.id) == 1
+    assert count_tokens(target, plan.id) == 3
     assert take(target, second) == "recorded"
     assert take(target, first) in ("duplicate", "id-reused")  # noise is drawn anew: other bytes, mostly
-    assert move(target, arrived, plan.id) == 2
+    assert migrate_survey(target, arrived, plan.id) == 2
     assert take(arrived, third) == "recorded"
     other = MemoryStore()
     other.publish(plan.id, plan.json)
     (foreign,) = create_tokens(other, plan, 1, SystemEntropy())
     assert take(arrived, foreign) == "not-enrolled"
-    with pytest.raises(MovingError, match="collects trial itself"):
-        move(source, other, plan.id)  # its own tokens would be lost
+    with pytest.raises(MigrationError, match="collects trial itself"):
+        migrate_survey(source, other, plan.id)  # its own tokens would be lost
 
 
 def move_again(source: Store, target: Store) -> None:
     """Move as if the last thing had not been done: to open the target."""
     target.set_schedule(PLAN.id, HALF)
-    move(source, target, PLAN.id)
+    migrate_survey(source, target, PLAN.id)
 
 
 class CutOff(Exception):
@@ -172,7 +173,7 @@ class Failing:
 
     def __getattr__(self, name: str) -> object:
         act: Callable[..., object] = getattr(self._store, name)
-        return self._changing(act) if name in ("publish", "set_schedule", "record", "reject") else act
+        return self._changing(act) if name in ("publish", "set_schedule", "record", "add_rejections") else act
 
     def _changing(self, act: Callable[..., object]) -> Callable[..., object]:
         def changing(*arguments: object) -> object:
@@ -195,11 +196,11 @@ def test_a_move_cut_off_at_any_change_goes_on(
     source, target, cuts = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore(), 0
     while True:
         try:
-            move(source, Failing(target, cuts, behind), PLAN.id)  # type: ignore[arg-type]
+            migrate_survey(source, Failing(target, cuts, behind), PLAN.id)  # type: ignore[arg-type]
             break
         except CutOff:
             cuts += 1
-            arriving = read_schedule(target, PLAN.id).arriving
+            arriving = read_schedule(target, PLAN.id).import_run
             assert arriving or not target.totals(PLAN.id) or behind
     assert cuts > 20
     assert whole(target) == whole(source)
@@ -217,7 +218,7 @@ def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.M
             child = os.fork()
             if child == 0:
                 with suppress(BaseException):
-                    move(source, open_store(url), PLAN.id)
+                    migrate_survey(source, open_store(url), PLAN.id)
                     os._exit(0)
                 os._exit(1)
             time.sleep(rng.uniform(0, 0.1))
@@ -227,7 +228,7 @@ def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.M
                 break
         target = open_store(url)
         if ends[-1]:
-            move(source, target, PLAN.id)
+            migrate_survey(source, target, PLAN.id)
         assert -signal.SIGKILL in ends
         assert whole(target) == whole(source)
         assert_exactly_once(target, sent)
@@ -238,15 +239,19 @@ def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.M
 def test_until_all_has_arrived_devices_are_told_to_come_again(tmp_path: Path, sent: Sent) -> None:
     source, target = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore()
     with pytest.raises(CutOff):
-        move(source, Failing(target, 4, behind=True), PLAN.id)  # type: ignore[arg-type]
-    app = create_app(target)
+        migrate_survey(source, Failing(target, 4, behind=True), PLAN.id)  # type: ignore[arg-type]
+    app = create_app(CollectorSettings(), target)
     web = app.test_client()
     body, form = make_reports(PLAN, 1, seed=8).reports[0], {"Content-Type": MEDIA_TYPE}
     told = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
     assert (told.status_code, told.json["reason"], told.json["retryable"]) == (403, "survey-not-open", True)
     app.extensions["ldp"].intakes[PLAN.id].flush()
-    move(source, target, PLAN.id)
-    served = create_app(target).test_client().post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
+    migrate_survey(source, target, PLAN.id)
+    served = (
+        create_app(CollectorSettings(), target)
+        .test_client()
+        .post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
+    )
     assert served.json == {"status": "recorded"}
     assert target.rejections(PLAN.id) == {"malformed": 3, "survey-not-open": 1}
     source.close()
@@ -260,14 +265,14 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
     timed.set_schedule(PLAN.id, Schedule().to_json())
     for store, why in ((busy, "itself"), (timed, "itself"), (source, "arrived already")):
         before = store.schedules()
-        with pytest.raises(MovingError, match=why):
-            move(source, store, PLAN.id)
+        with pytest.raises(MigrationError, match=why):
+            migrate_survey(source, store, PLAN.id)
         assert store.schedules() == before
     other.publish(PLAN.id, b"{}")
     with pytest.raises(StoreError, match="another plan"):
-        move(source, other, PLAN.id)
+        migrate_survey(source, other, PLAN.id)
     with pytest.raises(StoreError, match="no survey 'diet'"):
-        move(source, MemoryStore(), "diet")
+        migrate_survey(source, MemoryStore(), "diet")
 
 
 def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> None:
@@ -275,11 +280,11 @@ def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> Non
     counter = next(iter(sent.totals))
     reached = CountsMeanwhile(target, counter, len(sent.totals[counter].cells))
     for _ in range(2):
-        with pytest.raises(MovingError, match="lacks: import into a store without it"):
-            move(source, reached, PLAN.id)  # type: ignore[arg-type]
-        assert read_schedule(target, PLAN.id).arriving
-    with pytest.raises(MovingError, match="has not arrived in the source"):
-        move(target, MemoryStore(), PLAN.id)
+        with pytest.raises(MigrationError, match="lacks: import into a store without it"):
+            migrate_survey(source, reached, PLAN.id)  # type: ignore[arg-type]
+        assert read_schedule(target, PLAN.id).import_run
+    with pytest.raises(MigrationError, match="has not arrived in the source"):
+        migrate_survey(target, MemoryStore(), PLAN.id)
 
 
 class CountsMeanwhile:
@@ -304,10 +309,10 @@ def test_a_source_that_goes_on_counting_is_told_and_the_next_move_completes_it(s
     counter = next(iter(sent.totals))
     counting = CountsMeanwhile(source, counter, len(sent.totals[counter].cells))
     for _ in range(2):
-        with pytest.raises(MovingError, match="stop its collectors, and run the same command again"):
-            move(counting, target, PLAN.id)  # type: ignore[arg-type]
-        assert read_schedule(target, PLAN.id).arriving
-    assert move(source, target, PLAN.id) == 3004
+        with pytest.raises(MigrationError, match="stop its collectors, and run the same command again"):
+            migrate_survey(counting, target, PLAN.id)  # type: ignore[arg-type]
+        assert read_schedule(target, PLAN.id).import_run
+    assert migrate_survey(source, target, PLAN.id) == 3004
     assert whole(target) == whole(source)
 
 
@@ -317,8 +322,8 @@ def test_another_report_under_a_moved_id_stops_the_move() -> None:
         store.publish(PLAN.id, PLAN.json)
         record(store, PLAN.id, "counter", {bytes(16): mark}, np.array([1]))
     target.set_schedule(PLAN.id, HALF)
-    with pytest.raises(MovingError, match="that the source lacks"):
-        move(source, target, PLAN.id)
+    with pytest.raises(MigrationError, match="that the source lacks"):
+        migrate_survey(source, target, PLAN.id)
     assert target.totals(PLAN.id)["counter"].cells.tolist() == [1]
 
 
@@ -349,7 +354,7 @@ class Amid:
 
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
-@pytest.mark.parametrize("name", ["publish", "set_schedule", "windows", "totals", "record", "reports"])
+@pytest.mark.parametrize("name", ["publish", "set_schedule", "schedules", "totals", "record", "report_ids"])
 def test_wherever_another_import_comes_between_nothing_counts_twice(
     sent: Sent, name: str, behind: bool
 ) -> None:
@@ -361,12 +366,12 @@ def test_wherever_another_import_comes_between_nothing_counts_twice(
         def other() -> None:
             nonlocal came
             came = True
-            move(source, target, PLAN.id)  # noqa: B023 - called within this very round
+            migrate_survey(source, target, PLAN.id)  # noqa: B023 - called within this very round
 
-        with suppress(MovingError):
-            move(source, Amid(target, name, number, other, behind), PLAN.id)  # type: ignore[arg-type]
-        if read_schedule(target, PLAN.id).arriving:
-            move(source, target, PLAN.id)
+        with suppress(MigrationError):
+            migrate_survey(source, Amid(target, name, number, other, behind), PLAN.id)  # type: ignore[arg-type]
+        if read_schedule(target, PLAN.id).import_run:
+            migrate_survey(source, target, PLAN.id)
         assert whole(target) == whole(source), (name, number)
 
 
@@ -375,37 +380,37 @@ def test_of_two_imports_the_one_that_was_held_up_ends_and_leaves_an_open_survey_
     new = make_reports(PLAN, 1, seed=8).reports[0]
 
     def other() -> None:
-        move(source, target, PLAN.id)
-        Intake(PLAN, target).take(new)  # collectors run on it already
+        migrate_survey(source, target, PLAN.id)
+        Intake(PLAN, target).record_body(new)  # collectors run on it already
 
-    with pytest.raises(MovingError, match="another import"):
-        move(source, Amid(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
+    with pytest.raises(MigrationError, match="another import"):
+        migrate_survey(source, Amid(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
     assert read_schedule(target, PLAN.id) == WINDOW
     assert sum(total.n for total in target.totals(PLAN.id).values()) == 3001
-    with pytest.raises(MovingError, match="arrived already"):
-        move(source, target, PLAN.id)
+    with pytest.raises(MigrationError, match="arrived already"):
+        migrate_survey(source, target, PLAN.id)
 
 
 def test_cells_that_two_imports_added_keep_the_survey_shut_until_a_third_has_mended_them(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
-    held_up = Amid(target, "record", 1, lambda: move(source, target, PLAN.id), behind=False)
-    with pytest.raises(MovingError, match="another import"):
-        move(source, held_up, PLAN.id)  # type: ignore[arg-type]
-    assert read_schedule(target, PLAN.id).arriving
+    held_up = Amid(target, "record", 1, lambda: migrate_survey(source, target, PLAN.id), behind=False)
+    with pytest.raises(MigrationError, match="another import"):
+        migrate_survey(source, held_up, PLAN.id)  # type: ignore[arg-type]
+    assert read_schedule(target, PLAN.id).import_run
     with pytest.raises(IncompleteImportError):
         take_snapshot(target, PLAN.id)
-    move(source, target, PLAN.id)
+    migrate_survey(source, target, PLAN.id)
     assert whole(target) == whole(source)
 
 
 def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_is_written(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.3)
-    monkeypatch.setattr(moving, "HEARD_SECONDS", 0.4)
+    monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.3)
+    monkeypatch.setattr(migrate, "LOCK_VISIBLE_SECONDS", 0.4)
     source, target = fill(MemoryStore(), sent), MemoryStore()
     target.publish(PLAN.id, PLAN.json)
-    web = create_app(target).test_client()
+    web = create_app(CollectorSettings(), target).test_client()
     one, two = make_reports(PLAN, 2, seed=8).reports
 
     def post(body: bytes) -> int:
@@ -417,10 +422,10 @@ def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_i
         threading.Event().wait(seconds)
         assert post(two) == 403
 
-    monkeypatch.setattr(moving.time, "sleep", until_heard)
+    monkeypatch.setattr(migrate.time, "sleep", until_heard)
     assert web.get(f"/v1/surveys/{PLAN.id}").status_code == 200  # the worker reads when it is open
-    with pytest.raises(MovingError, match="that the source lacks"):
-        move(source, target, PLAN.id)
+    with pytest.raises(MigrationError, match="that the source lacks"):
+        migrate_survey(source, target, PLAN.id)
     assert sum(total.n for total in target.totals(PLAN.id).values()) == 1
     assert read_schedule(target, PLAN.id) == Schedule()  # it goes on by itself, as before
 
@@ -428,7 +433,7 @@ def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_i
 def test_a_survey_that_is_published_already_is_moved_when_all_have_heard(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
     target.publish(PLAN.id, PLAN.json)
-    assert move(source, target, PLAN.id) == 3000
+    assert migrate_survey(source, target, PLAN.id) == 3000
     assert whole(target) == whole(source)
 
 
@@ -452,7 +457,7 @@ def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent
     invited.set_schedule(plan.id, HALF)
     invited.close()
     assert "run its import again" in refused("tokens", "create", plan.id, "--count", "3", "--store", url)
-    assert created(open_store(url), plan.id) == 0
+    assert count_tokens(open_store(url), plan.id) == 0
 
 
 def refused(*arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""How a survey is doing, for people: what came in, what was refused, what is known and how well."""
+"""The numbers of the operator's page: reports, rejections, estimates, and margins with more reports."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 from typing import Any
 
 from encoders.survey import NumericFeature, Plan
-from ldp_aggregator.collector.cached_response import Content
+from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.outlook import margins
 from ldp_aggregator.snapshot import Snapshot
 
-_FOR_MACHINES = ("frequencies", "smoothed", "squares")
+_HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 
-def progress(snapshot: Snapshot) -> Content:
+def render_progress(snapshot: Snapshot) -> CachedResponse:
     """Return the JSON that the operator's page shows."""
     document = progress_document(snapshot)
-    return Content(json.dumps(document, separators=(",", ":")).encode(), "application/json")
+    return CachedResponse(json.dumps(document, separators=(",", ":")).encode(), "application/json")
 
 
 def progress_document(snapshot: Snapshot) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "reports": estimates.reports,
         "questions": _questions(snapshot),
         "rejections": dict(snapshot.rejections),
-        "label": _for_people(known["label"]) | {"margins": margins(estimates.raw_prior)},
+        "label": _visible_entries(known["label"]) | {"margins": margins(estimates.raw_prior)},
         "features": _features(plan, estimates, known["features"]),
         "warnings": known["warnings"],
     }
@@ -55,7 +55,7 @@ def _features(plan: Plan, estimates: Estimates, known: list[dict[str, Any]]) -> 
     parts = zip(plan.features, estimates.features, known, strict=True)
     found = []
     for feature, estimate, entry in parts:
-        shown = _for_people(entry) | {"margins": _margins(estimate), "warning": estimate.warning}
+        shown = _visible_entries(entry) | {"margins": _margins(estimate), "warning": estimate.warning}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         found.append(shown)
@@ -66,5 +66,5 @@ def _margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
     return margins(estimate.means if isinstance(estimate, NumberResult) else estimate.conditionals)
 
 
-def _for_people(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name not in _FOR_MACHINES}
+def _visible_entries(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in _HIDDEN_KEYS}

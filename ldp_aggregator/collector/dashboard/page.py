@@ -15,7 +15,7 @@ from flask import Blueprint, Response, current_app
 
 from encoders.errors import Reason
 from ldp_aggregator.collector.auth import require_operator_listener
-from ldp_aggregator.collector.cached_response import Content
+from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.problems import Problem
 
 page = Blueprint("page", __name__)
@@ -40,25 +40,25 @@ _INDEX = "index.html"
 
 
 @cache
-def assets() -> dict[str, Content]:
+def load_assets() -> dict[str, CachedResponse]:
     """Return the page's files by their paths, read once."""
-    return dict(sorted(_walk(files("ldp_aggregator.collector.dashboard") / "static", PurePosixPath())))
+    return dict(sorted(_read_files(files("ldp_aggregator.collector.dashboard") / "static", PurePosixPath())))
 
 
 @cache
-def version() -> str:
+def assets_version() -> str:
     """Return a digest of all files: it is part of their addresses, so browsers may keep them for good."""
-    known = hashlib.sha256()
-    for name, content in assets().items():
-        known.update(f"{name} {content.digest}\n".encode())
-    return known.hexdigest()[:16]
+    digest = hashlib.sha256()
+    for name, content in load_assets().items():
+        digest.update(f"{name} {content.digest}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 @cache
-def index() -> Content:
+def cached_index() -> CachedResponse:
     """Return the page with the addresses of its files, relative: it may live below any prefix."""
-    found = assets()[_INDEX]
-    return Content(found.body.replace(b"{version}", version().encode()), found.media_type)
+    index = load_assets()[_INDEX]
+    return CachedResponse(index.body.replace(b"{version}", assets_version().encode()), index.media_type)
 
 
 @page.before_request
@@ -69,27 +69,27 @@ def _require_operator_listener() -> None:
 @page.get("/")
 def root() -> Response:
     """Send the page; browsers ask each time whether it has changed."""
-    response = index().answer("no-cache")
+    response = cached_index().make_response("no-cache")
     response.headers.update(HEADERS)
     return response
 
 
-@page.get("/static/<wanted>/<path:name>")
-def asset(wanted: str, name: str) -> Response:
+@page.get("/static/<version>/<path:name>")
+def asset(version: str, name: str) -> Response:
     """Send one of the page's files."""
-    if wanted != version() or name not in assets():
+    if version != assets_version() or name not in load_assets():
         raise Problem(Reason.NO_SUCH_PAGE, "no such file of this version; load the page again")
-    response = assets()[name].answer("public, max-age=31536000, immutable")
+    response = load_assets()[name].make_response("public, max-age=31536000, immutable")
     response.headers.update(HEADERS)
     return response
 
 
-def _walk(folder: Traversable, place: PurePosixPath) -> list[tuple[str, Content]]:
+def _read_files(folder: Traversable, place: PurePosixPath) -> list[tuple[str, CachedResponse]]:
     found = []
     for entry in folder.iterdir():
         path = place / entry.name
         if entry.is_dir():
-            found += _walk(entry, path)
+            found += _read_files(entry, path)
         elif media_type := MEDIA_TYPES.get(path.suffix):
-            found.append((str(path), Content(entry.read_bytes(), media_type)))
+            found.append((str(path), CachedResponse(entry.read_bytes(), media_type)))
     return found

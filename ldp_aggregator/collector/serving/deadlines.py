@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 
 REQUEST_SECONDS = 10.0
-ANSWER_SECONDS = 60.0
+RESPONSE_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 
 

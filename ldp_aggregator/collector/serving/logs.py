@@ -1,7 +1,7 @@
-"""What the collector tells its operator: one JSON object a line on stderr, with nothing about senders.
+"""The collector's log: one JSON object a line on stderr, with nothing about senders.
 
-Only the words and fields that this project's own code gives to :func:`tell` are written. Of a message from
-elsewhere, which might quote a request or an address, at most its place in the code. The time is told to the
+Only the events and fields passed to :func:`log_event` are written. Of a message from another library, which
+might quote a request or an address, at most its place in the code is written. Times are truncated to the
 hour: a finer one could be matched with a proxy's log.
 """
 
@@ -21,11 +21,11 @@ from typing import Any
 
 log = logging.getLogger("ldp.collector")
 
-QUIET_SECONDS = 5.0
+REPEAT_SECONDS = 5.0
 """For how long the same error is not told again, and a store must not fail to be told back."""
 
 _SERVER = logging.getLogger("gunicorn.error")
-_KNOWN = {
+_GUNICORN_EVENTS = {
     r"WORKER TIMEOUT \(pid:(?P<pid>\d+)": "worker-timeout",
     r"Worker \(pid:(?P<pid>\d+)\) was sent (?P<signal>\w+)": "worker-killed",
     r"Worker \(pid:(?P<pid>\d+)\) exited with code (?P<code>\d+)": "worker-failed",
@@ -39,7 +39,7 @@ _KNOWN = {
 """What gunicorn says that concerns an operator, and what may be told of it."""
 
 
-def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     """Write an event.
 
     Parameters
@@ -54,54 +54,54 @@ def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
     log.log(level, event, extra={"fields": fields})
 
 
-def tell_unexpected(error: BaseException) -> None:
+def log_unexpected_error(error: BaseException) -> None:
     """Write the kind and place of an error that should not have been: its message might quote a report."""
-    kind, place = type(error).__name__, _place(error)
+    kind, place = type(error).__name__, _error_location(error)
     with _lock:
-        now, before = monotonic(), _told.get((kind, place))
-        due = before is None or now - before >= QUIET_SECONDS
+        now, before = monotonic(), _last_logged.get((kind, place))
+        due = before is None or now - before >= REPEAT_SECONDS
         if due:
-            _told[kind, place] = now
+            _last_logged[kind, place] = now
     if due:
-        tell("unexpected-error", logging.ERROR, kind=kind, place=place)
+        log_event("unexpected-error", logging.ERROR, kind=kind, place=place)
 
 
 _lock = threading.Lock()
-_told: dict[tuple[str, str], float] = {}
+_last_logged: dict[tuple[str, str], float] = {}
 """When an error was last told, by kind and place."""
 
 
-class Outage:
+class StoreOutage:
     """Tells once that the store is away and once that it is back, however many requests notice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: float | None = None
 
-    def failed(self, error: Exception) -> None:
+    def record_failure(self, error: Exception) -> None:
         """Note that the store could not be used."""
         with self._lock:
             first, self._failed_at = self._failed_at is None, monotonic()
         if first:
-            tell("store-unavailable", logging.ERROR, kind=kind_of(error))
+            log_event("store-unavailable", logging.ERROR, kind=error_kind(error))
 
-    def worked(self) -> None:
+    def record_success(self) -> None:
         """Note that the store was used."""
         if self._failed_at is None:
             return
         with self._lock:
-            if self._failed_at is None or monotonic() - self._failed_at < QUIET_SECONDS:
+            if self._failed_at is None or monotonic() - self._failed_at < REPEAT_SECONDS:
                 return
             self._failed_at = None
-        tell("store-back")
+        log_event("store-back")
 
 
-def kind_of(error: BaseException) -> str:
+def error_kind(error: BaseException) -> str:
     """Return what kind of error is behind one: the texts of other libraries may hold addresses."""
     return type(error.__cause__ or error).__name__
 
 
-class Lines(logging.Handler):
+class JsonLinesHandler(logging.Handler):
     """Writes records as lines of JSON; without a `stream`, which gunicorn would hand to the application."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -115,9 +115,9 @@ class Lines(logging.Handler):
                 sys.stderr.flush()
 
 
-def install() -> None:
+def configure_logging() -> None:
     """Write all that this process and its workers have to say as lines of JSON."""
-    lines = Lines()
+    lines = JsonLinesHandler()
     logging.captureWarnings(True)
     logging.raiseExceptions = False
     for logger in (logging.getLogger(), _SERVER):  # gunicorn keeps its own from the root
@@ -125,11 +125,11 @@ def install() -> None:
     log.setLevel(logging.INFO)
 
 
-def install_hooks() -> None:
+def install_exception_hooks() -> None:
     """Write also what nobody caught that way; before anything is served, Python may say more."""
-    sys.excepthook = lambda _, error, __: tell_unexpected(error)
-    threading.excepthook = lambda caught: tell_unexpected(caught.exc_value or RuntimeError())
-    sys.unraisablehook = lambda caught: tell_unexpected(caught.exc_value or RuntimeError())
+    sys.excepthook = lambda _, error, __: log_unexpected_error(error)
+    threading.excepthook = lambda caught: log_unexpected_error(caught.exc_value or RuntimeError())
+    sys.unraisablehook = lambda caught: log_unexpected_error(caught.exc_value or RuntimeError())
 
 
 def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
@@ -137,25 +137,25 @@ def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
     if record.name == log.name:
         return {"event": record.msg, **getattr(record, "fields", {})}
     if record.name == _SERVER.name:
-        for pattern, event in _KNOWN.items():
+        for pattern, event in _GUNICORN_EVENTS.items():
             if found := re.match(pattern, record.getMessage()):
-                return {"event": event, **_numbers(found.groupdict())} if event else None
+                return {"event": event, **_parse_numbers(found.groupdict())} if event else None
     if record.levelno < logging.ERROR:
         return None
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
-        return {"event": "unexpected-error", "place": _short(record.pathname, record.lineno)}
-    return {"event": "unexpected-error", "kind": type(error).__name__, "place": _place(error)}
+        return {"event": "unexpected-error", "place": _short_location(record.pathname, record.lineno)}
+    return {"event": "unexpected-error", "kind": type(error).__name__, "place": _error_location(error)}
 
 
-def _numbers(fields: dict[str, str]) -> dict[str, str | int]:
+def _parse_numbers(fields: dict[str, str]) -> dict[str, str | int]:
     return {name: int(value) if value.isdecimal() else value for name, value in fields.items()}
 
 
-def _place(error: BaseException) -> str:
+def _error_location(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    return _short(frames[-1].filename, frames[-1].lineno or 0) if frames else "unknown"
+    return _short_location(frames[-1].filename, frames[-1].lineno or 0) if frames else "unknown"
 
 
-def _short(path: str, line: int) -> str:
+def _short_location(path: str, line: int) -> str:
     return f"{Path(path).parent.name}/{Path(path).name}:{line}"

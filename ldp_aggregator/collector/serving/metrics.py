@@ -1,4 +1,4 @@
-"""Prometheus metrics of the surveys, from the store, so that every worker says the same."""
+"""Prometheus metrics of the surveys, from the store, so that every worker returns the same."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ldp_aggregator.collector.invitations import created
+from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.stores import Store, StoreError
+from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 
 
-class _Surveys(Collector):
-    """Reads the counters when asked; a store that is away is a metric too."""
+class _SurveyCollector(Collector):
+    """Reads the counters at each scrape; a store that cannot be used is a metric too."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -23,14 +24,14 @@ class _Surveys(Collector):
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("ldp_store_up", "Whether the store answers")
         try:
-            found = self._surveys()
+            metrics = self._read_metrics()
         except StoreError:
-            found = []
-        up.add_metric([], bool(found))
+            metrics = []
+        up.add_metric([], bool(metrics))
         yield up
-        yield from found
+        yield from metrics
 
-    def _surveys(self) -> list[Metric]:
+    def _read_metrics(self) -> list[Metric]:
         store = self._store
         reports = CounterMetricFamily("ldp_reports", "Reports counted", labels=["survey"])
         rejections = CounterMetricFamily("ldp_rejections", "Reports rejected", labels=["survey", "reason"])
@@ -38,20 +39,21 @@ class _Surveys(Collector):
         phases = GaugeMetricFamily(
             "ldp_survey_phase", "1 for where a survey stands", labels=["survey", "phase"]
         )
-        windows, now = read_all_schedules(store), time.time()
+        schedules = read_all_schedules(store)
+        now = time.time()
         for survey in store.plans():
-            reports.add_metric([survey], sum(total.n for total in store.totals(survey).values()))
+            reports.add_metric([survey], count_reports(store.totals(survey)))
             for reason, count in store.rejections(survey).items():
                 rejections.add_metric([survey, reason], count)
-            tokens.add_metric([survey], created(store, survey))
-            stands = windows.get(survey, Schedule()).phase(now)
+            tokens.add_metric([survey], count_tokens(store, survey))
+            current = schedules.get(survey, Schedule()).phase(now)
             for phase in Phase:
-                phases.add_metric([survey, phase], phase is stands)
+                phases.add_metric([survey, phase], phase is current)
         return [reports, rejections, tokens, phases]
 
 
 def render_metrics(store: Store) -> bytes:
     """Return the metrics page."""
     registry = CollectorRegistry()
-    registry.register(_Surveys(store))
+    registry.register(_SurveyCollector(store))
     return generate_latest(registry)

@@ -19,26 +19,26 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from math import ceil
 from time import monotonic
 
-from ldp_aggregator.collector.later import Later
+from ldp_aggregator.background_task import BackgroundTask
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 WINDOW_SECONDS = 60
-MOST = 60_000
+MAX_REQUESTS_PER_MINUTE = 60_000
 """The highest rate: a cell holds 16 bits."""
-WRONG_TOKENS = 10
+MAX_WRONG_TOKENS_PER_MINUTE = 10
 """The most wrong tokens of an address in a minute; then it gets no page that needs a token."""
-WRONG_TOKEN_ROWS = 8
+WRONG_TOKEN_TABLE_ROWS = 8
 """So many rows that wrong tokens from other addresses lock nobody out: with 50,000 of them in a minute, from
 5,000 addresses, the chance that an address without any is refused is below 1e-11."""
-_CELLS = 1 << 17
-_ROWS = 4
-_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+_CELLS_PER_ROW = 1 << 17
+_ROW_COUNT = 4
+_ADDRESS_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 """An address as some balancers write it: 192.0.2.1:5678, [2001:db8::1]:5678 or [2001:db8::1]."""
 
 
-class Rates:
+class RateLimit:
     """Counts requests by address, each minute anew.
 
     A refused request is not counted, so whoever keeps to the rate after a flood is served. An address may be
@@ -62,15 +62,19 @@ class Rates:
         limit: int = 0,
         trusted: Sequence[Network] = (),
         clock: Callable[[], float] = monotonic,
-        rows: int = _ROWS,
+        rows: int = _ROW_COUNT,
     ) -> None:
-        self.limit, self.trusted, self._clock, self._row_count = limit, tuple(trusted), clock, rows
+        self._limit = limit
+        self._trusted = tuple(trusted)
+        self._clock = clock
+        self._row_count = rows
         self._lock = threading.Lock()
-        self._ends, self._key = -1.0, b""
+        self._window_end = -1.0
+        self._key = b""
         self._rows: list[array[int]] = []
-        self._later: Later
+        self._reset_task = BackgroundTask(self._reset_if_over)
 
-    def wait(self, peer: str | None, forwarded: str = "", *, count: bool = True) -> int:
+    def acquire(self, peer: str | None, forwarded: str = "", *, count: bool = True) -> int:
         """Count a request, unless it is one too many.
 
         Parameters
@@ -87,62 +91,65 @@ class Rates:
         int
             Seconds to wait until the next minute begins; 0 if the request may pass.
         """
-        if not self.limit:
+        if not self._limit:
             return 0
-        origin = _group(sender(peer or "", forwarded, self.trusted))
+        group = _address_group(find_sender(peer or "", forwarded, self._trusted))
         with self._lock:
             now = self._clock()
-            if now >= self._ends:
+            if now >= self._window_end:
                 if not count:
                     return 0
-                self._renew(now)
-            self._later.ask(self._ends - now)
-            if self._count(origin, int(count)):
+                self._begin_window(now)
+            self._reset_task.request(self._window_end - now)
+            if self._add(group, int(count)):
                 return 0
-            return ceil(self._ends - now)
+            return ceil(self._window_end - now)
 
-    def _renew(self, now: float) -> None:
-        self._ends = now + WINDOW_SECONDS
+    def _begin_window(self, now: float) -> None:
+        self._window_end = now + WINDOW_SECONDS
         self._key = os.urandom(32)
-        self._rows = [array("H", bytes(2 * _CELLS)) for _ in range(self._row_count)]
-        self._later = Later(self._forget)
+        self._rows = [array("H", bytes(2 * _CELLS_PER_ROW)) for _ in range(self._row_count)]
 
-    def _forget(self) -> None:
-        """Forget a minute that is over, though nobody may have come to begin the next."""
+    def _reset_if_over(self) -> float | None:
+        """Forget a minute that is over, even if no request begins the next; return the seconds left of it."""
         with self._lock:
-            if self._clock() >= self._ends:
-                self._key, self._rows = b"", []
+            seconds_left = self._window_end - self._clock()
+            if seconds_left > 0:
+                return seconds_left
+            self._key = b""
+            self._rows = []
+            return None
 
-    def _count(self, origin: bytes, amount: int) -> bool:
-        """Add to the lowest of an origin's cells, unless even they are full."""
-        digest = hashlib.blake2b(origin, digest_size=4 * self._row_count, key=self._key).digest()
-        places = [number % _CELLS for number in struct.unpack(f"<{self._row_count}I", digest)]
-        seen = min(row[place] for row, place in zip(self._rows, places, strict=True))
-        if seen >= self.limit:
+    def _add(self, group: bytes, amount: int) -> bool:
+        """Add to the lowest cells of a group of addresses, unless even they are full."""
+        digest = hashlib.blake2b(group, digest_size=4 * self._row_count, key=self._key).digest()
+        places = [number % _CELLS_PER_ROW for number in struct.unpack(f"<{self._row_count}I", digest)]
+        lowest = min(row[place] for row, place in zip(self._rows, places, strict=True))
+        if lowest >= self._limit:
             return False
         for row, place in zip(self._rows, places, strict=True):
-            row[place] = max(row[place], seen + amount)
+            row[place] = max(row[place], lowest + amount)
         return True
 
 
-def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
+def find_sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
     """Return who sent a request: going back from the peer, the first that is no trusted proxy.
 
     Each proxy adds at the right end of X-Forwarded-For whom it serves. What stands left of an address that
     is not trusted was written by that sender, and is not looked at.
     """
     hops = [hop.strip() for hop in forwarded.split(",")]
-    address = _read(peer)
+    address = _parse_address(peer)
     while address and hops and any(address in network for network in trusted):
-        before = _read(hops.pop())
+        before = _parse_address(hops.pop())
         if before is None:
             break
         address = before
     return address
 
 
-def _read(text: str) -> Address | None:
-    if found := _WITH_PORT.fullmatch(text):
+def _parse_address(text: str) -> Address | None:
+    if found := _ADDRESS_WITH_PORT.fullmatch(text):
         text = found[1] or found[2] or ""
     try:
         address = ip_address(text)
@@ -151,6 +158,6 @@ def _read(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def _group(address: Address | None) -> bytes:
+def _address_group(address: Address | None) -> bytes:
     """Return what is counted together: an IPv4 address, or the 64 leading bits that one site of IPv6 has."""
     return address.packed[:8] if address else b""

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask
@@ -17,107 +16,99 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
 from encoders.errors import LdpError
-from ldp_aggregator.collector.service import SettingsError
+from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
-from ldp_aggregator.collector.serving.worker import CONNECTIONS, KEEPALIVE_SECONDS, Worker
+from ldp_aggregator.collector.serving.worker import KEEPALIVE_SECONDS, MAX_CONNECTIONS, Worker
+from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import StoreError
 
-_PAUSE = 2.0
-"""Seconds between a worker that found no store and the next."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What the workers do.
-
-    Attributes
-    ----------
-    make_app : callable
-        Makes the application; called once in every worker, after the fork.
-    surveys : list of str
-        The surveys that were read from files, by id.
-    workers, threads : int
-    """
-
-    make_app: Callable[[], Flask]
-    surveys: list[str]
-    workers: int
-    threads: int
+_RETRY_SECONDS = 2.0
+"""Between a worker that could not use the store and the next."""
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """Gunicorn around the work.
+    """The collector as gunicorn's application.
 
     Parameters
     ----------
-    work : Work
-    renew : callable
-        Reads the work again; if it raises, the old one goes on.
+    published : PublishedSurveys
+    publish_again : callable
+        Reads the settings and the surveys again; if it raises, what was published before is served.
     options : Any
         Gunicorn's settings.
     """
 
-    def __init__(self, work: Work, renew: Callable[[], Work], **options: Any) -> None:
-        self.work, self._renew, self._options = work, renew, options
+    def __init__(
+        self, published: PublishedSurveys, publish_again: Callable[[], PublishedSurveys], **options: Any
+    ) -> None:
+        self.published = published
+        self._publish_again = publish_again
+        self._options = options
         super().__init__()
 
     def load_config(self) -> None:
-        """Hand the settings to gunicorn; its own files are not read."""
-        options = self._options | {"workers": self.work.workers, "threads": self.work.threads}
+        """Set gunicorn's settings; its own files are not read."""
+        settings = self.published.settings
+        options = self._options | {"workers": settings.workers, "threads": settings.threads}
         for name, value in options.items():
             if name in self.cfg.settings:  # older versions lack the newest ones
                 self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        """Make the application, in the worker; if its store is away, leave it to the next worker."""
+        """Make the application, in the worker; if its store cannot be used, leave it to the next worker."""
         try:
-            return self.work.make_app()
+            return self.published.make_app()
         except StoreError as error:  # gunicorn would end altogether: to it, this is no way to start
-            logs.tell("store-unavailable", logging.ERROR, kind=logs.kind_of(error))
-            time.sleep(_PAUSE)
+            logs.log_event("store-unavailable", logging.ERROR, kind=logs.error_kind(error))
+            time.sleep(_RETRY_SECONDS)
             raise SystemExit(1) from error
         except Exception as error:  # gunicorn would print its message
-            logs.tell_unexpected(error)
+            logs.log_unexpected_error(error)
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
-    def renew(self) -> bool:
-        """Read the work again; tell whether there is any to change to."""
+    def publish_again(self) -> bool:
+        """Read the settings and the surveys again; return whether that worked."""
         try:
-            self.work = self._renew()
-        except Exception as error:  # whatever it is, the old work is as good as before
-            logs.tell("reload-failed", logging.ERROR, reason=_why(error))
+            self.published = self._publish_again()
+        except Exception as error:  # whatever it is, what was published before can be served
+            logs.log_event("reload-failed", logging.ERROR, reason=_error_reason(error))
             return False
         return True
+
+    def log_surveys(self, event: str) -> None:
+        """Log an event with what is served."""
+        surveys = [plan.id for plan in self.published.plans]
+        logs.log_event(event, surveys=surveys, workers=self.published.settings.workers)
 
     def run(self) -> None:
         """Serve."""
         _Master(self).run()
 
 
-def _why(error: Exception) -> str:
-    """Return what this project says of an error, or else its kind: another's text may hold an address."""
+def _error_reason(error: Exception) -> str:
+    """Return this project's own message, or else the kind of an error: other texts may hold an address."""
     own = isinstance(error, LdpError) and not (isinstance(error, StoreError) and error.__cause__)
-    return str(error) if own else logs.kind_of(error)
+    return str(error) if own else logs.error_kind(error)
 
 
 class _Master(Arbiter):  # type: ignore[misc]
-    """Gunicorn's master, which tells what it is told to do."""
+    """Gunicorn's master, which logs the signals that it handles."""
 
     def handle_hup(self) -> None:
-        if self.app.renew():
+        if self.app.publish_again():
             super().handle_hup()
-            logs.tell("reloaded", surveys=self.app.work.surveys, workers=self.app.work.workers)
+            self.app.log_surveys("reloaded")
 
     def handle_term(self) -> None:
-        logs.tell("stopping")
+        logs.log_event("stopping")
         super().handle_term()
 
     def handle_int(self) -> None:
-        logs.tell("stopping")
+        logs.log_event("stopping")
         super().handle_int()
 
     def handle_quit(self) -> None:
-        logs.tell("stopping")
+        logs.log_event("stopping")
         super().handle_quit()
 
 
@@ -163,57 +154,51 @@ def _bind_reason(error: OSError) -> str:
 
 
 def serve(
-    work: Work,
-    renew: Callable[[], Work],
-    bind: str,
-    announce: Callable[[list[str]], None],
-    operator_bind: str | None = None,
+    published: PublishedSurveys,
+    publish_again: Callable[[], PublishedSurveys],
+    print_addresses: Callable[[list[str]], None],
 ) -> None:
-    """Serve until told to stop (SIGTERM, SIGINT).
+    """Serve until stopped (SIGTERM, SIGINT).
 
     Parameters
     ----------
-    work : Work
-    renew : callable
-        Reads the work again on SIGHUP; if it raises, the old one goes on.
-    bind : str
-        HOST:PORT; port 0 takes a free one.
-    announce : callable
-        Gets the addresses once the sockets listen, the operator's last.
-    operator_bind : str, optional
-        HOST:PORT of the operator's pages, if they have an address of their own.
+    published : PublishedSurveys
+    publish_again : callable
+        Reads the settings and the surveys again on SIGHUP; if it raises, the old ones are served.
+    print_addresses : callable
+        Called with the addresses once the sockets listen, the operator's last.
     """
 
-    def ready(master: Arbiter) -> None:
-        logs.install_hooks()
-        announce([str(listener) for listener in master.LISTENERS])
-        logs.tell("started", surveys=work.surveys, workers=work.workers)
+    def when_ready(master: Arbiter) -> None:
+        logs.install_exception_hooks()
+        print_addresses([str(listener) for listener in master.LISTENERS])
+        master.app.log_surveys("started")
 
-    logs.install()
+    logs.configure_logging()
     Server(
-        work,
-        renew,
-        bind=[bind, operator_bind] if operator_bind else bind,
+        published,
+        publish_again,
+        bind=list(published.settings.addresses.values()),
         worker_class=f"{Worker.__module__}.{Worker.__name__}",  # by name: older versions take no class
-        worker_connections=CONNECTIONS,
-        backlog=CONNECTIONS,
+        worker_connections=MAX_CONNECTIONS,
+        backlog=MAX_CONNECTIONS,
         keepalive=KEEPALIVE_SECONDS,
         forwarded_allow_ips="",
         accesslog=None,
-        errorlog=None,  # what it says goes through logs.py
+        errorlog=None,  # what it logs goes through logs.py
         loglevel="warning",
         control_socket_disable=True,
         proc_name="ldp-collector",
-        post_worker_init=lambda worker: logs.tell("worker-started", pid=worker.pid),
-        worker_exit=lambda _, worker: _let_go(worker),
-        child_exit=lambda _, worker: logs.tell("worker-stopped", pid=worker.pid),
-        when_ready=ready,
-        on_exit=lambda _: logs.tell("stopped"),
+        post_worker_init=lambda worker: logs.log_event("worker-started", pid=worker.pid),
+        worker_exit=lambda _, worker: _close_worker(worker),
+        child_exit=lambda _, worker: logs.log_event("worker-stopped", pid=worker.pid),
+        when_ready=when_ready,
+        on_exit=lambda _: logs.log_event("stopped"),
     ).run()
 
 
-def _let_go(worker: Any) -> None:
-    """Write what a worker still holds back, and close its store."""
+def _close_worker(worker: Any) -> None:
+    """Write what a worker has buffered, and close its store."""
     app = getattr(worker, "wsgi", None)
     if isinstance(app, Flask):
         for intake in app.extensions["ldp"].intakes.values():

@@ -11,13 +11,13 @@ from typing import Any
 from gunicorn.workers.gthread import ThreadWorker
 
 from ldp_aggregator.collector.auth import OPERATOR_LISTENER
-from ldp_aggregator.collector.serving.deadlines import ANSWER_SECONDS, Deadlines
+from ldp_aggregator.collector.serving.deadlines import RESPONSE_SECONDS, Deadlines
 
-CONNECTIONS = 1000
+MAX_CONNECTIONS = 1000
 """Of a worker at once; whoever comes then waits in the kernel's queue, of this length too."""
 KEEPALIVE_SECONDS = 5
-PARTING_SECONDS = 1.0
-_PARTING_READS = 16
+LINGER_SECONDS = 1.0
+_LINGER_READS = 16
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -52,20 +52,20 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             more = super().handle(conn)
             if more is False:
-                self._part(conn.sock)
+                self._linger(conn.sock)
             return more
         finally:
             self._deadlines.end(conn.sock)
 
-    def _part(self, connection: socket.socket) -> None:
+    def _linger(self, connection: socket.socket) -> None:
         """Say that nothing follows, and hear what still comes, lest the answer be lost with it.
 
         Gunicorn does so itself, but in the one thread that accepts for all.
         """
-        self._deadlines.begin(connection, PARTING_SECONDS)
+        self._deadlines.begin(connection, LINGER_SECONDS)
         with suppress(OSError):
             connection.shutdown(socket.SHUT_WR)
-            for _ in range(_PARTING_READS):
+            for _ in range(_LINGER_READS):
                 if not connection.recv(1 << 12):
                     break
             connection.shutdown(socket.SHUT_RDWR)
@@ -85,7 +85,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         def wsgi_app(environ: Any, start_response: Any) -> Any:
             environ[OPERATOR_LISTENER] = (environ["SERVER_NAME"], environ["SERVER_PORT"]) == operator_address
             answer = work(environ, start_response)
-            self._deadlines.begin(environ["gunicorn.socket"], ANSWER_SECONDS)
+            self._deadlines.begin(environ["gunicorn.socket"], RESPONSE_SECONDS)
             return answer
 
         self.wsgi.wsgi_app = wsgi_app

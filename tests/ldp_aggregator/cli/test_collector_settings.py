@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ldp_aggregator.cli.serve import main
-from ldp_aggregator.collector.service import SettingsError, read_token
+from ldp_aggregator.collector.access_tokens import read_token
+from ldp_aggregator.collector.errors import SettingsError
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
 VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"

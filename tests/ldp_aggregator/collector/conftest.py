@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 
 SURVEY = """
@@ -45,4 +46,4 @@ def rejected(web: FlaskClient, survey: str) -> dict[str, int]:
 
 @pytest.fixture
 def web(store: MemoryStore) -> FlaskClient:
-    return create_app(store, "the-token", max_body=50_000).test_client()
+    return create_app(CollectorSettings(operator_token="the-token", max_body=50_000), store).test_client()

@@ -16,7 +16,12 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.auth import OPERATOR_LISTENER
-from ldp_aggregator.collector.serving.rate_limit import WRONG_TOKEN_ROWS, WRONG_TOKENS, Rates
+from ldp_aggregator.collector.serving.rate_limit import (
+    MAX_WRONG_TOKENS_PER_MINUTE,
+    WRONG_TOKEN_TABLE_ROWS,
+    RateLimit,
+)
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import HttpTransport, make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY, rejected
@@ -48,7 +53,9 @@ def some_reports(plan: Plan, count: int) -> bytes:
 
 @pytest.fixture
 def guarded(store: MemoryStore) -> FlaskClient:
-    return create_app(store, OPERATOR, gateway_token=GATEWAY, rates=Rates(3)).test_client()
+    return create_app(
+        CollectorSettings(operator_token=OPERATOR, gateway_token=GATEWAY, rate=3), store
+    ).test_client()
 
 
 # -- wrong tokens ------------------------------------------------------------------------------
@@ -57,8 +64,8 @@ def guarded(store: MemoryStore) -> FlaskClient:
 def test_after_some_wrong_tokens_an_address_gets_no_operator_page_even_with_the_right_one(
     guarded: FlaskClient,
 ) -> None:
-    assert [get(guarded, "wrong").status_code for _ in range(WRONG_TOKENS + 2)] == [
-        *([401] * WRONG_TOKENS),
+    assert [get(guarded, "wrong").status_code for _ in range(MAX_WRONG_TOKENS_PER_MINUTE + 2)] == [
+        *([401] * MAX_WRONG_TOKENS_PER_MINUTE),
         *([429] * 2),
     ]
     for page in OPERATOR_PAGES:
@@ -74,8 +81,8 @@ def test_after_some_wrong_tokens_an_address_gets_no_operator_page_even_with_the_
 
 def test_the_next_minute_begins_with_no_wrong_token(guarded: FlaskClient) -> None:
     now = [100.0]
-    guarded.application.extensions["ldp"].wrong_tokens._clock = lambda: now[0]
-    for _ in range(WRONG_TOKENS):
+    guarded.application.extensions["ldp"].wrong_token_limit._clock = lambda: now[0]
+    for _ in range(MAX_WRONG_TOKENS_PER_MINUTE):
         get(guarded, "wrong")
     assert get(guarded, OPERATOR).status_code == 429
     now[0] += 60
@@ -83,40 +90,40 @@ def test_the_next_minute_begins_with_no_wrong_token(guarded: FlaskClient) -> Non
 
 
 def test_requests_with_the_right_token_or_none_are_not_counted(guarded: FlaskClient) -> None:
-    for _ in range(3 * WRONG_TOKENS):
+    for _ in range(3 * MAX_WRONG_TOKENS_PER_MINUTE):
         assert get(guarded, None).status_code == 401
         assert get(guarded, OPERATOR).status_code == 200
-    assert guarded.application.extensions["ldp"].wrong_tokens._rows == []  # no table before it is needed
+    assert guarded.application.extensions["ldp"].wrong_token_limit._rows == []  # no table before it is needed
 
 
 def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(store: MemoryStore) -> None:
-    rates = Rates(0, [ip_network("10.1.0.2")])
-    web = create_app(store, OPERATOR, rates=rates).test_client()
+    settings = CollectorSettings(operator_token=OPERATOR, trusted_proxy=(ip_network("10.1.0.2"),))
+    web = create_app(settings, store).test_client()
 
     def ask(source: str, token: str) -> int:
         headers = {"Authorization": f"Bearer {token}", "X-Forwarded-For": source}
         return web.get("/metrics", headers=headers, environ_overrides={"REMOTE_ADDR": "10.1.0.2"}).status_code
 
-    assert {ask("192.0.2.1", "wrong") for _ in range(WRONG_TOKENS + 1)} == {401, 429}
+    assert {ask("192.0.2.1", "wrong") for _ in range(MAX_WRONG_TOKENS_PER_MINUTE + 1)} == {401, 429}
     assert (ask("192.0.2.1", OPERATOR), ask("192.0.2.2", OPERATOR)) == (429, 200)
 
 
 def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
     # More than a worker answers in a minute. The chance that any of these is refused is below 1e-7.
-    rates = Rates(WRONG_TOKENS, rows=WRONG_TOKEN_ROWS)
+    rates = RateLimit(MAX_WRONG_TOKENS_PER_MINUTE, rows=WRONG_TOKEN_TABLE_ROWS)
     for attacker in range(5_000):
-        for _ in range(WRONG_TOKENS):
-            assert not rates.wait(f"10.{attacker >> 8}.{attacker & 255}.1")
-    assert rates.wait("10.0.0.1", count=False)
-    assert not any(rates.wait(f"172.16.{each >> 8}.{each & 255}", count=False) for each in range(2_000))
+        for _ in range(MAX_WRONG_TOKENS_PER_MINUTE):
+            assert not rates.acquire(f"10.{attacker >> 8}.{attacker & 255}.1")
+    assert rates.acquire("10.0.0.1", count=False)
+    assert not any(rates.acquire(f"172.16.{each >> 8}.{each & 255}", count=False) for each in range(2_000))
 
 
 def test_looking_an_address_up_counts_nothing() -> None:
-    rates = Rates(1)
-    assert [rates.wait("192.0.2.1", count=False) for _ in range(5)] == [0] * 5
+    rates = RateLimit(1)
+    assert [rates.acquire("192.0.2.1", count=False) for _ in range(5)] == [0] * 5
     assert rates._rows == []
-    assert rates.wait("192.0.2.1") == 0
-    assert [bool(rates.wait("192.0.2.1", count=False)) for _ in range(2)] == [True, True]
+    assert rates.acquire("192.0.2.1") == 0
+    assert [bool(rates.acquire("192.0.2.1", count=False)) for _ in range(2)] == [True, True]
 
 
 def test_a_guesser_of_a_running_collector_is_answered_ten_times_a_minute_by_each_worker(
@@ -138,7 +145,7 @@ def test_a_guesser_of_a_running_collector_is_answered_ten_times_a_minute_by_each
         other.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         assert other.getresponse().status == 200
         other.close()
-    assert answers[401] <= 2 * WRONG_TOKENS  # twice, should the minute end meanwhile
+    assert answers[401] <= 2 * MAX_WRONG_TOKENS_PER_MINUTE  # twice, should the minute end meanwhile
     assert set(answers) == {401, 429}
 
 
@@ -184,8 +191,10 @@ def test_a_gateway_s_token_lifts_both_limits(guarded: FlaskClient, store: Memory
 def test_a_wrong_gateway_s_token_is_refused_and_slowed_down(
     guarded: FlaskClient, store: MemoryStore, plan: Plan
 ) -> None:
-    wrong = [post(guarded, some_reports(plan, 1), "Bearer wrong") for _ in range(WRONG_TOKENS + 1)]
-    assert wrong == [*([(401, "not-authorised")] * WRONG_TOKENS), (429, "too-many-requests")]
+    wrong = [
+        post(guarded, some_reports(plan, 1), "Bearer wrong") for _ in range(MAX_WRONG_TOKENS_PER_MINUTE + 1)
+    ]
+    assert wrong == [*([(401, "not-authorised")] * MAX_WRONG_TOKENS_PER_MINUTE), (429, "too-many-requests")]
     assert post(guarded, some_reports(plan, 2), f"Bearer {GATEWAY}") == (429, "too-many-requests")
     assert post(guarded, some_reports(plan, 1)) == (200, None)  # a person at that address may answer
     assert sum(total.n for total in store.totals("sleep").values()) == 1
@@ -199,7 +208,7 @@ def test_the_gateway_s_token_opens_no_page_of_the_operator_and_the_other_way_rou
 
 
 def test_without_a_rate_bodies_and_tokens_are_taken_as_ever(store: MemoryStore, plan: Plan) -> None:
-    web = create_app(store, OPERATOR, gateway_token=GATEWAY).test_client()
+    web = create_app(CollectorSettings(operator_token=OPERATOR, gateway_token=GATEWAY), store).test_client()
     for token in (None, "Bearer wrong", f"Bearer {GATEWAY}"):
         assert post(web, some_reports(plan, 5), token) == (200, None)
 
@@ -208,10 +217,10 @@ def test_without_a_rate_bodies_and_tokens_are_taken_as_ever(store: MemoryStore, 
 def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
     store: MemoryStore, plan: Plan, token: str | None
 ) -> None:
-    web = create_app(store, rates=Rates(1)).test_client()
+    web = create_app(CollectorSettings(rate=1), store).test_client()
     assert post(web, some_reports(plan, 1), token) == (200, None)
     assert post(web, some_reports(plan, 1), token) == (429, "too-many-requests")
-    web = create_app(store, rates=Rates(1)).test_client()
+    web = create_app(CollectorSettings(rate=1), store).test_client()
     assert post(web, some_reports(plan, 2), token) == (403, "too-many-reports")
 
 
@@ -236,9 +245,11 @@ def test_a_running_collector_takes_many_reports_with_the_token_of_a_file(tmp_pat
 
 
 def test_with_an_address_of_their_own_the_operator_s_pages_answer_nowhere_else(store: MemoryStore) -> None:
-    web = create_app(store, OPERATOR, separate_operator_address=True).test_client()
+    web = create_app(
+        CollectorSettings(operator_token=OPERATOR, operator_bind="127.0.0.1:8001"), store
+    ).test_client()
     asset = (
-        create_app(store, OPERATOR)
+        create_app(CollectorSettings(operator_token=OPERATOR), store)
         .test_client()
         .get("/")
         .text.partition('href="static/')[2]

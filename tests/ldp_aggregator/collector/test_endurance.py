@@ -40,8 +40,8 @@ def test_a_lost_shard_delays_its_questions_only(tmp_path: Path) -> None:
 
 
 def test_spoilt_bodies_change_nothing_but_by_the_sound_reports_in_them(tmp_path: Path) -> None:
-    assert trials.fuzz_intake(2000).verdicts["recorded"] > 100
-    assert trials.fuzz_pages(700).verdicts["refused by its headers"]
+    assert trials.fuzz_intake(2000).outcomes["recorded"] > 100
+    assert trials.fuzz_pages(700).outcomes["refused by its headers"]
     assert trials.fuzz_wire(tmp_path, 300).grown < 50
 
 

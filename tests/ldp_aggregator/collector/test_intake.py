@@ -30,9 +30,9 @@ def counted(store: MemoryStore) -> int:
 
 def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
     intake = Intake(plan, store)
-    verdicts = intake.take(body)
+    outcomes = intake.record_body(body)
     intake.flush()
-    return [str(verdict.error.reason) if verdict.error else verdict.status for verdict in verdicts]
+    return [str(outcome.error.reason) if outcome.error else outcome.status for outcome in outcomes]
 
 
 def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) -> None:
@@ -49,8 +49,8 @@ def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) 
 def test_the_support_of_what_is_recorded_is_counted_once(plan: Plan, store: MemoryStore) -> None:
     sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
     intake = Intake(plan, store)
-    intake.take(b"".join(map(pack, sent[:50])))
-    intake.take(b"".join(map(pack, sent)))
+    intake.record_body(b"".join(map(pack, sent[:50])))
+    intake.record_body(b"".join(map(pack, sent)))
     intake.flush()
     for question in plan.questions:
         bits, total = question.mechanism.support_counters, store.totals("sleep").get(question.support_key)
@@ -76,7 +76,9 @@ def test_the_meter_s_trouble_is_nobody_s(
     monkeypatch.setattr(store, "record", only_reports)
     intake._record = only_reports
     for number in range(20):
-        assert [verdict.status for verdict in intake.take(pack(make(plan, number=number)))] == ["recorded"]
+        assert [outcome.status for outcome in intake.record_body(pack(make(plan, number=number)))] == [
+            "recorded"
+        ]
     intake.flush()
     assert counted(store) == 20
 
@@ -84,10 +86,10 @@ def test_the_meter_s_trouble_is_nobody_s(
 def test_the_meter_hears_of_the_last_report_too(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.metering.KEEP_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.PAYLOAD_SECONDS", 0.05)
     question = next(each for each in plan.questions if each.mechanism.support_counters)
     for number in range(2):
-        Intake(plan, store).take(pack(make(plan, question.index, number=number)))
+        Intake(plan, store).record_body(pack(make(plan, question.index, number=number)))
     wait_for(lambda: question.support_key in store.totals("sleep"))
 
 
@@ -131,8 +133,8 @@ def test_one_report_many_times_in_a_body_is_asked_about_once(plan: Plan, store: 
         return store.record(batches)
 
     body = pack(make(plan)) * 20_000
-    verdicts = Intake(plan, store, record).take(body) + Intake(plan, store, record).take(body)
-    assert Counter(verdict.status for verdict in verdicts) == {"recorded": 1, "duplicate": 39_999}
+    outcomes = Intake(plan, store, record).record_body(body) + Intake(plan, store, record).record_body(body)
+    assert Counter(outcome.status for outcome in outcomes) == {"recorded": 1, "duplicate": 39_999}
     assert asked == [1, 1]
 
 
@@ -173,9 +175,9 @@ def test_every_bad_report_has_its_reason_and_counts_nothing(plan: Plan, store: M
 def test_bad_reports_do_not_stop_the_good_ones_beside_them(plan: Plan, store: MemoryStore) -> None:
     bad = [report for _, report, _ in bad_reports(plan)]
     body = b"".join(pack(make(plan, number=number)) + report for number, report in enumerate(bad))
-    verdicts = judge(plan, store, body)
-    assert verdicts[::2] == ["recorded"] * len(bad)
-    assert "recorded" not in verdicts[1::2]
+    outcomes = judge(plan, store, body)
+    assert outcomes[::2] == ["recorded"] * len(bad)
+    assert "recorded" not in outcomes[1::2]
     assert counted(store) == len(bad)
 
 
@@ -199,7 +201,7 @@ def test_a_body_that_cannot_be_cut_counts_nothing_but_one_rejection(
     body = pack(make(plan, number=1)) + pack(make(plan, number=2))
     intake = Intake(plan, store)
     with pytest.raises(ReportError) as caught:
-        intake.take(spoil(body))  # type: ignore[operator]
+        intake.record_body(spoil(body))  # type: ignore[operator]
     intake.flush()
     assert caught.value.reason is Reason.MALFORMED
     assert counted(store) == 0
@@ -209,19 +211,19 @@ def test_a_body_that_cannot_be_cut_counts_nothing_but_one_rejection(
 def test_rejections_wait_for_nobody_and_for_a_store_that_is_away(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reject = store.reject
+    add_rejections = store.add_rejections
 
     def away(*_: object) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.KEEP_SECONDS", 0.01)
-    monkeypatch.setattr(store, "reject", away)
+    monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.REJECTION_SECONDS", 0.01)
+    monkeypatch.setattr(store, "add_rejections", away)
     intake = Intake(plan, store)
     good, other = make(plan, number=1), make(plan, number=2)
     body = pack(good) + pack(Report(bytes(32), 0, other.id, other.payload))
     for _ in range(3):
-        assert [verdict.status for verdict in intake.take(body)][1] == "rejected"
+        assert [outcome.status for outcome in intake.record_body(body)][1] == "rejected"
         intake.flush()
-    monkeypatch.setattr(store, "reject", reject)
+    monkeypatch.setattr(store, "add_rejections", add_rejections)
     wait_for(lambda: store.rejections("sleep") == {"wrong-plan": 3})
     assert counted(store) == 1

@@ -20,7 +20,8 @@ from encoders.survey.report_id import draw_report_id
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.invitations import create_tokens, created
+from ldp_aggregator.collector.invitations import count_tokens, create_tokens
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
@@ -40,9 +41,9 @@ def invite(store: MemoryStore, plan: Plan, count: int) -> list[str]:
 
 def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
     intake = Intake(plan, store)
-    verdicts = intake.take(body)
+    outcomes = intake.record_body(body)
     intake.flush()
-    return [str(verdict.error.reason) if verdict.error else verdict.status for verdict in verdicts]
+    return [str(outcome.error.reason) if outcome.error else outcome.status for outcome in outcomes]
 
 
 def test_the_invited_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
@@ -76,7 +77,7 @@ def test_questions_get_their_share_of_tokens_and_each_is_new(store: MemoryStore)
     weighted = INVITED.replace("bins = 19", "bins = 19\nweight = 3")
     plan = read_survey(weighted).compile()
     tokens = invite(store, plan, 12_001)
-    assert len(set(tokens)) == 12_001 == created(store, plan.id)
+    assert len(set(tokens)) == 12_001 == count_tokens(store, plan.id)
     asked = Counter(unpack(make_report(plan, ROW, "no", token=token)).question for token in tokens)
     assert asked[0] in (3000, 3001)
     assert asked[1] == 12_001 - asked[0]
@@ -96,7 +97,7 @@ def test_no_token_and_no_id_can_be_read_off_the_store(plan: Plan, tmp_path: Path
     store.publish(plan.id, plan.json)
     tokens = list(create_tokens(store, plan, 50, SystemEntropy()))
     reports = [make_report(plan, ROW, "no", token=token) for token in tokens[:40]]
-    assert {verdict.status for verdict in Intake(plan, store).take(b"".join(reports))} == {"recorded"}
+    assert {outcome.status for outcome in Intake(plan, store).record_body(b"".join(reports))} == {"recorded"}
     store.close()
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for token in tokens:
@@ -129,13 +130,13 @@ def test_a_hundredth_of_malicious_people_are_at_most_a_hundredth_and_a_half_of_e
         ]
     intake = Intake(plan, store)
     before = Counter()
-    verdicts = intake.take(b"".join(map(pack, tries)))
+    outcomes = intake.record_body(b"".join(map(pack, tries)))
     for each in plan.questions:
         before[each.key] = store.totals(plan.id)[each.key].n if each.key in store.totals(plan.id) else 0
     for start in range(0, len(honest), 5000):
-        intake.take(b"".join(honest[start : start + 5000]))
+        intake.record_body(b"".join(honest[start : start + 5000]))
     intake.flush()
-    assert sum(verdict.status == "recorded" for verdict in verdicts) == 350
+    assert sum(outcome.status == "recorded" for outcome in outcomes) == 350
     totals = store.totals(plan.id)
     shares = [before[question.key] / totals[question.key].n for question in plan.questions]
     assert sum(totals[question.key].n for question in plan.questions) == 35_000
@@ -145,7 +146,7 @@ def test_a_hundredth_of_malicious_people_are_at_most_a_hundredth_and_a_half_of_e
 def test_over_http_a_stranger_is_told_to_come_later_and_body_by_body(plan: Plan, store: MemoryStore) -> None:
     store = MemoryStore()
     store.publish(plan.id, plan.json)
-    web = create_app(store).test_client()
+    web = create_app(CollectorSettings(), store).test_client()
     good = make_report(plan, ROW, "yes", token=invite(store, plan, 1)[0])
     stranger = make_report(
         plan, ROW, "yes", token=format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
@@ -169,7 +170,9 @@ def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, tmp_pa
     tokens = said.stdout.split()
     assert said.exit_code == 0
     assert len(tokens) == 30
-    assert Intake(plan, store).take(make_report(plan, ROW, "no", token=tokens[7]))[0].status == "recorded"
+    assert (
+        Intake(plan, store).record_body(make_report(plan, ROW, "no", token=tokens[7]))[0].status == "recorded"
+    )
     status = CliRunner().invoke(main, ["status", "--store", url]).stdout.splitlines()
     assert status[0].split()[-3:] == ["reports", "rejected", "tokens"]
     assert status[1].split()[-3:] == ["1", "0", "30"]

@@ -20,7 +20,7 @@ from encoders.survey.report_id import report_id_prefix
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
-from ldp_aggregator.collector.serving.rate_limit import Rates
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
@@ -45,7 +45,7 @@ class Store(MemoryStore):
 
     def __getattribute__(self, name: str) -> object:
         found = super().__getattribute__(name)
-        if name in ("known", "record", "totals", "ready") and self.failure:
+        if name in ("find_recorded", "record", "totals", "check_ready") and self.failure:
             return self.fail
         return found
 
@@ -111,11 +111,11 @@ def refuse_by_intake(intake: Intake, plan: Plan, token: str, count: int) -> Coun
     for make in makers:
         body = b"".join(make(number) for number in range(count // 200))
         for _ in range(-(-200 // len(makers))):
-            verdicts = intake.take(body)
-            seen.update(each.error.reason for each in verdicts if each.error)
+            outcomes = intake.record_body(body)
+            seen.update(each.error.reason for each in outcomes if each.error)
     for number in range(50):
         try:
-            intake.take(report(plan, number)[:-1])
+            intake.record_body(report(plan, number)[:-1])
         except ReportError as error:
             seen[error.reason] += 1
     return seen
@@ -126,10 +126,10 @@ class Web:
 
     def __init__(self, plan: Plan, store: Store, token: str) -> None:
         self.plan, self.store, self.token = plan, store, token
-        self.app = create_app(store, OPERATOR).test_client()
-        self.once = create_app(store, rates=Rates(1)).test_client()
+        self.app = create_app(CollectorSettings(operator_token=OPERATOR), store).test_client()
+        self.once = create_app(CollectorSettings(rate=1), store).test_client()
         self.limited = create_app(
-            store, OPERATOR, rates=Rates(60_000), gateway_token="of-gateways"
+            CollectorSettings(operator_token=OPERATOR, gateway_token="of-gateways", rate=60_000), store
         ).test_client()
 
     def ask(self, method: str, path: str, web: FlaskClient | None = None, **options: object) -> Reason | None:

@@ -14,8 +14,8 @@ from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.openapi import INTERNAL, describe
-from ldp_aggregator.collector.serving.rate_limit import Rates
+from ldp_aggregator.collector.openapi import UNDESCRIBED_ENDPOINTS, describe
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
@@ -34,8 +34,8 @@ schemathesis.openapi.media_type(MEDIA_TYPE, st.lists(st.sampled_from(REPORTS), m
 def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> schemathesis.BaseSchema:
     """Return the schema of an application that takes any number of wrong tokens unless a number is given."""
     store.publish(PLAN.id, PLAN.json)
-    app = create_app(store, "the-token", signatures={"sleep": bytes(64)}, **options)
-    app.extensions["ldp"].wrong_tokens.limit = wrong_tokens
+    app = create_app(CollectorSettings(operator_token="the-token", **options), store, {"sleep": bytes(64)})
+    app.extensions["ldp"].wrong_token_limit._limit = wrong_tokens
     return schemathesis.openapi.from_wsgi("/openapi.json", app, config=CONFIG)
 
 
@@ -81,7 +81,7 @@ class Failing(MemoryStore):
     def fail(self, *_: object) -> None:
         raise self._error
 
-    record = totals = reject = rejections = windows = ready = fail  # type: ignore[assignment]
+    record = totals = add_rejections = rejections = schedules = check_ready = fail  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_a_survey_s_times_lead_to_is_described(
 def test_what_the_operator_is_told_of_a_survey_that_is_still_arriving_is_described() -> None:
     store = MemoryStore()
     schema = described(store)
-    store.set_schedule(PLAN.id, Schedule(arriving="an import").to_json())
+    store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())
     found = answers(schema)
     for page in ("plan", "reports", "snapshot", "estimates", "progress"):
         assert found[page] == (403, "survey-not-open")
@@ -155,7 +155,7 @@ def test_what_a_bad_body_leads_to_is_described(body: bytes, media_type: str, rea
 def test_what_a_limited_rate_leads_to_is_described(
     count: int, token: str, expected: tuple[int, str | None]
 ) -> None:
-    limited = described(MemoryStore(), rates=Rates(5), gateway_token="the-gateway-s-token")
+    limited = described(MemoryStore(), rate=5, gateway_token="the-gateway-s-token")
     operation = limited["/v1/surveys/{survey}/reports"]["POST"]
     body = b"".join(REPORTS[:count])
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
@@ -175,13 +175,13 @@ def test_what_too_many_wrong_tokens_lead_to_is_described() -> None:
 
 
 def test_every_page_method_and_reason_is_described() -> None:
-    app = create_app(MemoryStore())
+    app = create_app(CollectorSettings(), MemoryStore())
     document = describe(app)
     served = {
         (rule.rule.replace("<", "{").replace(">", "}"), method.lower())
         for rule in app.url_map.iter_rules()
         for method in rule.methods - {"HEAD", "OPTIONS"}
-        if rule.endpoint not in INTERNAL
+        if rule.endpoint not in UNDESCRIBED_ENDPOINTS
     }
     operations = {
         (path, method): each
@@ -200,7 +200,7 @@ def test_every_page_method_and_reason_is_described() -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"])
 @pytest.mark.parametrize("path", ["/", "/livez", "/openapi.json", "/v1/surveys", "/v1/surveys/sleep"])
 def test_a_method_that_is_not_described_is_refused_with_those_that_are(path: str, method: str) -> None:
-    answer = create_app(MemoryStore()).test_client().open(path, method=method)
+    answer = create_app(CollectorSettings(), MemoryStore()).test_client().open(path, method=method)
     assert (answer.status_code, answer.content_type) == (405, "application/problem+json")
     assert answer.json["reason"] == "no-such-page"
     assert answer.allow.as_set() == {"get", "head"}
@@ -210,12 +210,16 @@ def test_a_method_that_is_not_described_is_refused_with_those_that_are(path: str
     "path", ["/v1//surveys", "/v1/surveys/", "/v1/surveys/a/b/c", "/./livez", "*", "/\0"]
 )
 def test_an_odd_path_is_a_problem_rather_than_sent_elsewhere(path: str) -> None:
-    answer = create_app(MemoryStore()).test_client().get("/", environ_overrides={"PATH_INFO": path})
+    answer = (
+        create_app(CollectorSettings(), MemoryStore())
+        .test_client()
+        .get("/", environ_overrides={"PATH_INFO": path})
+    )
     assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
 
 
 def test_the_description_is_public_and_may_be_kept() -> None:
-    web = create_app(MemoryStore()).test_client()
+    web = create_app(CollectorSettings(), MemoryStore()).test_client()
     answer = web.get("/openapi.json")
     assert (answer.json["openapi"], answer.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")
     assert web.get("/openapi.json", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304

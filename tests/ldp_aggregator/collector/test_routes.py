@@ -9,6 +9,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, Total
 from ldp_client import make_report
@@ -35,7 +36,7 @@ def test_the_plan_is_sent_as_it_was_hashed(web: FlaskClient, plan: Plan) -> None
 
 def test_a_signature_is_passed_on_as_it_was_given(store: MemoryStore) -> None:
     # These 64 bytes are nobody's signature: the collector knows no key, so it cannot tell.
-    web = create_app(store, signatures={"sleep": bytes(range(64))}).test_client()
+    web = create_app(CollectorSettings(), store, signatures={"sleep": bytes(range(64))}).test_client()
     answer = web.get("/v1/surveys/sleep/signature")
     assert (answer.status_code, answer.content_type) == (200, "text/plain; charset=utf-8")
     assert read_signature(answer.data) == bytes(range(64))
@@ -122,7 +123,7 @@ def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore
         path = f"/v1/surveys/sleep/{page}"
         assert web.get(path).status_code == 401
         assert web.get(path, headers={"Authorization": "Bearer wrong\u00e9"}).status_code == 401
-        closed = create_app(store).test_client().get(path, headers=OPERATOR)
+        closed = create_app(CollectorSettings(), store).test_client().get(path, headers=OPERATOR)
         assert (closed.status_code, "LDP_OPERATOR_TOKEN" in closed.json["detail"]) == (403, True)
         assert web.get(path, headers=OPERATOR).status_code == 200
     snapshot = Snapshot.from_json(web.get("/v1/surveys/sleep/snapshot", headers=OPERATOR).data)
@@ -161,7 +162,7 @@ class BrokenStore(MemoryStore):
 def test_a_store_out_of_reach_means_try_again(plan: Plan, caplog: pytest.LogCaptureFixture) -> None:
     store = BrokenStore()
     store.publish(plan.id, plan.json)
-    web = create_app(store, "the-token").test_client()
+    web = create_app(CollectorSettings(operator_token="the-token"), store).test_client()
     assert web.get("/livez").status_code == 200
     for answer in (post(web, make_report(plan, ROW, "yes")), web.get("/readyz")):
         assert (answer.status_code, answer.json["reason"]) == (503, "store-unavailable")
@@ -179,7 +180,11 @@ def test_a_store_that_is_away_is_a_metric(plan: Plan) -> None:
 
     store = Away()
     store.publish(plan.id, plan.json)
-    answer = create_app(store, "the-token").test_client().get("/metrics", headers=OPERATOR)
+    answer = (
+        create_app(CollectorSettings(operator_token="the-token"), store)
+        .test_client()
+        .get("/metrics", headers=OPERATOR)
+    )
     assert (answer.status_code, [line for line in answer.text.splitlines() if line[0] != "#"]) == (
         200,
         ["ldp_store_up 0.0"],
@@ -190,7 +195,7 @@ def test_asking_often_whether_it_is_ready_is_one_write(
     web: FlaskClient, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(store, "ready", lambda: asked.append(1))
+    monkeypatch.setattr(store, "check_ready", lambda: asked.append(1))
     assert [web.get("/readyz").status_code for _ in range(20)] == [200] * 20
     assert len(asked) <= 2
 
@@ -204,7 +209,7 @@ def test_a_plan_that_this_version_cannot_read_keeps_no_other_from_being_served(
     store: MemoryStore, plan: Plan
 ) -> None:
     store.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
-    web = create_app(store).test_client()
+    web = create_app(CollectorSettings(), store).test_client()
     assert web.get("/v1/surveys/sleep").status_code == 200
     assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 
@@ -215,7 +220,7 @@ def test_what_is_the_operator_s_is_kept_out_of_caches(web: FlaskClient) -> None:
 
 
 def test_a_body_of_many_tiny_pieces_is_refused_whole(plan: Plan, store: MemoryStore) -> None:
-    web = create_app(store).test_client()
+    web = create_app(CollectorSettings(), store).test_client()
     answer = post(web, b"\x95" + bytes(5) + (b"\x95" + bytes(5)) * 100_000)
     assert (answer.status_code, answer.json["reason"]) == (400, "malformed")
     assert len(answer.data) < 1000

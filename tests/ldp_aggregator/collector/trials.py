@@ -35,6 +35,7 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import read_report
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, Store, Total, open_store
 from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.sqlite_buckets import read_buckets
@@ -377,7 +378,9 @@ def cut_files(folder: Path, cuts: int, reports_between: int = 60) -> Cuts:
                     found, counted
                 )  # all that was acknowledged, and nothing of the act that was cut
                 require_whole(crashed.url, plan)
-                assert Intake(plan, open_store(crashed.url)).take(b"".join(one))[0].status == "recorded"
+                assert (
+                    Intake(plan, open_store(crashed.url)).record_body(b"".join(one))[0].status == "recorded"
+                )
                 require_equal(totals_of(crashed.url), act)
             finally:
                 crashed.stop()
@@ -403,9 +406,9 @@ def _totalled(plan: Plan, reports: list[bytes]) -> Sent:
 
 def _count(store: Store, plan: Plan, counted: dict[str, Total], sent: Sent) -> None:
     intake = Intake(plan, store)
-    intake._metering.add = lambda column: None  # type: ignore[method-assign]  # one act: not the meter's too
-    verdicts = intake.take(b"".join(sent.reports))
-    assert {verdict.status for verdict in verdicts} == {"recorded"}
+    intake._buffered_writes.add_recorded = lambda column: None  # type: ignore[method-assign]  # one act: not the meter's too
+    outcomes = intake.record_body(b"".join(sent.reports))
+    assert {outcome.status for outcome in outcomes} == {"recorded"}
     for key, total in sent.totals.items():
         counted[key] = counted[key] + total if key in counted else total
 
@@ -501,7 +504,7 @@ class Fuzzed:
     """How many bodies were sent, how many reports in them were as they must be, and what became of all."""
 
     bodies: int
-    verdicts: Counter[str]
+    outcomes: Counter[str]
     grown: float
 
 
@@ -512,7 +515,7 @@ class Judge:
         self._plan = plan
         self._seen: dict[tuple[int, bytes], bytes] = {}
 
-    def verdicts(self, body: bytes) -> list[str]:
+    def outcomes(self, body: bytes) -> list[str]:
         try:
             return [self._verdict(piece) for piece in split(body)]
         except ReportError as error:
@@ -608,9 +611,11 @@ def fuzz_intake(bodies: int, seed: int = 1) -> Fuzzed:
     fuzz, judge, intake = Fuzz(plan, seed), Judge(plan), Intake(plan, store)
     for _ in range(bodies):
         body = fuzz.body()
-        expected = judge.verdicts(body)
+        expected = judge.outcomes(body)
         try:
-            found = [str(each.error.reason) if each.error else each.status for each in intake.take(body)]
+            found = [
+                str(each.error.reason) if each.error else each.status for each in intake.record_body(body)
+            ]
         except ReportError as error:
             found = [f"cut: {error.reason}"]
         assert found == expected, body.hex()
@@ -623,7 +628,7 @@ def fuzz_pages(bodies: int, seed: int = 2) -> Fuzzed:
     """Post spoilt bodies to the application, some with strange headers, without sockets."""
     plan, store, seen = plan_of(), MemoryStore(), Counter[str]()
     store.publish(plan.id, plan.json)
-    web = create_app(store, max_body=100_000).test_client()
+    web = create_app(CollectorSettings(max_body=100_000), store).test_client()
     fuzz, judge = Fuzz(plan, seed), Judge(plan)
     for _ in range(bodies):
         body = fuzz.body()
@@ -659,7 +664,7 @@ def _require_answer(
     """Compare an answer with what must become of the body."""
     if strange and status != 200 and str(answer.get("reason")) in _BEFORE:
         return Counter(["refused by its headers"])
-    expected = judge.verdicts(body)
+    expected = judge.outcomes(body)
     if expected[0].startswith("cut") or len(expected) == 1:
         told = [str(answer.get("status") if status == 200 else answer["reason"])]
         assert told == [each.removeprefix("cut: ") for each in expected], body.hex()

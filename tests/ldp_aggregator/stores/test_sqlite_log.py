@@ -77,7 +77,7 @@ def test_a_child_forked_while_the_log_is_emptied_can_record(
         return empty_log()
 
     store._checkpoint.cancel()
-    monkeypatch.setattr(store._checkpoint, "_act", slow)
+    monkeypatch.setattr(store._checkpoint, "_run", slow)
     store._checkpoint.request(0)
     assert begun.wait(10)
     child = multiprocessing.get_context("fork").Process(target=_record_in_child, args=(store,))

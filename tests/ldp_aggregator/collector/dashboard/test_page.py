@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import re
-import threading
 from posixpath import dirname, join, normpath
 
 import pytest
@@ -16,8 +15,8 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.dashboard import data as progress_module
-from ldp_aggregator.collector.dashboard.page import assets, version
-from ldp_aggregator.collector.ttl_cache import Recent
+from ldp_aggregator.collector.dashboard.page import assets_version, load_assets
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected
@@ -36,7 +35,9 @@ def fill(web: FlaskClient, plan: Plan, count: int) -> None:
 
 def own_files() -> dict[str, str]:
     return {
-        name: content.body.decode() for name, content in assets().items() if not name.startswith("vendor/")
+        name: content.body.decode()
+        for name, content in load_assets().items()
+        if not name.startswith("vendor/")
     }
 
 
@@ -69,7 +70,7 @@ def test_every_file_the_page_names_is_there_and_kept_for_good(web: FlaskClient) 
 def test_modules_import_only_modules_that_are_there() -> None:
     for name, text in own_files().items():
         for target in re.findall(r'from "([^"]+)"', text):
-            assert normpath(join(dirname(name), target)) in assets(), name
+            assert normpath(join(dirname(name), target)) in load_assets(), name
 
 
 def test_nothing_comes_from_elsewhere() -> None:
@@ -87,23 +88,23 @@ def test_the_whole_page_is_light(web: FlaskClient) -> None:
 
 
 def test_the_charting_library_is_the_recorded_one() -> None:
-    record = assets()["vendor/README.md"].body.decode()
-    found = hashlib.sha256(assets()[CHART].body).hexdigest()
+    record = load_assets()["vendor/README.md"].body.decode()
+    found = hashlib.sha256(load_assets()[CHART].body).hexdigest()
     assert f"`{found}`" in record
     stated = re.search(r"\| (\d+\.\d+\.\d+) \|", record)
     assert stated
-    assert f"Chart.js v{stated[1]}".encode() in assets()[CHART].body
-    assert b"MIT" in assets()["vendor/LICENSE-chart.js.md"].body
+    assert f"Chart.js v{stated[1]}".encode() in load_assets()[CHART].body
+    assert b"MIT" in load_assets()["vendor/LICENSE-chart.js.md"].body
 
 
 @pytest.mark.parametrize("path", ["static/0000/main.js", "static/{}/nothing.js", "static/{}/../page.py"])
 def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
-    answer = web.get(f"/{path.format(version())}")
+    answer = web.get(f"/{path.format(assets_version())}")
     assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
 
 
 def test_files_are_packed_for_whoever_takes_that(web: FlaskClient) -> None:
-    path = f"/static/{version()}/{CHART}"
+    path = f"/static/{assets_version()}/{CHART}"
     packed = web.get(path, headers={"Accept-Encoding": "br, gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.data) == web.get(path).data
@@ -116,7 +117,10 @@ def test_files_are_packed_for_whoever_takes_that(web: FlaskClient) -> None:
 
 def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> None:
     assert web.get(PROGRESS).status_code == 401
-    assert create_app(store).test_client().get(PROGRESS, headers=OPERATOR).status_code == 403
+    assert (
+        create_app(CollectorSettings(), store).test_client().get(PROGRESS, headers=OPERATOR).status_code
+        == 403
+    )
     assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
@@ -155,34 +159,3 @@ def test_many_who_look_are_told_what_was_worked_out_once(
     )
     assert {web.get(PROGRESS, headers=OPERATOR).status_code for _ in range(20)} == {200}
     assert len(worked) == 1
-
-
-def test_what_is_recent_is_made_anew_when_it_is_old() -> None:
-    now, made = [0.0], iter(range(9))
-    recent: Recent[int] = Recent(2, lambda: now[0])
-    assert [recent.get("a", lambda: next(made)) for _ in range(3)] == [0, 0, 0]
-    assert recent.get("b", lambda: next(made)) == 1
-    now[0] = 2.0
-    assert recent.get("a", lambda: next(made)) == 2
-
-
-def test_a_failure_is_not_kept() -> None:
-    recent: Recent[float] = Recent(60)
-    with pytest.raises(ZeroDivisionError):
-        recent.get("a", lambda: 1 / 0)
-    assert recent.get("a", lambda: 1.0) == 1.0
-
-
-def test_of_those_who_ask_at_once_one_works() -> None:
-    recent, made, gate = Recent[int](60), [], threading.Barrier(8)
-
-    def ask() -> None:
-        gate.wait()
-        recent.get("a", lambda: made.append(1) or 1)
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert made == [1]

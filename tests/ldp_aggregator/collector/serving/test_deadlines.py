@@ -21,8 +21,10 @@ import sys, time
 from types import SimpleNamespace
 from flask import Flask, request
 from ldp_aggregator.collector.serving import deadlines, server, worker
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.startup import PublishedSurveys
 
-deadlines.REQUEST_SECONDS, worker.ANSWER_SECONDS, worker.PARTING_SECONDS = float(sys.argv[1]), 1.0, 1.0
+deadlines.REQUEST_SECONDS, worker.RESPONSE_SECONDS, worker.LINGER_SECONDS = float(sys.argv[1]), 1.0, 1.0
 deadlines._LOOK_SECONDS = 0.1
 
 def make_app():
@@ -43,8 +45,13 @@ def make_app():
 
     return app
 
-work = server.Work(make_app, [], workers=1, threads=2)
-server.serve(work, lambda: work, "127.0.0.1:0", lambda addresses: print(addresses[0], flush=True))
+class TrialSurveys(PublishedSurveys):
+    def make_app(self):
+        return make_app()
+
+settings = CollectorSettings(bind="127.0.0.1:0", workers=1, threads=2)
+surveys = TrialSurveys(settings=settings, plans=[], signatures={}, guarantee="")
+server.serve(surveys, lambda: surveys, lambda addresses: print(addresses[0], flush=True))
 """
 THREADS = 2
 CUT_WITHIN = 4.0

@@ -21,7 +21,7 @@ from encoders.errors import SurveyError
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector.serving import logs
-from ldp_aggregator.collector.serving.server import _why
+from ldp_aggregator.collector.serving.server import _error_reason
 from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
@@ -133,7 +133,7 @@ class Told:
         self, message: str, *arguments: object, level: int = logging.ERROR, **more: object
     ) -> object:
         logger = logging.Logger(str(more.pop("name", "gunicorn.error")))  # noqa: LOG001 - this test's own
-        logger.addHandler(logs.Lines())
+        logger.addHandler(logs.JsonLinesHandler())
         logger.log(level, message, *arguments, **more)  # type: ignore[arg-type]
         return self.lines()
 
@@ -152,9 +152,9 @@ def told(capsys: pytest.CaptureFixture[str]) -> Told:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """Seconds that a test moves on by itself; the events go to stderr as in a collector."""
-    now, lines = [1000.0], logs.Lines()
+    now, lines = [1000.0], logs.JsonLinesHandler()
     monkeypatch.setattr(logs, "monotonic", lambda: now[0])
-    monkeypatch.setattr(logs, "_told", {})
+    monkeypatch.setattr(logs, "_last_logged", {})
     logs.log.addHandler(lines)
     logs.log.setLevel(logging.INFO)
     yield now
@@ -194,7 +194,7 @@ def test_what_gunicorn_says_of_requests_is_not_told(told: Told) -> None:
     except OSError:
         (line,) = told("Error handling request %s %s", "GET", "/private", exc_info=True)
     assert (line["event"], line["kind"]) == ("unexpected-error", "OSError")
-    assert re.fullmatch(r"collector/test_logs\.py:\d+", line["place"])
+    assert re.fullmatch(r"serving/test_logs\.py:\d+", line["place"])
 
 
 def test_of_what_a_library_says_only_its_place_is_told(told: Told) -> None:
@@ -210,7 +210,7 @@ def test_an_unexpected_error_is_told_by_kind_and_place_once_in_a_while(
         try:
             raise ValueError("private")
         except ValueError as error:
-            logs.tell_unexpected(error)
+            logs.log_unexpected_error(error)
         clock[0] += 1
     lines = told.lines()
     assert len(lines) == 3
@@ -222,28 +222,32 @@ def test_an_unexpected_error_is_told_by_kind_and_place_once_in_a_while(
 def test_a_store_that_comes_and_goes_is_told_at_most_every_few_seconds(
     told: Told, clock: list[float]
 ) -> None:
-    outage = logs.Outage()
+    outage = logs.StoreOutage()
     for _ in range(100):  # it fails every second request, for ten seconds
-        outage.failed(StoreError("private"))
-        outage.worked()
+        outage.record_failure(StoreError("private"))
+        outage.record_success()
         clock[0] += 0.1
     assert [line["event"] for line in told.lines()] == ["store-unavailable"]
-    clock[0] += logs.QUIET_SECONDS
-    outage.worked()
-    outage.worked()
+    clock[0] += logs.REPEAT_SECONDS
+    outage.record_success()
+    outage.record_success()
     assert [line["event"] for line in told.lines()] == ["store-back"]
-    outage.failed(StoreError("private"))
+    outage.record_failure(StoreError("private"))
     assert [(line["event"], line["kind"]) for line in told.lines()] == [("store-unavailable", "StoreError")]
 
 
 def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "from ldp_aggregator.collector.serving.server import Work, serve\n"
-        "def make_app():\n"
-        "    raise ValueError('private')\n"
-        "work = Work(make_app, [], 1, 1)\n"
-        "serve(work, lambda: work, '127.0.0.1:0', lambda addresses: None)\n"
+        "from ldp_aggregator.collector.serving.server import serve\n"
+        "from ldp_aggregator.collector.settings import CollectorSettings\n"
+        "from ldp_aggregator.collector.startup import PublishedSurveys\n"
+        "class Failing(PublishedSurveys):\n"
+        "    def make_app(self):\n"
+        "        raise ValueError('private')\n"
+        "settings = CollectorSettings(bind='127.0.0.1:0', workers=1, threads=1)\n"
+        "surveys = Failing(settings=settings, plans=[], signatures={}, guarantee='')\n"
+        "serve(surveys, lambda: surveys, lambda addresses: None)\n"
     )
     found = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
     log = tmp_path / "log"
@@ -251,7 +255,7 @@ def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path)
     assert found.returncode == 3
     assert [(line["event"], line.get("place")) for line in lines(log)] == [
         ("started", None),
-        ("unexpected-error", f"{tmp_path.name}/program.py:3"),
+        ("unexpected-error", f"{tmp_path.name}/program.py:6"),
         ("worker-failed", None),
         ("halted", None),
         ("stopped", None),
@@ -260,9 +264,9 @@ def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path)
 
 
 def test_why_a_reload_failed_is_told_in_this_project_s_words_or_by_kind() -> None:
-    assert _why(SurveyError("mend it", "epsilon")) == "epsilon: mend it"
-    assert _why(StoreError("another plan")) == "another plan"
+    assert _error_reason(SurveyError("mend it", "epsilon")) == "epsilon: mend it"
+    assert _error_reason(StoreError("another plan")) == "another plan"
     away = StoreError("cannot reach 192.0.2.1")
     away.__cause__ = ConnectionError("192.0.2.1")
-    assert _why(away) == "ConnectionError"
-    assert _why(RuntimeError("private")) == "RuntimeError"
+    assert _error_reason(away) == "ConnectionError"
+    assert _error_reason(RuntimeError("private")) == "RuntimeError"

@@ -11,7 +11,8 @@ from flask.testing import FlaskClient
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.serving.rate_limit import Rates, sender
+from ldp_aggregator.collector.serving.rate_limit import RateLimit, find_sender
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected
@@ -30,18 +31,18 @@ class Clock:
 
 def test_one_address_has_so_many_posts_a_minute_and_the_next_minute_again() -> None:
     clock = Clock()
-    rates = Rates(3, clock=clock)
-    assert [rates.wait("192.0.2.1") for _ in range(3)] == [0, 0, 0]
+    rates = RateLimit(3, clock=clock)
+    assert [rates.acquire("192.0.2.1") for _ in range(3)] == [0, 0, 0]
     clock.now += 20.5
-    assert rates.wait("192.0.2.1") == 40  # rounded up: whoever waits so long is served
-    assert rates.wait("192.0.2.2") == 0
+    assert rates.acquire("192.0.2.1") == 40  # rounded up: whoever waits so long is served
+    assert rates.acquire("192.0.2.2") == 0
     clock.now += 40
-    assert rates.wait("192.0.2.1") == 0
+    assert rates.acquire("192.0.2.1") == 0
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
-    rates = Rates(0)
-    assert {rates.wait("192.0.2.1") for _ in range(1000)} == {0}
+    rates = RateLimit(0)
+    assert {rates.acquire("192.0.2.1") for _ in range(1000)} == {0}
     assert rates._rows == []
 
 
@@ -55,36 +56,36 @@ def test_without_a_limit_nothing_is_counted() -> None:
     ],
 )
 def test_what_counts_as_one_address(one: str, other: str, together: bool) -> None:
-    rates = Rates(1)
-    assert rates.wait(one) == 0
-    assert bool(rates.wait(other)) is together
+    rates = RateLimit(1)
+    assert rates.acquire(one) == 0
+    assert bool(rates.acquire(other)) is together
 
 
 def test_many_addresses_below_the_limit_are_served() -> None:
     # The chance that four shared cells are all full is below 1e-9 here.
-    rates = Rates(5)
-    assert not any(rates.wait(f"10.0.{number >> 8}.{number & 255}") for number in range(30_000))
-    assert not any(rates.wait(f"10.0.{number >> 8}.{number & 255}") for number in range(0, 30_000, 9))
+    rates = RateLimit(5)
+    assert not any(rates.acquire(f"10.0.{number >> 8}.{number & 255}") for number in range(30_000))
+    assert not any(rates.acquire(f"10.0.{number >> 8}.{number & 255}") for number in range(0, 30_000, 9))
 
 
 def test_the_table_has_a_fixed_size_and_lives_for_a_minute() -> None:
     clock = Clock()
-    rates = Rates(60_000, clock=clock)
+    rates = RateLimit(60_000, clock=clock)
     for number in range(2000):
-        rates.wait(f"198.51.{number >> 8}.{number & 255}")
+        rates.acquire(f"198.51.{number >> 8}.{number & 255}")
     key = rates._key
     assert [(row.typecode, len(row)) for row in rates._rows] == [("H", 1 << 17)] * 4  # counts, and no more
     clock.now += 60
-    rates.wait("198.51.0.0")
+    rates.acquire("198.51.0.0")
     assert rates._key != key  # the same address is elsewhere now: minutes cannot be joined
 
 
 def test_a_minute_is_forgotten_though_nobody_posts_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.serving.rate_limit.WINDOW_SECONDS", 0.2)
-    rates = Rates(1)
-    assert rates.wait("192.0.2.1") == 0
+    rates = RateLimit(1)
+    assert rates.acquire("192.0.2.1") == 0
     wait_for(lambda: (rates._key, rates._rows) == (b"", []))
-    assert rates.wait("192.0.2.1") == 0
+    assert rates.acquire("192.0.2.1") == 0
 
 
 def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_same(
@@ -94,17 +95,17 @@ def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_
         raise RuntimeError("can't start new thread")
 
     clock = Clock()
-    rates = Rates(1, clock=clock)
+    rates = RateLimit(1, clock=clock)
     with monkeypatch.context() as context:
         context.setattr(threading.Thread, "start", refuse)
-        assert [rates.wait("192.0.2.1") for _ in range(2)] == [0, 60]
+        assert [rates.acquire("192.0.2.1") for _ in range(2)] == [0, 60]
         key = rates._key
         clock.now += 60
-        assert rates.wait("192.0.2.1") == 0
+        assert rates.acquire("192.0.2.1") == 0
         assert rates._key != key
     clock.now += 59.75
     assert (
-        rates.wait("192.0.2.1") == 1
+        rates.acquire("192.0.2.1") == 1
     )  # there are threads again: this one forgets what is left of the minute
     clock.now += 0.25
     wait_for(lambda: (rates._key, rates._rows) == (b"", []))
@@ -130,15 +131,15 @@ def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_
     ],
 )
 def test_the_sender_is_whom_the_last_trusted_proxy_served(peer: str, forwarded: str, whose: str) -> None:
-    assert sender(peer, forwarded, PROXY) == ip_address(whose)
+    assert find_sender(peer, forwarded, PROXY) == ip_address(whose)
 
 
 def test_a_sender_cannot_choose_where_it_is_counted() -> None:
-    rates = Rates(2, PROXY)
+    rates = RateLimit(2, PROXY)
     made_up = [f"203.0.113.{number}" for number in range(4)]
-    assert [bool(rates.wait("192.0.2.1", each)) for each in made_up] == [False, False, True, True]
+    assert [bool(rates.acquire("192.0.2.1", each)) for each in made_up] == [False, False, True, True]
     through = [f"{each}, 192.0.2.2" for each in made_up]
-    assert [bool(rates.wait("10.1.0.2", each)) for each in through] == [False, False, True, True]
+    assert [bool(rates.acquire("10.1.0.2", each)) for each in through] == [False, False, True, True]
 
 
 def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | None]:
@@ -149,7 +150,7 @@ def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | No
 
 
 def test_one_post_too_many_is_told_when_to_come_again(store: MemoryStore, plan: Plan) -> None:
-    web = create_app(store, rates=Rates(1)).test_client()
+    web = create_app(CollectorSettings(rate=1), store).test_client()
     assert post(web, plan)[0] == 200
     status, problem, retry = post(web, plan)
     assert (status, problem["reason"], problem["retryable"]) == (429, "too-many-requests", True)

@@ -25,7 +25,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import make_keys, read_signature, sign, signature_text, verify
 from ldp_aggregator.cli.serve import _without_password
-from ldp_aggregator.collector.service import SettingsError
+from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving.server import require_addresses
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report

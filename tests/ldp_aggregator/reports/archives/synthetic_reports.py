@@ -72,6 +72,6 @@ def count_by_intake(plan: Plan, *bodies: bytes) -> Snapshot:
     store.publish(plan.id, plan.json)
     intake = Intake(plan, store)
     for body in bodies:
-        intake.take(body)
+        intake.record_body(body)
     intake.flush()
     return take_snapshot(store, plan.id)

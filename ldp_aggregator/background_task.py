@@ -1,4 +1,4 @@
-"""Work that a store does some seconds after it was requested, on a thread of its own."""
+"""Work that runs some seconds after it was requested, on a thread of its own; safe to fork."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from collections.abc import Callable
 from contextlib import suppress
 
 _tasks: weakref.WeakSet[BackgroundTask] = weakref.WeakSet()
-_held: list[BackgroundTask] = []
+_blocked_tasks: list[BackgroundTask] = []
 """The tasks that cannot run while this process is forked."""
 
 
 class BackgroundTask:
     """Runs a callable some seconds after the first of many requests.
 
-    A fork waits for the run that is under way. The child has no pending run; its next request starts one.
+    A request that comes during a run starts another run. If no thread can be started, the next request tries
+    again. A fork waits for the run that is under way. The child has no pending run; its next request starts
+    one.
 
     Parameters
     ----------
-    act : callable
+    run : callable
         Returns the seconds after which it has to run again, or None if it is done.
     """
 
-    def __init__(self, act: Callable[[], float | None]) -> None:
-        self._act = act
+    def __init__(self, run: Callable[[], float | None]) -> None:
+        self._run = run
         self._reset()
         _tasks.add(self)
 
@@ -38,11 +40,10 @@ class BackgroundTask:
         """Run within so many seconds, unless a run is pending already."""
         with self._state:
             if self._timer is None or not self._timer.is_alive():
-                self._timer = threading.Timer(seconds, self._run)
+                self._timer = threading.Timer(seconds, self._run_once)
                 self._timer.daemon = True
-                with suppress(
-                    RuntimeError
-                ):  # no thread can be started at exit; `cancel` reports it as pending
+                # no thread can be started at exit; `cancel` reports the run as pending
+                with suppress(RuntimeError):
                     self._timer.start()
 
     def cancel(self) -> bool:
@@ -54,34 +55,34 @@ class BackgroundTask:
         with self._running:
             return timer is not None
 
-    def _run(self) -> None:
+    def _run_once(self) -> None:
         with self._running:
             with self._state:
                 if self._timer is not threading.current_thread():
                     return
                 self._timer = None  # what is requested from now on may come too late for this run
-            again = self._act()
-        if again is not None:
-            self.request(again)
+            seconds = self._run()
+        if seconds is not None:
+            self.request(seconds)
 
 
 def _before_fork() -> None:
     """Wait for what is running: a child would inherit locks, SQLite's too, that nobody releases there."""
     for task in sorted(_tasks, key=id):  # one order, if two threads fork
         task._running.acquire()
-        _held.append(task)
+        _blocked_tasks.append(task)
 
 
 def _after_fork_in_parent() -> None:
-    held = list(_held)
-    _held.clear()  # before another thread that forks can add to it
-    for task in held:
+    tasks = list(_blocked_tasks)
+    _blocked_tasks.clear()  # before another thread that forks can add to it
+    for task in tasks:
         task._running.release()
 
 
 def _after_fork_in_child() -> None:
-    while _held:
-        _held.pop()._reset()
+    while _blocked_tasks:
+        _blocked_tasks.pop()._reset()
 
 
 if hasattr(os, "register_at_fork"):

@@ -10,56 +10,66 @@ from flask.testing import FlaskClient
 
 from encoders.survey import Plan
 from ldp_aggregator.cli.serve import main
-from ldp_aggregator.collector.windows import Windows
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.service import Service
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.stores.schedule import Phase, Schedule
 from ldp_client import Client, Response, State, make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post
+from tests.servers import wait_for
 
 HOUR = 3600
 
 
-def test_a_window_has_four_phases() -> None:
+def test_a_schedule_has_four_phases() -> None:
     window = Schedule(opens=10, closes=20, grace=5)
     phases = [window.phase(now) for now in (9, 10, 19.9, 20, 24.9, 25)]
     assert phases == [Phase.WAITING, Phase.OPEN, Phase.OPEN, Phase.GRACE, Phase.GRACE, Phase.CLOSED]
     assert Schedule().phase(0) is Phase.OPEN
-    assert Schedule(arriving="an import").phase(0) is Phase.WAITING
+    assert Schedule(import_run="an import").phase(0) is Phase.WAITING
     assert Schedule.from_json(window.to_json()) == window
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"3", b'{"opening":3}'])
-def test_a_window_that_cannot_be_read_is_a_clear_error(data: bytes) -> None:
-    with pytest.raises(StoreError, match="window"):
+def test_a_schedule_that_cannot_be_read_is_a_clear_error(data: bytes) -> None:
+    with pytest.raises(StoreError, match="schedule"):
         Schedule.from_json(data)
 
 
-def test_a_worker_reads_the_windows_anew_after_a_while(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    windows = Windows(store, lambda: 100.0)
-    assert windows.phase(plan.id) is Phase.OPEN
-    store.set_schedule(plan.id, Schedule(closes=50).to_json())
-    assert windows.phase(plan.id) is Phase.OPEN  # it goes on with what it read
-    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
-    assert windows.phase(plan.id) is Phase.CLOSED
+def service_of(store: MemoryStore) -> Service:
+    service: Service = create_app(CollectorSettings(), store).extensions["ldp"]
+    return service
 
 
-def test_a_worker_goes_on_with_what_it_read_while_its_store_is_away(
+def test_a_worker_reads_the_schedules_again_after_their_ttl(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.2)
+    service = service_of(store)
+    assert service.phase(plan.id) is Phase.OPEN
+    store.set_schedule(plan.id, Schedule(closes=50).to_json())
+    assert service.phase(plan.id) is Phase.OPEN  # from the cache
+    wait_for(lambda: service.phase(plan.id) is Phase.CLOSED)
+
+
+def test_a_worker_uses_the_last_schedules_while_its_store_is_away(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.0)
     store = MemoryStore()
     store.publish(plan.id, plan.json)
     store.set_schedule(plan.id, Schedule(closes=50).to_json())
-    early, late = Windows(store, lambda: 100.0), Windows(store, lambda: 100.0)
+    early, late = service_of(store), service_of(store)
     assert early.phase(plan.id) is Phase.CLOSED
 
     def away() -> dict[str, bytes]:
         raise StoreError("gone")
 
-    monkeypatch.setattr(store, "windows", away)
+    monkeypatch.setattr(store, "schedules", away)
     assert early.phase(plan.id) is Phase.CLOSED
     with pytest.raises(StoreError):  # who never read any does not guess
         late.phase(plan.id)
@@ -80,9 +90,9 @@ class Web:
 def test_a_survey_is_listed_from_its_opening_on(
     web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    web.application.extensions["ldp"].schedules._seconds = 0.0
     windows = {
-        None: [Schedule(opens=1 << 40), Schedule(arriving="an import")],
+        None: [Schedule(opens=1 << 40), Schedule(import_run="an import")],
         "open": [Schedule(), Schedule(opens=1)],
         "grace": [Schedule(closes=1, grace=1 << 40)],
         "closed": [Schedule(closes=1)],
@@ -96,7 +106,7 @@ def test_a_survey_is_listed_from_its_opening_on(
 def test_devices_hear_that_a_survey_waits_runs_ends_and_is_over(
     web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_aggregator.collector.windows.FRESH_SECONDS", 0.0)
+    web.application.extensions["ldp"].schedules._seconds = 0.0
     url = f"http://collector.test/v1/surveys/{plan.id}"
 
     def client() -> Client:
@@ -171,7 +181,7 @@ def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path, we
     from ldp_aggregator.snapshot import Snapshot
 
     store = open_store(url)
-    Intake(plan, store).take(b"".join(make_report(plan, ROW, "yes") for _ in range(5)))
+    Intake(plan, store).record_body(b"".join(make_report(plan, ROW, "yes") for _ in range(5)))
     store.close()
     one, both = tmp_path / "one.json", tmp_path / "both.json"
     assert run("export", "sleep", "--store", url, "-o", one)[1].startswith("5 reports of sleep")

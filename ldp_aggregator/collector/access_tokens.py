@@ -1,0 +1,51 @@
+"""Reads the tokens that give access: the operator's token and the gateways' token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ldp_aggregator.collector.errors import SettingsError
+
+MIN_TOKEN_LENGTH = 16
+GATEWAY_TOKEN_VARIABLE = "LDP_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable, not a token
+_VISIBLE_ASCII = range(0x21, 0x7F)
+
+
+def read_token(file: Path | None, variable: str, value: str | None, owner: str = "operator") -> str | None:
+    """Return a token: the file's if there is one, else the environment variable's, else none.
+
+    Parameters
+    ----------
+    file : Path or None
+        Holds the token and at most an end of line, as systemd and compose write secrets.
+    variable, value : str, str or None
+        The environment variable's name and value; an empty one counts for none.
+    owner : str
+        Whose token it is: "operator" or "gateway".
+
+    Raises
+    ------
+    SettingsError
+        If the file is empty or cannot be read, or the token is short or cannot be sent in a header.
+    """
+    if file is None:
+        return _check_token(value, variable, owner) if value else None
+    try:
+        return _check_token(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file), owner)
+    except OSError as error:  # without the path: a token given in its place must not be printed
+        raise SettingsError(f"the {owner}'s token file cannot be read: {error.strerror}") from error
+
+
+def _check_token(token: str, place: str, owner: str) -> str:
+    if not token:
+        raise SettingsError(f"{place}: is empty; it has to hold the {owner}'s token")
+    if any(ord(letter) not in _VISIBLE_ASCII for letter in token):
+        raise SettingsError(
+            f"{place}: the {owner}'s token has to be visible ASCII characters, without spaces"
+        )
+    if len(token) < MIN_TOKEN_LENGTH:
+        raise SettingsError(
+            f"{place}: the {owner}'s token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
+            "openssl rand -hex 16"
+        )
+    return token

@@ -1,0 +1,103 @@
+"""Records each report of a body once: ids may repeat within the body, or may have been recorded before.
+
+A repeat with the same bytes is a duplicate, which is a success; one with other bytes is rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.errors import Reason
+from ldp_aggregator.arrays import BoolArray
+from ldp_aggregator.reports.batch_reader import QuestionBatch, Rejection
+from ldp_aggregator.stores import MarksById
+from ldp_aggregator.stores.base import byte_rows
+
+RECORDED = "recorded"
+DUPLICATE = "duplicate"
+REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOutcome:
+    """The outcome of one report.
+
+    Attributes
+    ----------
+    status : str
+        "recorded", "duplicate" (these very bytes were counted before: success) or "rejected".
+    error : Rejection or None
+        Why it was rejected.
+    """
+
+    status: str
+    error: Rejection | None = None
+
+
+_ID_REUSED = ReportOutcome(REJECTED, Rejection(Reason.ID_REUSED, "another report was counted under this id"))
+
+
+def record_once(
+    batches: Sequence[QuestionBatch], record: Callable[[Sequence[QuestionBatch]], list[MarksById]]
+) -> dict[int, ReportOutcome]:
+    """Record the reports of one body, each once; of one id within the body, the first report is tried.
+
+    Parameters
+    ----------
+    batches : sequence of QuestionBatch
+        At most one for each question.
+    record : callable
+        Records batches; returns the ids of each that were recorded before, in which case it recorded nothing
+        of that batch.
+
+    Returns
+    -------
+    dict of position in the body to ReportOutcome
+    """
+    outcomes: dict[int, ReportOutcome] = {}
+    marks_by_question: dict[int, MarksById] = {}  # of the ids whose repeats are compared below
+    pending: list[QuestionBatch] = []
+    repeats: list[QuestionBatch] = []
+    for batch in batches:
+        first = _find_first_of_each_id(batch)
+        if not first.all():
+            repeats.append(batch.take(~first))
+            batch = batch.take(first)
+            marks = zip(byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
+            marks_by_question[batch.question.index] = dict(marks)
+        pending.append(batch)
+    while pending:  # once, unless ids were recorded before
+        unrecorded: list[QuestionBatch] = []
+        for batch, known in zip(pending, record(pending), strict=True):
+            if not known:
+                outcomes.update(dict.fromkeys(batch.positions.tolist(), ReportOutcome(RECORDED)))
+                continue
+            new = np.array([report_id not in known for report_id in byte_rows(batch.ids)])
+            outcomes.update(_compare_marks(batch.take(~new), known))
+            marks_by_question.setdefault(batch.question.index, {}).update(known)
+            if new.any():
+                unrecorded.append(batch.take(new))
+        pending = unrecorded
+    for batch in repeats:
+        outcomes.update(_compare_marks(batch, marks_by_question[batch.question.index]))
+    return outcomes
+
+
+def _find_first_of_each_id(batch: QuestionBatch) -> BoolArray:
+    """Return which reports are the first with their id."""
+    first_rows: dict[bytes, int] = {}
+    for row, report_id in enumerate(byte_rows(batch.ids)):
+        first_rows.setdefault(report_id, row)
+    first = np.zeros(len(batch.positions), dtype=bool)
+    first[list(first_rows.values())] = True
+    return first
+
+
+def _compare_marks(batch: QuestionBatch, marks_by_id: MarksById) -> Iterator[tuple[int, ReportOutcome]]:
+    """Yield the outcomes of reports whose ids were recorded: duplicates if their bytes are the same."""
+    rows = zip(batch.positions.tolist(), byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
+    for position, report_id, mark in rows:
+        yield position, ReportOutcome(DUPLICATE) if mark == marks_by_id[report_id] else _ID_REUSED

@@ -1,0 +1,9 @@
+"""Errors of the collector's configuration; errors over HTTP are in problems.py."""
+
+from __future__ import annotations
+
+from encoders.errors import LdpError
+
+
+class SettingsError(LdpError):
+    """A setting that cannot be used."""

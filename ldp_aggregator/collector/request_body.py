@@ -1,0 +1,36 @@
+"""Reads the body of a post: its media type, its length and the body limit."""
+
+from __future__ import annotations
+
+from flask import request
+from werkzeug.exceptions import ClientDisconnected
+
+from encoders.errors import Reason, ReportError
+from encoders.report import MEDIA_TYPE
+from ldp_aggregator.collector.service import Service
+
+
+def read_body(service: Service) -> bytes:
+    """Return the whole body, whose length must be stated: a server may cut a chunked one short unnoticed.
+
+    Raises
+    ------
+    ReportError
+        If the body is of another type, longer than `max_body`, of unknown length, or not all there in time.
+    """
+    limit = service.settings.max_body
+    if request.mimetype != MEDIA_TYPE:
+        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"reports come as {MEDIA_TYPE}")
+    length = request.content_length
+    if length is None or "HTTP_TRANSFER_ENCODING" in request.environ:
+        raise ReportError(Reason.LENGTH_REQUIRED, "send a Content-Length and no Transfer-Encoding")
+    if length > limit:
+        raise ReportError(Reason.TOO_LARGE, f"a body has at most {limit} bytes")
+    try:
+        with service.deadlines.watch(request.environ.get("gunicorn.socket")):
+            body = request.get_data(cache=False)
+    except (ClientDisconnected, OSError):
+        body = b""
+    if len(body) != length:
+        raise ReportError(Reason.INCOMPLETE, "the body is shorter than its Content-Length; send it again")
+    return body

@@ -1,0 +1,137 @@
+"""The settings of a collector, checked in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE, read_token
+from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE, Network
+from ldp_aggregator.stores import StorePolicy
+from ldp_aggregator.training_sources import TOKEN_VARIABLE
+
+MAX_BODY_BYTES = 4 << 20
+MAX_PROCESSES = 64
+MAX_THREADS = 64
+_RANGES = {
+    "workers": (1, MAX_PROCESSES),
+    "threads": (1, MAX_THREADS),
+    "rate": (0, MAX_REQUESTS_PER_MINUTE),
+    "max_body": (1, 1 << 32),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorSettings:
+    """The settings of a collector, named as the options of `ldp-collector serve`.
+
+    Attributes
+    ----------
+    surveys : tuple of Path
+        Survey files or compiled plans.
+    store : str
+        The URL of the store.
+    bind : str
+        HOST:PORT; port 0 takes a free one.
+    operator_bind : str or None
+        HOST:PORT of the operator's pages, if they have an address of their own.
+    workers, threads : int
+        Processes, and threads of each.
+    durability : str
+        See :class:`StorePolicy`.
+    allow_open_redis : bool
+        Whether Redis may be used over the network without a password.
+    rate : int
+        Reports of one address in a minute; 0 means any number.
+    trusted_proxy : tuple of networks
+        The proxies whose X-Forwarded-For is believed.
+    operator_token : str or None
+        Opens the operator's pages; without one they stay closed.
+    gateway_token : str or None
+        Lets a post hold several reports where `rate` is a limit, and exempts it from that limit.
+    max_body : int
+        Bytes of one request's body at most.
+
+    Raises
+    ------
+    SettingsError
+        If a setting cannot be used; the message names it.
+    """
+
+    surveys: tuple[Path, ...] = ()
+    store: str = "sqlite:///ldp.db"
+    bind: str = "127.0.0.1:8000"
+    operator_bind: str | None = None
+    workers: int = 2
+    threads: int = 16
+    durability: str = "always"
+    allow_open_redis: bool = False
+    rate: int = 0
+    trusted_proxy: tuple[Network, ...] = ()
+    operator_token: str | None = field(default=None, repr=False)
+    gateway_token: str | None = field(default=None, repr=False)
+    max_body: int = MAX_BODY_BYTES
+
+    def __post_init__(self) -> None:
+        for name in ("bind", "operator_bind"):
+            check_address(getattr(self, name), f"{name} ")
+        for name, (least, most) in _RANGES.items():
+            if not least <= getattr(self, name) <= most:
+                raise SettingsError(f"{name} is from {least} to {most}")
+        if self.operator_token is not None and self.gateway_token == self.operator_token:
+            raise SettingsError(
+                "the gateway's token is the operator's, whose pages it would open: make another"
+            )
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> CollectorSettings:
+        """Make settings of the options of `ldp-collector serve`; read the tokens from files or environment.
+
+        Raises
+        ------
+        SettingsError
+            If a setting cannot be used.
+        """
+        names = {each.name for each in fields(cls)} & options.keys()
+        return cls(
+            **{name: options[name] for name in names},
+            operator_token=_read_token(options, TOKEN_VARIABLE, "operator"),
+            gateway_token=_read_token(options, GATEWAY_TOKEN_VARIABLE, "gateway"),
+        )
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The addresses to listen at, by option."""
+        named = {"--bind": self.bind, "--operator-bind": self.operator_bind}
+        return {option: address for option, address in named.items() if address}
+
+    @property
+    def store_policy(self) -> StorePolicy:
+        """What is required of the store."""
+        return StorePolicy(self.durability, self.allow_open_redis)
+
+
+def check_address(text: str | None, name: str = "") -> str | None:
+    """Return an address, HOST:PORT; refuse what is none."""
+    if text is not None:
+        port = text.rpartition(":")[2]
+        if ":" not in text or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+            raise SettingsError(f"{name}is HOST:PORT with a port from 0 to 65535, for example 127.0.0.1:8000")
+    return text
+
+
+def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Return networks; an address is a network of one."""
+    try:
+        return tuple(ip_network(text) for text in texts)
+    except ValueError as error:
+        raise SettingsError("is an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
+
+
+def _read_token(options: Mapping[str, Any], variable: str, owner: str) -> str | None:
+    return read_token(options[f"{owner}_token_file"], variable, os.environ.get(variable), owner)

@@ -1,0 +1,54 @@
+"""The TTL cache: freshness, errors, concurrent callers."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ldp_aggregator.collector.ttl_cache import TtlCache
+
+
+def test_a_result_is_computed_again_after_the_ttl() -> None:
+    now, made = [0.0], iter(range(9))
+    cache: TtlCache[int] = TtlCache(2, lambda: now[0])
+    assert [cache.get("a", lambda: next(made)) for _ in range(3)] == [0, 0, 0]
+    assert cache.get("b", lambda: next(made)) == 1
+    now[0] = 2.0
+    assert cache.get("a", lambda: next(made)) == 2
+
+
+def test_an_error_is_not_kept() -> None:
+    cache: TtlCache[float] = TtlCache(60)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("a", lambda: 1 / 0)
+    assert cache.get("a", lambda: 1.0) == 1.0
+
+
+def test_concurrent_callers_share_one_computation() -> None:
+    cache, made, gate = TtlCache[int](60), [], threading.Barrier(8)
+
+    def ask() -> None:
+        gate.wait()
+        cache.get("a", lambda: made.append(1) or 1)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+
+
+def test_a_stale_result_is_kept_on_the_given_error_for_another_ttl() -> None:
+    now = [0.0]
+    cache: TtlCache[float] = TtlCache(2, lambda: now[0], stale_on=ZeroDivisionError)
+    with pytest.raises(ZeroDivisionError):  # there is no result yet
+        cache.get("a", lambda: 1 / 0)
+    assert cache.get("a", lambda: 1.0) == 1.0
+    now[0] = 2.0
+    assert cache.get("a", lambda: 1 / 0) == 1.0
+    now[0] = 3.9
+    assert cache.get("a", lambda: 2.0) == 1.0
+    now[0] = 4.0
+    assert cache.get("a", lambda: 2.0) == 2.0

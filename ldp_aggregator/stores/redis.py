@@ -54,7 +54,7 @@ class RedisStore:
     Notes
     -----
     In a cluster a question is on one shard, so that a batch is one act; questions spread over the shards.
-    A replica that takes over may lack what its primary acknowledged last, see docs/operating.md.
+    A replica that takes over may lack what its primary acknowledged last, see docs/running.md.
     """
 
     def __init__(self, url: str) -> None:

@@ -45,7 +45,7 @@ def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     Parameters
     ----------
     event : str
-        A stable word; docs/operating.md lists them.
+        A stable word; docs/monitoring.md lists them.
     level : int
         Of :mod:`logging`.
     fields : Any

@@ -1,31 +1,28 @@
-"""Integer probability tables, and the exact proof that they keep epsilon.
+"""Integer probability tables: what mechanisms draw from, and what estimators compute from.
 
 Floating-point noise leaks the input, so a mechanism is a finite table of integers out of a power of
 two. The ideal probabilities contain e^epsilon; it enters once, here, rounded in the direction that
-can only cost accuracy. What the integers really spend is then an exact rational, and a table that
-spends more than epsilon is refused. The estimators compute from the same integers.
+can only cost accuracy. What the integers spend is proved in :mod:`encoders.epsilon_proof`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from encoders.errors import PrivacyError, SurveyError
+from encoders.epsilon_proof import exp_bounds
+from encoders.errors import SurveyError
 
 WORD = 1 << 64
 """One 64-bit draw: probabilities of whole words are integers out of this."""
 
-MIN_EPSILON, MAX_EPSILON = Decimal("0.001"), Decimal(32)
 MAX_EPSILON_LOSS = 1e-4
 """The share of epsilon that rounding bit probabilities may cost."""
 
-_DESIGN_DIGITS = 60
-DESIGN_CONTEXT = Context(prec=_DESIGN_DIGITS)
+DESIGN_CONTEXT = Context(prec=60)
 """The arithmetic that tables are designed in."""
 _TAIL_PROBABILITY = Decimal(1) / (1 << 32)
 _SCALE_MARGIN = Decimal(1) / (1 << 14)
@@ -34,40 +31,6 @@ _MAX_LAPLACE_SCALE = 512
 than the slack of 2^-14/scale pays for."""
 MAX_LAPLACE_WEIGHTS = 1 << 14
 """Weights of a Laplace table at most; with a tail of 2^-32, the largest scale needs 11,000."""
-
-
-@lru_cache(maxsize=256)
-def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
-    """Bracket e^x between two rationals, 60 digits apart at most.
-
-    The decimal module rounds `exp` to nearest, so the neighbours on both sides enclose the truth.
-    """
-    context = Context(prec=_DESIGN_DIGITS, Emin=-(10**6), Emax=10**6)
-    nearest = context.exp(x)
-    return Fraction(context.next_minus(nearest)), Fraction(context.next_plus(nearest))
-
-
-def realised_epsilon(ratio: Fraction) -> Decimal:
-    """Return ln(ratio) rounded up to 12 digits: what the tables spend, never understated."""
-    up, down = (
-        Context(prec=_DESIGN_DIGITS, rounding=ROUND_CEILING),
-        Context(prec=_DESIGN_DIGITS, rounding=ROUND_FLOOR),
-    )
-    quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    logarithm = down.next_plus(up.ln(quotient))
-    return Context(prec=12, rounding=ROUND_CEILING).plus(logarithm)
-
-
-def require_private(ratio: Fraction, epsilon: Decimal) -> None:
-    """Refuse tables whose exact likelihood ratio exceeds e^epsilon.
-
-    Raises
-    ------
-    PrivacyError
-        If ``ratio > e^epsilon``, or so close that 60 digits cannot tell.
-    """
-    if ratio > exp_bounds(epsilon)[0]:
-        raise PrivacyError(f"these tables spend {realised_epsilon(ratio)}, more than epsilon = {epsilon}")
 
 
 def keep_threshold(domain: int, epsilon: Decimal, size: int = 1) -> int:

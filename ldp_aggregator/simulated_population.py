@@ -10,8 +10,8 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
+from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
-from encoders.probability_tables import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.questions import thresholds

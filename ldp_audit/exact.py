@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from encoders.epsilon_proof import exp_bounds, realised_epsilon
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
-from encoders.probability_tables import exp_bounds, realised_epsilon
 from encoders.survey import Plan, Question
 
 _MOST_WORK = 1 << 18

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.explain.text import format_answer, wrap_text
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import odds, percent
-from encoders.probability_tables import exp_bounds
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.text_table import format_table

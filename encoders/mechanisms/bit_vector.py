@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from encoders.mechanisms.base import FrequencyOracle, MechanismParameters
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
+from encoders.mechanisms.parameters import MechanismParameters
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _BLOCK_ROWS = 4096
 class BitVector(FrequencyOracle):
     """An oracle whose payload is a vector: value i at bit i % 8 of byte i // 8; unused bits are 0."""
 
-    def __init__(self, domain: int, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
         self.payload_bytes = (domain + 7) // 8
         self._mask = (1 << domain) - 1
 

@@ -7,13 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import (
-    FrequencyOracle,
-    MechanismParameters,
-    check_keys,
-    index_bytes,
-    unpack_indices,
-)
+from encoders.mechanisms.base import index_bytes, unpack_indices
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
+from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
@@ -31,7 +27,7 @@ class DE(FrequencyOracle):
     """Report the true value with probability p, each other value with q (Yilmaz et al. 2019, section 2.2.1).
 
     p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. Two 64-bit draws: the
-    first decides whether to keep the truth (below ``tables["keep"]``), the second names another value
+    first decides whether to keep the truth (below ``parameters["keep"]``), the second names another value
     by multiply-shift. Nothing is rejected and redrawn, so a report always takes 16 random bytes.
 
     The payload is the reported index, little-endian, in 1 or 2 bytes.
@@ -41,9 +37,9 @@ class DE(FrequencyOracle):
     constant_sum: ClassVar[bool] = True
     random_bytes = 16
 
-    def __init__(self, domain: int, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        check_keys(tables, {"keep"}, self.name)
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        check_keys(parameters, {"keep"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
         self.payload_bytes = index_bytes(domain)
         self._one_byte = self.payload_bytes == 1

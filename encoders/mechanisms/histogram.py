@@ -12,11 +12,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import FrequencyOracle, MechanismParameters, check_keys, read_weights
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
+from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import spread
 from encoders.mechanisms.unary import Unary
-from encoders.probability_tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
+from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -39,10 +41,10 @@ class SHE(FrequencyOracle):
 
     name: ClassVar[str] = "SHE"
 
-    def __init__(self, domain: int, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        check_keys(tables, {"weights"}, self.name)
-        weights = read_weights(tables["weights"], "SHE table 'weights'")
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        check_keys(parameters, {"weights"}, self.name)
+        weights = read_weights(parameters["weights"], "SHE table 'weights'")
         self._steps = len(weights) - 1
         noise = _Noise.of(weights)
         self._ends, self._clamped = noise.ends, noise.clamped
@@ -133,9 +135,9 @@ class THE(Unary):
     name: ClassVar[str] = "THE"
     _keys = Unary._keys | {"theta"}
 
-    def __init__(self, domain: int, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        theta = tables["theta"]
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        theta = parameters["theta"]
         if not (isinstance(theta, str) and re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", theta)):
             raise SurveyError("THE table 'theta' must be a decimal string between 0 and 1")
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MechanismParameters, Number, check_keys, read_weights
+from encoders.mechanisms.base import Number
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
@@ -24,6 +24,7 @@ from encoders.mechanisms.numeric_base import (
     split_value,
     split_value_array,
 )
+from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import percent, spread
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 from encoders.randomness import RandomSource
@@ -62,13 +63,13 @@ class Laplace(NumericMechanism):
     name: ClassVar[str] = "laplace"
     multivariate: ClassVar[bool] = True
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        check_keys(tables, {"steps", "weights"}, self.name)
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        check_keys(parameters, {"steps", "weights"}, self.name)
         if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
         self._grid = self._integer("steps", 1, _MAX_GRID_STEPS)
-        weights = read_weights(tables["weights"], f"{self.name} table 'weights'")
+        weights = read_weights(parameters["weights"], f"{self.name} table 'weights'")
         self._size = len(weights) - 1 - self._grid
         if self._grid.bit_count() != 1 or not 0 < self._size < 1 << 15:
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")

@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
+from encoders.mechanisms.base import Mechanism, Number
+from encoders.mechanisms.parameters import MechanismParameters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,12 +80,13 @@ class NumericMechanism(Mechanism):
     estimates_prior: ClassVar[bool] = False
     domain: NumericDomain
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         if not 2 <= domain.labels <= MAX_LABELS:
             raise SurveyError(f"{self.name} needs 2 to {MAX_LABELS} classes")
         if len(domain.missing) != 1 and not self.multivariate:
             raise SurveyError(f"{self.name} asks for one number at a time")
-        self.domain, self.tables = domain, dict(tables)
+        self.domain = domain
+        self.parameters = dict(parameters)
 
     def __repr__(self) -> str:
         return f"{self.name}(labels={self.domain.labels}, numbers={len(self.domain.missing)})"

@@ -12,7 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.mechanisms.base import MechanismParameters, Number, check_keys, index_bytes, unpack_indices
+from encoders.epsilon_proof import exp_bounds
+from encoders.mechanisms.base import Number, index_bytes, unpack_indices
 from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
@@ -25,9 +26,10 @@ from encoders.mechanisms.numeric_base import (
     split_value,
     split_value_array,
 )
+from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import WORD, exp_bounds
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -40,9 +42,9 @@ if TYPE_CHECKING:
 class _Coin(NumericMechanism):
     """What both have in common: the coin of one slot."""
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        check_keys(tables, {"q"}, self.name)
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        check_keys(parameters, {"q"}, self.name)
         self._q = self._integer("q", 1, WORD // 2 - 1)
         self._span = WORD - 2 * self._q
         self.ratio = Fraction(WORD - self._q, self._q)
@@ -96,8 +98,8 @@ class OneBit(_Coin):
     name: ClassVar[str] = "onebit"
     random_bytes = 16
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
         self.payload_bytes = index_bytes(2 * domain.slots)
         if domain.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
             self.ratio = Fraction(WORD // 2, self._q)
@@ -185,8 +187,8 @@ class SignVector(_Coin):
 
     name: ClassVar[str] = "sign-vector"
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
         self.payload_bytes = (domain.slots + 7) // 8
         self.random_bytes = self.payload_bytes + 8
         self._mask = (1 << domain.slots) - 1

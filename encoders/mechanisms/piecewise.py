@@ -9,9 +9,11 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MAX_DOMAIN, MechanismParameters, Number, check_keys, unpack_indices
+from encoders.mechanisms.base import Number, unpack_indices
 from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
@@ -22,8 +24,9 @@ from encoders.mechanisms.numeric_base import (
     split_value,
     split_value_array,
 )
+from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
-from encoders.probability_tables import WORD, exp_bounds
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -56,9 +59,9 @@ class Piecewise(NumericMechanism):
     estimates_prior: ClassVar[bool] = True
     random_bytes, payload_bytes = 24, 2
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        check_keys(tables, {"near", "reach"}, self.name)
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        check_keys(parameters, {"near", "reach"}, self.name)
         self._half_width = self._integer("reach", 0, _POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
         self._far = _POSITIONS + self._half_width
@@ -82,8 +85,8 @@ class Piecewise(NumericMechanism):
                 break
             # 1 + near/(1 - near) cells/window <= gain, in the numbers of draws that make a cell
             odds = (gain - 1) * (WORD // cells) / -(-WORD // window)
-            tables = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(half_width)}
-            candidate = cls(domain, tables)
+            parameters = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(half_width)}
+            candidate = cls(domain, parameters)
             if best is None or candidate.reference_variance < best.reference_variance:
                 best = candidate
         if best is None:

@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import FrequencyOracle, MechanismParameters, Number
+from encoders.mechanisms.base import Number
 from encoders.mechanisms.direct import DE
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
+from encoders.mechanisms.parameters import MechanismParameters
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.mechanisms.unary import OUE, SUE
@@ -40,9 +42,9 @@ class Sign(NumericMechanism):
     name: ClassVar[str] = "sign"
     estimates_prior: ClassVar[bool] = True
 
-    def __init__(self, domain: NumericDomain, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        rest = dict(tables)
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        rest = dict(parameters)
         name = rest.pop("oracle", None)
         if not (isinstance(name, str) and name in _ORACLES):
             raise SurveyError(f"sign table 'oracle' must be one of {', '.join(_ORACLES)}")
@@ -58,7 +60,7 @@ class Sign(NumericMechanism):
         """Take the oracle with the least variance of a slot's mean, for evenly spread numbers."""
         answers = (2 + domain.missing[0]) * domain.labels
         oracles = [each.design(answers, epsilon) for each in _ORACLES.values()]
-        candidates = [cls(domain, {"oracle": each.name, **each.tables}) for each in oracles]
+        candidates = [cls(domain, {"oracle": each.name, **each.parameters}) for each in oracles]
         return min(candidates, key=lambda each: each.reference_variance)
 
     def _to_oracle(self, code: int, label: int, draw: int) -> int:

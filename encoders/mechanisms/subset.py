@@ -10,9 +10,9 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD, keep_threshold
@@ -38,7 +38,7 @@ class SS(BitVector):
     """Report a set of omega values: with the true one with probability p, with any other with q.
 
     p = omega e^eps/(omega e^eps + d - omega) (Ye and Barg 2018; Wang et al. 2016), as an integer out of
-    2^64. Two 64-bit draws: the first decides whether the truth is in the set (below ``tables["keep"]``),
+    2^64. Two 64-bit draws: the first decides whether the truth is in the set (below ``parameters["keep"]``),
     the second chooses the rest, omega - 1 or omega of the d - 1 others, as the number of a combination by
     multiply-shift. Nothing is redrawn, and the steps are the same whatever is drawn. omega = 1 is DE.
 
@@ -54,12 +54,12 @@ class SS(BitVector):
     constant_sum: ClassVar[bool] = True
     random_bytes = 16
 
-    def __init__(self, domain: int, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
         if domain > MAX_SUBSET_DOMAIN:
             most = f"SS asks for at most {MAX_SUBSET_DOMAIN} values, not {domain}"
             raise SurveyError(f'{most}: choose "auto" or OUE, or ask for fewer')
-        check_keys(tables, {"keep", "size"}, self.name)
+        check_keys(parameters, {"keep", "size"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
         self._size = size = self._integer("size", 1, domain - 1)
         self._counts = comb(domain - 1, size), comb(domain - 1, size - 1)

@@ -6,11 +6,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from encoders.mechanisms.base import MechanismParameters, check_keys
+from encoders.epsilon_proof import exp_bounds
 from encoders.mechanisms.bit_vector import BitVector
+from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import bit_ratio, bit_thresholds, exp_bounds
+from encoders.probability_tables import bit_ratio, bit_thresholds
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ class Unary(BitVector):
 
     _keys = frozenset({"bits", "p", "q"})
 
-    def __init__(self, domain: int, tables: MechanismParameters) -> None:
-        super().__init__(domain, tables)
-        check_keys(tables, set(self._keys), self.name)
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        check_keys(parameters, set(self._keys), self.name)
         self._bits = self._integer("bits", 1, 64)
         whole = 1 << self._bits
         self._q = self._integer("q", 1, whole - 1)

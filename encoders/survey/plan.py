@@ -10,9 +10,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.mechanisms import Mechanism, load, load_numeric
-from encoders.probability_tables import realised_epsilon
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
@@ -211,7 +211,7 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         more["enrolment"] = plan.enrolment
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
-    keys = {question.index: _tables_key(question.mechanism.tables) for question in plan.questions}
+    keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
     realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
     return more | {
@@ -221,7 +221,7 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         "id": plan.id,
         "label": plan.label.as_dict(),
         "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
-        "tables": {keys[question.index]: question.mechanism.tables for question in plan.questions},
+        "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
     }
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label

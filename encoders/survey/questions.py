@@ -130,7 +130,7 @@ class Question:
             "feature": (features[0] if features else None) if len(features) < 2 else features,
             "label": self.label.as_dict(),
             "mechanism": self.mechanism.name,
-            "tables": self.mechanism.tables,
+            "tables": self.mechanism.parameters,
         }
         if self.moment:
             asked["moment"] = self.moment

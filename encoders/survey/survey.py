@@ -16,7 +16,7 @@ from encoders.mechanisms import (
     design_numeric,
 )
 from encoders.mechanisms import design as design_oracle
-from encoders.mechanisms.base import MAX_DOMAIN
+from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.survey.compiler import label_weight
 from encoders.survey.features import Feature, Label, entries
 from encoders.survey.grouping import grouped

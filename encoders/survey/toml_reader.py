@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
-from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
 from encoders.survey.canonical import decimal_text
 from encoders.survey.decimals import MAX_DIGITS, equal_width, number
 from encoders.survey.features import CategoricalFeature, Feature, Label

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import silence_warnings
-from encoders.probability_tables import realised_epsilon
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN

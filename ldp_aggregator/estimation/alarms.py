@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from encoders.explain.text import format_answer
-from encoders.mechanisms.base import FrequencyOracle
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import (

@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
-from encoders.probability_tables import realised_epsilon
 from encoders.survey import Plan
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import Snapshot

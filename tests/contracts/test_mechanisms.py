@@ -12,9 +12,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design, load
-from encoders.probability_tables import realised_epsilon
 from encoders.randomness import FastStream, GivenBytes
 from tests.contracts import reference
 
@@ -51,7 +51,7 @@ def every_payload(mechanism: Mechanism) -> Iterator[bytes]:
 
 def she_payloads(mechanism: Mechanism) -> Iterator[bytes]:
     """Yield every pair of SHE components; one step further out on either side is refused."""
-    steps = len(mechanism.tables["weights"]) - 1  # type: ignore[arg-type]
+    steps = len(mechanism.parameters["weights"]) - 1  # type: ignore[arg-type]
     for pair in itertools.product(range(1 - steps, steps + 1), repeat=2):
         yield np.array(pair, "<i2").tobytes()
     for outside in (-steps, steps + 1):
@@ -120,10 +120,10 @@ SPENDING_MORE = {
 @every_name
 def test_tables_edited_to_spend_more_are_refused(name: str) -> None:
     honest = made(name, 5)
-    edited = load(name, 5, SPENDING_MORE[name](honest.tables))
+    edited = load(name, 5, SPENDING_MORE[name](honest.parameters))
     if name == "SHE":  # two out of 2^64 hide in the slack that was left for rounding: move more
         assert edited.ratio > honest.ratio
-        weights = [int(weight) for weight in honest.tables["weights"]]  # type: ignore[attr-defined]
+        weights = [int(weight) for weight in honest.parameters["weights"]]  # type: ignore[attr-defined]
         weights[-1], weights[0] = weights[-1] // 2, weights[0] + 2 * (weights[-1] - weights[-1] // 2)
         edited = load(name, 5, {"weights": [str(weight) for weight in weights]})
     with pytest.raises(PrivacyError, match="spend"):
@@ -138,7 +138,7 @@ def test_perturb_follows_the_wire_format(name: str, domain: int) -> None:
     mechanism, rng = made(name, domain), FastStream(domain)
     for value in list(range(domain)) * (1 + 40 // domain):
         data = rng.take(mechanism.random_bytes)
-        expected = reference.perturb(name, mechanism.tables, domain, value, data)
+        expected = reference.perturb(name, mechanism.parameters, domain, value, data)
         assert mechanism.perturb(value, GivenBytes(data)) == expected
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
 from encoders.mechanisms import (
     NUMERIC_MECHANISMS,
@@ -26,7 +27,7 @@ from encoders.mechanisms import (
 )
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.sign import Sign
-from encoders.probability_tables import WORD, realised_epsilon
+from encoders.probability_tables import WORD
 from encoders.randomness import FastStream, GivenBytes
 from tests.contracts import reference
 
@@ -82,7 +83,7 @@ def perturbed(mechanism: NumericMechanism, values: tuple[int, ...], data: bytes)
 def by_reference(mechanism: NumericMechanism, values: tuple[int, ...], data: bytes) -> bytes:
     form = mechanism.domain
     return reference.perturb_numbers(
-        mechanism.name, mechanism.tables, form.labels, form.missing, form.low == 0, list(values), data
+        mechanism.name, mechanism.parameters, form.labels, form.missing, form.low == 0, list(values), data
     )
 
 
@@ -182,7 +183,7 @@ def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(
 ) -> None:
     # A law out of 2^64 takes one addition per corner: all that any input changes is its own window.
     mechanism = made("piecewise", form, epsilon)
-    near, reach = int(mechanism.tables["near"]), int(mechanism.tables["reach"])  # type: ignore[call-overload]
+    near, reach = int(mechanism.parameters["near"]), int(mechanism.parameters["reach"])  # type: ignore[call-overload]
     line, window = 129 + 2 * reach, 2 * reach + 1
     cells = form.slots * line
 
@@ -224,8 +225,8 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name: str, epsilon: str,
         *([NumericDomain(3, (True, False), low)] if name == "laplace" else []),
     ]:
         mechanism = made(name, form, epsilon)
-        steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
-        laws = reference.slot_laws(mechanism.tables, low * steps)
+        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        laws = reference.slot_laws(mechanism.parameters, low * steps)
         assert all(sum(law.values()) == 1 for law in laws.values())
         assert min(min(law.values()) for law in laws.values()) > 0
         empty, ends = laws[0], laws[0].keys()
@@ -244,8 +245,8 @@ def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name: str, low: i
         *([NumericDomain(2, (False, True, False), low)] if name == "laplace" else []),
     ]:
         mechanism = made(name, form, "2")
-        steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
-        laws, half = reference.slot_laws(mechanism.tables, low * steps), GRID // steps // 2
+        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        laws, half = reference.slot_laws(mechanism.parameters, low * steps), GRID // steps // 2
         for values in values_of(form, 3, 5)[::3]:
             grid = [value // 2 // (2 * half) * (2 * half) * 2 + value % 2 for value in values]
             values = tuple(old if old // 2 == MISSING else new for old, new in zip(values, grid, strict=True))
@@ -296,7 +297,7 @@ def test_a_mechanism_is_refused_below_what_it_spends(name: str, low: int) -> Non
 )
 def test_tables_edited_to_spend_more_are_refused(name: str, key: str, step: int) -> None:
     form = NumericDomain(3, (True,))
-    tables = dict(made(name, form).tables)
+    tables = dict(made(name, form).parameters)
     edited = load_numeric(name, form, tables | {key: str(int(tables[key]) + step)})  # type: ignore[call-overload]
     with pytest.raises(PrivacyError, match="spend"):
         edited.prove(Decimal(1))
@@ -305,7 +306,7 @@ def test_tables_edited_to_spend_more_are_refused(name: str, key: str, step: int)
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 def test_less_noise_or_more_steps_are_refused(name: str) -> None:
     form = NumericDomain(3, (True,))
-    tables, finer = dict(made(name, form).tables), dict(made(name, form, "1.001").tables)
+    tables, finer = dict(made(name, form).parameters), dict(made(name, form, "1.001").parameters)
     for spending in (finer, tables | {"steps": str(2 * int(tables["steps"]))}):  # type: ignore[call-overload]
         with pytest.raises(PrivacyError, match="spend"):
             load_numeric(name, form, spending).prove(Decimal(1))
@@ -444,7 +445,7 @@ def test_the_coin_turns_exactly_where_the_likelihood_says(name: str, low: int) -
             data = bytes(mechanism.random_bytes - 8) + draw.to_bytes(8, "little")
             assert perturbed(mechanism, (code * 2,), data)[0] & 1 == bit
     assert coin_of(mechanism, GRID) == WORD // 2
-    assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.tables["q"])  # type: ignore[call-overload]
+    assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.parameters["q"])  # type: ignore[call-overload]
 
 
 @every_name
@@ -460,7 +461,7 @@ def test_reports_are_as_frequent_as_their_likelihood_says(name: str, low: int) -
         if is_laplace(name):  # the own slot's law; the others are at their first output, whatever it is
             slot = number % 2 + 2 * (code == MISSING)
             seen = payloads.view("<i2")[:, slot].astype(np.int64)
-            size = len(mechanism.tables["weights"]) - 1 - int(mechanism.tables["steps"])  # type: ignore[arg-type,call-overload]
+            size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])  # type: ignore[arg-type,call-overload]
             outputs = np.arange(-size, size + 1)
             counts = np.bincount(seen + size, minlength=len(outputs))
             vectors = np.zeros((len(outputs), form.slots), "<i2")
@@ -529,7 +530,7 @@ def test_exactly_what_some_value_makes_likely_passes_the_check(
 def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
     for form in (NumericDomain(2), NumericDomain(3, (True,), 0)):
         mechanism = made("piecewise", form)
-        cells = form.slots * (129 + 2 * int(mechanism.tables["reach"]))  # type: ignore[call-overload]
+        cells = form.slots * (129 + 2 * int(mechanism.parameters["reach"]))  # type: ignore[call-overload]
         mechanism.check((cells - 1).to_bytes(2, "little"))
         for cell in (cells, 0xFFFF):
             with pytest.raises(ReportError, match="no piecewise device sends this"):
@@ -540,7 +541,7 @@ def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
 @every_epsilon
 def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) -> None:
     mechanism = made(name, NumericDomain(2, (True,)), epsilon)
-    size = len(mechanism.tables["weights"]) - 1 - int(mechanism.tables["steps"])  # type: ignore[arg-type,call-overload]
+    size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])  # type: ignore[arg-type,call-overload]
     for slot, sign in itertools.product(range(4), (-1, 1)):
         vector = np.zeros(4, "<i2")
         vector[slot] = sign * size
@@ -585,7 +586,7 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
         payloads = mechanism.perturb_many(given, FastStream(5))
         slow = [
             reference.contribution_of_numbers(
-                name, mechanism.tables, form.labels, form.missing, payload.tobytes()
+                name, mechanism.parameters, form.labels, form.missing, payload.tobytes()
             )
             for payload in payloads
         ]
@@ -664,8 +665,8 @@ def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
 def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: int) -> None:
     for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:
         mechanism = made(name, NumericDomain(2, missing, low))
-        steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
-        noise = reference.slot_laws(mechanism.tables, 0)[0]
+        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        noise = reference.slot_laws(mechanism.parameters, 0)[0]
         value = number(0.3, low)
         words = mechanism.describe_output((value, 2 * MISSING) if mechanism.multivariate else value)
         *rounding, none, inside = percentages(words)
@@ -682,7 +683,7 @@ def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: i
 @every_moment
 def test_the_words_of_piecewise_state_its_tables(low: int) -> None:
     mechanism = made("piecewise", NumericDomain(2, (True,), low))
-    near, reach = (int(mechanism.tables[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
+    near, reach = (int(mechanism.parameters[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
     words, line = mechanism.describe_output(number(0.3, low)), 129 + 2 * reach
     assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
     assert words.startswith(f"one of {4 * line} points, {line} in a line for each of 4 places")
@@ -696,7 +697,7 @@ def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
     added = np.array(
         [
             reference.contribution_of_numbers(
-                mechanism.name, mechanism.tables, form.labels, form.missing, row.tobytes()
+                mechanism.name, mechanism.parameters, form.labels, form.missing, row.tobytes()
             )
             for row in unique
         ]
@@ -797,8 +798,8 @@ def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name: str, low: 
 def test_clamping_bends_the_mean_of_a_slot_by_little(epsilon: str) -> None:
     # Only the ends are debiased exactly. What the middle is off by grows as the noise's tail is cut off.
     mechanism = made("sampled-laplace", NumericDomain(2), epsilon)
-    steps = int(mechanism.tables["steps"])  # type: ignore[call-overload]
-    laws = reference.slot_laws(mechanism.tables, -steps)
+    steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+    laws = reference.slot_laws(mechanism.parameters, -steps)
     means = {x: sum(y * int(chance * WORD) for y, chance in law.items()) for x, law in laws.items()}
     off = max(abs(mean / means[steps] - x / steps) for x, mean in means.items())
     assert off < {"1": 1e-8, "8": 1e-7, "12": 1e-5, "16": 2e-4}[epsilon]
@@ -813,7 +814,7 @@ def test_a_design_does_not_depend_on_the_application_s_decimal_context(name: str
     expected = design_numeric(name, NumericDomain(3), epsilon)
     with decimal.localcontext() as context:
         context.prec, context.rounding = 2, decimal.ROUND_UP
-        assert design_numeric(name, NumericDomain(3), epsilon).tables == expected.tables
+        assert design_numeric(name, NumericDomain(3), epsilon).parameters == expected.parameters
 
 
 @every_epsilon
@@ -872,7 +873,7 @@ BAD_INTEGERS = ["-1", "00", "01", "+1", " 1", "1_0", "1e3", "1.0", "", "\u0661",
 @every_name
 def test_malformed_tables_are_refused(name: str) -> None:
     form = NumericDomain(3, (True,))
-    tables = dict(made(name, form).tables)
+    tables = dict(made(name, form).parameters)
     for wrong in (
         {},
         tables | {"more": "1"},

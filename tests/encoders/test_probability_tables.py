@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 
+from encoders.epsilon_proof import exp_bounds, realised_epsilon, require_private
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import MECHANISMS, design
 from encoders.probability_tables import (
@@ -17,13 +18,10 @@ from encoders.probability_tables import (
     WORD,
     bit_ratio,
     bit_thresholds,
-    exp_bounds,
     keep_threshold,
     laplace_cells,
     laplace_cumulative,
     laplace_weights,
-    realised_epsilon,
-    require_private,
     shifted_cells,
 )
 from tests.contracts.reference import e_to_the
@@ -169,7 +167,7 @@ def test_an_epsilon_out_of_range_is_refused(epsilon: str) -> None:
 
 def test_design_does_not_depend_on_the_application_s_decimal_context() -> None:
     names = ("DE", "SUE", "OUE", "SHE", "THE", "THE(0.123456)", "SS", "auto")
-    expected = [design(name, 5, Decimal("1.2345")).tables for name in names]
+    expected = [design(name, 5, Decimal("1.2345")).parameters for name in names]
     with decimal.localcontext() as context:
         context.prec, context.rounding = 2, decimal.ROUND_UP
-        assert [design(name, 5, Decimal("1.2345")).tables for name in names] == expected
+        assert [design(name, 5, Decimal("1.2345")).parameters for name in names] == expected

@@ -97,7 +97,7 @@ class Leaky(DE):
 
 def with_mechanism(plan: Plan, kind: type[DE]) -> Plan:
     first = plan.questions[0]
-    changed = kind(first.domain, first.mechanism.tables)
+    changed = kind(first.domain, first.mechanism.parameters)
     return replace(plan, questions=(replace(first, mechanism=changed), *plan.questions[1:]))
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import load, load_numeric
-from encoders.probability_tables import bit_ratio, realised_epsilon
+from encoders.probability_tables import bit_ratio
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.canonical import decimal_text

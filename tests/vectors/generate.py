@@ -345,10 +345,10 @@ def impossible_numbers(numeric: str) -> list[dict[str, Any]]:
     question = next(each for each in plan.questions if each.moment and each.mechanism.domain.missing[-1])
     mechanism = question.mechanism
     if numeric == "piecewise":
-        cells = mechanism.domain.slots * (129 + 2 * int(mechanism.tables["reach"]))
+        cells = mechanism.domain.slots * (129 + 2 * int(mechanism.parameters["reach"]))
         impossible = [cells.to_bytes(2, "little"), b"\xff\xff"]
     elif numeric in ("laplace", "sampled-laplace"):
-        beyond = len(mechanism.tables["weights"]) - int(mechanism.tables["steps"])
+        beyond = len(mechanism.parameters["weights"]) - int(mechanism.parameters["steps"])
         rest = bytes(mechanism.payload_bytes - 2)
         impossible = [
             rest + beyond.to_bytes(2, "little"),

@@ -19,7 +19,7 @@ G = 1 << 20
 
 def noises(question: Question, value: Any) -> Iterator[bytes]:
     """Yield bytes for a question's mechanism with which `value` just is, or just is not, reported."""
-    mechanism, tables = question.mechanism, question.mechanism.tables
+    mechanism, tables = question.mechanism, question.mechanism.parameters
     if question.moment is None:
         yield from oracle(mechanism.name, tables, question.domain, value)
     elif mechanism.name in ("laplace", "sampled-laplace"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.mechanisms.base import FrequencyOracle
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import Question
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex

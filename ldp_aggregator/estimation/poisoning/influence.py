@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.mechanisms.base import FrequencyOracle
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey.questions import MEAN
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of

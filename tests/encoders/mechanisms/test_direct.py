@@ -37,7 +37,7 @@ def cell_borders(cells: int) -> list[int]:
 def test_the_law_of_perturb_is_the_likelihood(domain: int, epsilon: str) -> None:
     # Kept below T, not from T on. The other value is constant between borders: s (d-1) >> 64 never falls.
     mechanism = made(domain, epsilon)
-    keep, borders = int(mechanism.tables["keep"]), cell_borders(domain - 1)  # type: ignore[call-overload]
+    keep, borders = int(mechanism.parameters["keep"]), cell_borders(domain - 1)  # type: ignore[call-overload]
     for value in {0, 1, domain // 2, domain - 1}:
         for first, second in ((0, 0), (keep - 1, 0), (keep - 1, WORD - 1)):
             assert reported(mechanism, value, first, second) == value
@@ -60,7 +60,7 @@ def reported(mechanism: DE, value: int, first: int, second: int) -> int:
 def test_a_population_agrees_with_a_device_at_every_border(domain: int) -> None:
     # numpy has no 128-bit product: the borders are where a wrong carry between its halves would show
     mechanism, step = made(domain, "1"), max(1, domain // 500)
-    keep = int(mechanism.tables["keep"])  # type: ignore[call-overload]
+    keep = int(mechanism.parameters["keep"])  # type: ignore[call-overload]
     seconds = {border - back for border in cell_borders(domain - 1)[::step] for back in (0, 1)}
     draws = [(keep, s) for s in seconds if 0 <= s < WORD] + [(keep - 1, 5), (0, 5), (WORD - 1, WORD - 1)]
     values = [(7 * i) % domain for i in range(len(draws))]
@@ -95,7 +95,7 @@ def test_on_a_large_domain_every_input_and_output_is_enumerated(domain: int, eps
 @pytest.mark.parametrize("domain", [2, 3, 5, 8, 64, 1024])
 def test_the_threshold_is_the_largest_that_epsilon_allows(domain: int, epsilon: str) -> None:
     mechanism = made(domain, epsilon)
-    more = load("DE", domain, {"keep": str(int(mechanism.tables["keep"]) + 1)})  # type: ignore[call-overload]
+    more = load("DE", domain, {"keep": str(int(mechanism.parameters["keep"]) + 1)})  # type: ignore[call-overload]
     with pytest.raises(PrivacyError):
         more.prove(Decimal(epsilon))
 

@@ -20,7 +20,7 @@ EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
 
 def made(domain: int, epsilon: str) -> tuple[Mechanism, list[int]]:
     mechanism = design("SHE", domain, Decimal(epsilon))
-    return mechanism, [int(weight) for weight in mechanism.tables["weights"]]  # type: ignore[attr-defined]
+    return mechanism, [int(weight) for weight in mechanism.parameters["weights"]]  # type: ignore[attr-defined]
 
 
 def component_laws(weights: list[int]) -> tuple[dict[int, int], dict[int, int]]:

@@ -47,7 +47,7 @@ def borders(cells: int) -> list[int]:
 
 
 def keep_of(mechanism: SS) -> int:
-    return int(mechanism.tables["keep"])  # type: ignore[call-overload]
+    return int(mechanism.parameters["keep"])  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(("domain", "size"), SIZES)
@@ -117,7 +117,7 @@ def test_a_population_agrees_with_a_device_at_borders_of_cells(domain: int, size
 def test_a_set_of_one_value_is_direct_encoding() -> None:
     for domain in (2, 5, 64):
         mechanism, direct = sized(domain, 1), design("DE", domain, Decimal(1))
-        assert mechanism.tables["keep"] == direct.tables["keep"]
+        assert mechanism.parameters["keep"] == direct.parameters["keep"]
         assert mechanism.ratio == direct.ratio
         assert mechanism.pair_covariances == direct.pair_covariances
 

@@ -22,7 +22,7 @@ every_table = pytest.mark.parametrize(("name", "epsilon"), list(itertools.produc
 
 def made(name: str, domain: int, epsilon: str) -> tuple[Mechanism, int, int, int]:
     mechanism = design(name, domain, Decimal(epsilon))
-    bits, p, q = (int(str(mechanism.tables[key])) for key in ("bits", "p", "q"))
+    bits, p, q = (int(str(mechanism.parameters[key])) for key in ("bits", "p", "q"))
     return mechanism, bits, p, q
 
 
@@ -115,7 +115,7 @@ def test_a_set_padding_bit_is_refused(name: str, domain: int) -> None:
 @pytest.mark.parametrize(("epsilon", "best"), [("0.5", ".56"), ("1", ".62"), ("2", ".71"), ("4", ".82")])
 def test_the_threshold_left_open_is_the_one_of_least_variance(epsilon: str, best: str) -> None:
     mechanism, *_ = made("THE", 4, epsilon)
-    assert abs(Decimal(str(mechanism.tables["theta"])) - Decimal(best)) <= Decimal("0.01")
+    assert abs(Decimal(str(mechanism.parameters["theta"])) - Decimal(best)) <= Decimal("0.01")
 
 
 def test_the_paper_s_misprinted_exponent_is_right_here() -> None:

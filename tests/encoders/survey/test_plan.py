@@ -49,7 +49,7 @@ def test_a_plan_survives_the_wire(frequency: str) -> None:
     assert (again.features, again.label, again.epsilon) == (plan.features, plan.label, plan.epsilon)
     for ours, theirs in zip(plan.questions, again.questions, strict=True):
         assert (ours.key, ours.weight, ours.domain) == (theirs.key, theirs.weight, theirs.domain)
-        assert ours.mechanism.tables == theirs.mechanism.tables
+        assert ours.mechanism.parameters == theirs.mechanism.parameters
         assert ours.mechanism.ratio == theirs.mechanism.ratio
 
 

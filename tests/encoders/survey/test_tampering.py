@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import load
-from encoders.probability_tables import WORD, realised_epsilon
+from encoders.probability_tables import WORD
 from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.canonical import decimal_text
 from tests.contracts.reference import e_to_the

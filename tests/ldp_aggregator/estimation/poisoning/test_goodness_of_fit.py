@@ -71,7 +71,7 @@ def test_the_law_of_the_number_of_ones_is_exact(length: int) -> None:
 def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain: int, epsilon: str) -> None:
     """Over all sets, exactly: its mean, both variances and how far from zero it can be."""
     oracle = design("SS", domain, Decimal(epsilon))
-    sets = [each for each in range(1 << domain) if each.bit_count() == int(oracle.tables["size"])]  # type: ignore[call-overload]
+    sets = [each for each in range(1 << domain) if each.bit_count() == int(oracle.parameters["size"])]  # type: ignore[call-overload]
     laws = [oracle.likelihood(each.to_bytes(1, "little")) for each in sets]
     if oracle.support_counters is None:
         assert sets[0].bit_count() in (1, domain - 1)

@@ -37,7 +37,7 @@ BAD_INTEGERS = [
 
 @every_name
 def test_malformed_tables_are_refused(name: str) -> None:
-    tables = dict(made(name, 5).tables)
+    tables = dict(made(name, 5).parameters)
     for wrong in ({}, tables | {"more": "1"}, {key: tables[key] for key in list(tables)[1:]}):
         with pytest.raises(SurveyError):
             load(name, 5, wrong)
@@ -74,7 +74,7 @@ def test_tables_that_say_nothing_are_refused(name: str, tables: dict[str, object
 )
 def test_a_threshold_outside_its_range_or_spelling_is_refused(theta: object) -> None:
     with pytest.raises(SurveyError):
-        load("THE", 5, made("THE", 5).tables | {"theta": theta})  # type: ignore[operator]
+        load("THE", 5, made("THE", 5).parameters | {"theta": theta})  # type: ignore[operator]
 
 
 @every_name
@@ -87,7 +87,7 @@ def test_tables_that_are_no_object_are_refused(name: str) -> None:
 def test_an_unknown_mechanism_is_refused_by_name() -> None:
     for name in ("", "de", "auto", "THE(0.25)", "XYZ", None, ["DE"]):
         with pytest.raises(SurveyError, match="not one of DE, SUE, OUE, SHE, THE"):
-            load(name, 5, made("DE", 5).tables)  # type: ignore[arg-type]
+            load(name, 5, made("DE", 5).parameters)  # type: ignore[arg-type]
     for name in ("", "de", "DE(1)", "THE()", "THE(.5)", "THE(2)", "THE(-0.1)", "THE(0.25", "auto "):
         with pytest.raises(SurveyError, match="threshold"):
             design(name, 5, Decimal(1))

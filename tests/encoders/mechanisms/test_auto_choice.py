@@ -86,7 +86,7 @@ def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsil
         return at * (1 - at) / (p - q) ** 2, p, q
 
     mechanism = made("SS", domain, epsilon)
-    size = int(mechanism.tables["size"])  # type: ignore[call-overload]
+    size = int(mechanism.parameters["size"])  # type: ignore[call-overload]
     variance, p, q = textbook(size)
     assert (mechanism.on_mean, mechanism.off_mean) == pytest.approx((p, q), abs=1e-8)
     assert mechanism.variance(1 / domain) == pytest.approx(variance, rel=1e-6)

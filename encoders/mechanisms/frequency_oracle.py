@@ -1,0 +1,172 @@
+"""Frequency oracles: mechanisms over d values, from whose reports frequencies are estimated."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import Mechanism, Number
+from encoders.mechanisms.parameters import MechanismParameters
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_DOMAIN = 1 << 16
+"""Largest domain of a question; on a larger one the estimates would be noise."""
+
+
+class FrequencyOracle(Mechanism):
+    """A mechanism over the domain {0, ..., domain-1}, from whose reports frequencies are estimated.
+
+    Attributes
+    ----------
+    domain : int
+        Number of values d, at least 2; also the number of counters.
+    on_mean, on_var, off_mean, off_var : float
+        Mean and variance of what one report adds to the cell of its owner's value, and to any other
+        cell. For pure protocols: p, p(1-p), q, q(1-q).
+    constant_sum : bool
+        Whether every report adds the same sum over all cells, which binds them; otherwise the cells
+        are independent given the value.
+    """
+
+    constant_sum: ClassVar[bool] = False
+    domain: int
+    on_mean: float
+    on_var: float
+    off_mean: float
+    off_var: float
+
+    def __init__(self, domain: int, tables: MechanismParameters) -> None:
+        if type(domain) is not int or not 2 <= domain <= MAX_DOMAIN:
+            raise SurveyError(f"{self.name} needs a domain of 2 to {MAX_DOMAIN} values")
+        self.domain = self.cells = domain
+        self.parameters = dict(tables)
+
+    def __repr__(self) -> str:
+        return f"{self.name}(domain={self.domain})"
+
+    @classmethod
+    @abstractmethod
+    def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
+        """Choose the tables that spend at most `epsilon`; `option` is THE's threshold."""
+
+    # -- the trainer -----------------------------------------------------------------------
+
+    def estimate(self, totals: NDArray[np.int64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Estimate how many of `n` reporters hold each value.
+
+        Parameters
+        ----------
+        totals : int array, shape (domain,)
+            Sum of the tallies of `n` reports.
+        n : int
+
+        Returns
+        -------
+        counts, stderr : float arrays, shape (domain,)
+            Unbiased counts, (c_v - n q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1),
+            possibly negative, and their standard errors at the estimated frequencies.
+        """
+        import numpy as np
+
+        slope = self.on_mean - self.off_mean
+        counts = np.asarray((totals - n * self.off_mean) / slope, dtype=np.float64)
+        share: NDArray[np.float64] = np.clip(counts / max(n, 1), 0.0, 1.0)
+        stderr: NDArray[np.float64] = np.sqrt(n * self.variance(share))
+        return counts, stderr
+
+    def variance(self, frequency: Number, size: int = 1) -> Number:
+        """Return the variance that one report has as an estimate of a cell's true frequency.
+
+        The reporter is drawn at random from the population, so sampling counts too; for pure
+        protocols P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4). Takes a float or
+        a float array; `size` cells may be taken for one, see `sums`.
+        """
+        on, off, _, _ = self.sums(size)
+        return frequency * (1 - frequency) + frequency * on + (1 - frequency) * off
+
+    def covariance(self, one: Number, other: Number, size: int = 1) -> Number:
+        """Return the covariance that one report has as an estimate of two cells' true frequencies."""
+        _, _, shared, slope = self.sums(size)
+        return shared + slope * (one + other) - one * other
+
+    def sums(self, size: int = 1) -> tuple[float, float, float, float]:
+        """Return the noise of sums over `size` cells each, given the reporter's value, in frequencies.
+
+        Returns
+        -------
+        on, off : float
+            Variances of the sum with the reporter's own cell, and of one without.
+        shared, slope : float
+            The covariance of two sums without it, and what it adds if one of them has it.
+        """
+        unit = (self.on_mean - self.off_mean) ** 2
+        on, off, (shared, slope) = self.on_var / unit, self.off_var / unit, self.pair_covariances
+        without = size * off + size * (size - 1) * shared
+        own = on - off + 2 * (size - 1) * slope
+        return without + own, without, size * size * shared, size * slope
+
+    @cached_property
+    def pair_covariances(self) -> tuple[float, float]:
+        """Covariance of two cells of neither's owner, and what owning one of them adds to it.
+
+        In units of a frequency, given the value. Independent cells have none. If every report adds
+        the same sum, the covariances with that sum vanish, which fixes both.
+        """
+        if not self.constant_sum:
+            return 0.0, 0.0
+        others, unit = self.domain - 1, (self.on_mean - self.off_mean) ** 2
+        on_off = -self.on_var / others
+        off_off = -(self.off_var + on_off) / (others - 1) if others > 1 else 0.0
+        return off_off / unit, (on_off - off_off) / unit
+
+    def uniform_variance(self, parts: int) -> float:
+        """Return the variance of one report's estimate of a share of 1/parts: of domain/parts values."""
+        return self.variance(1 / parts, self.domain // parts)
+
+    # -- the auditor -----------------------------------------------------------------------
+
+    @property
+    def corners(self) -> range:
+        """Every value of the domain."""
+        return range(self.domain)
+
+    # -- helpers ---------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def cell_range(self) -> tuple[int, int]:
+        """Least and most that one report can add to a counter."""
+
+    def contribution_range(
+        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what one payload can add to sums; see :meth:`Mechanism.contribution_range`.
+
+        Here for counters that reach their range independently. Counters are alike, so `times` may say
+        that a weight stands for as many of them.
+        """
+        import numpy as np
+
+        low, high = self.cell_range
+        ends = np.stack([weights * low, weights * high])
+        if times is not None:
+            ends = ends * times
+        return ends.min(axis=0).sum(axis=-1), ends.max(axis=0).sum(axis=-1)
+
+    def _set_moments(self, on: tuple[Fraction, Fraction], off: tuple[Fraction, Fraction]) -> None:
+        """Set the moments from exact (mean, variance) pairs."""
+        self.on_mean, self.on_var = float(on[0]), float(on[1])
+        self.off_mean, self.off_var = float(off[0]), float(off[1])
+        if self.on_mean <= self.off_mean:
+            raise SurveyError(f"these {self.name} tables say nothing: the truth must be the likeliest")
+
+    def _set_probabilities(self, p: Fraction, q: Fraction) -> None:
+        """Set the moments of a pure protocol."""
+        self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))

@@ -1,0 +1,78 @@
+"""Every mechanism by its name in the literature: checks a name, and rebuilds a mechanism from a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.direct import DE
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
+from encoders.mechanisms.histogram import SHE, THE
+from encoders.mechanisms.laplace import Laplace, SampledLaplace
+from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
+from encoders.mechanisms.onebit import OneBit, SignVector
+from encoders.mechanisms.parameters import MechanismParameters
+from encoders.mechanisms.piecewise import Piecewise
+from encoders.mechanisms.sign import Sign
+from encoders.mechanisms.subset import SS
+from encoders.mechanisms.unary import OUE, SUE
+
+AUTO = "auto"
+"""The name that leaves the choice to :mod:`encoders.mechanisms.auto_choice`."""
+
+MECHANISMS: dict[str, type[FrequencyOracle]] = {each.name: each for each in (DE, SUE, OUE, SHE, THE, SS)}
+"""The frequency oracles."""
+
+NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
+    each.name: each for each in (Laplace, OneBit, SampledLaplace, Sign, SignVector, Piecewise)
+}
+"""The mechanisms for numbers."""
+
+_ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
+
+
+def check_name(name: str) -> str:
+    """Return `name` if `design` knows it: "auto", a key of MECHANISMS, or "THE(0.25)".
+
+    Raises
+    ------
+    SurveyError
+        Naming the choices.
+    """
+    match = _ORACLE_NAME.fullmatch(name)
+    if name != AUTO and not (match and match[1] in MECHANISMS and (match[2] is None or match[1] == THE.name)):
+        raise SurveyError(f'choose one of "auto", {", ".join(MECHANISMS)}, or a threshold as in THE(0.25)')
+    return name
+
+
+def check_numeric_name(name: str) -> str:
+    """Return `name` if `design_numeric` knows it: "auto", or a key of NUMERIC_MECHANISMS.
+
+    Raises
+    ------
+    SurveyError
+        Naming the choices.
+    """
+    if name != AUTO and name not in NUMERIC_MECHANISMS:
+        raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
+    return name
+
+
+def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:
+    """Rebuild a frequency oracle from a plan; the caller proves it against the plan's epsilon."""
+    _check_plan_entry(name, MECHANISMS, parameters)
+    return MECHANISMS[name](domain, parameters)
+
+
+def load_numeric(name: str, domain: NumericDomain, parameters: MechanismParameters) -> NumericMechanism:
+    """Rebuild a mechanism for numbers from a plan; the caller proves it against the plan's epsilon."""
+    _check_plan_entry(name, NUMERIC_MECHANISMS, parameters)
+    return NUMERIC_MECHANISMS[name](domain, parameters)
+
+
+def _check_plan_entry(name: object, known: Mapping[str, object], parameters: object) -> None:
+    if not (isinstance(name, str) and name in known):
+        raise SurveyError(f"mechanism {name!r} is not one of {', '.join(known)}")
+    if not isinstance(parameters, Mapping):
+        raise SurveyError(f"{name} tables must be an object")

@@ -1,4 +1,4 @@
-"""The import law: encoders <- reduction <- {ldp_client <- ldp_audit | ldp_aggregator}, and a light device."""
+"""What each package and each of its layers may import, what a device needs, and how long code may be."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -22,27 +24,80 @@ MAY_IMPORT = {
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 BASE_INSTALL = {"msgpack", *ON_THE_DEVICE}
-FITS = ROOT / "reduction"
+FITTING = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
 FOR_TESTS = ROOT / "ldp_client" / "testing.py"
-SIGNS = ROOT / "encoders" / "survey" / "signature.py"
+SIGNING = ROOT / "encoders" / "survey" / "signature.py"
+
+LAYERS = {
+    "encoders": [
+        {"__init__", "errors", "text_table"},
+        {"extras", "probability_tables", "randomness", "report"},
+        {"mechanisms"},
+        {"survey"},
+        {"explain"},
+    ],
+    "ldp_client": [
+        {"errors", "report_maker", "survey_identity", "traceback_redaction"},
+        {"opt_out", "receipt", "transport"},
+        {"journal"},
+        {"policy", "sending"},
+        {"plan_source"},
+        {"client"},
+        {"aio"},
+        {"__init__"},
+        {"cli", "testing"},
+    ],
+    "ldp_aggregator": [
+        {"arrays", "atomic_file", "csv_rows"},
+        {"stores"},
+        {"snapshot"},
+        {"reports", "estimation", "simulated_population"},
+        {"models", "training_sources"},
+        {"authoring", "collector"},
+        {"migrate", "rounds"},
+        {"simulation"},
+        {"__init__", "sizing"},
+        {"cli"},
+    ],
+}
+"""The folders and modules of a package, lowest layer first: each imports itself and lower layers only."""
+
+MAX_MODULE_LINES = 300
+MAX_FUNCTION_LINES = 45
+TOO_LONG = {
+    "encoders/mechanisms/base.py",
+    "encoders/survey/toml_reader.py",
+    "ldp_client/client.py",
+    "ldp_client/sending/sender.py",
+    "ldp_aggregator/simulation/simulate.py:simulate",
+}
+"""Modules and functions that are still to be cut."""
 
 
-def modules_of(*rooms: str) -> list[Path]:
-    return sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))
+def modules_of(*packages: str) -> list[Path]:
+    return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
+def imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
+    prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    return [prefix + alias.name for alias in node.names]
+
+
 def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield each dotted name that runs as an import below `node`, and whether it stands in a function."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import):
-            yield from ((alias.name, late) for alias in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            yield from ((f"{child.module}.{alias.name}", late) for alias in child.names)
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield from ((name, late) for name in imported_names(child))
         elif is_type_checking(child):
             yield from imports(ast.Module(body=child.orelse, type_ignores=[]), late)
         else:
@@ -51,31 +106,92 @@ def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
 
 
 def every_import(path: Path) -> list[tuple[str, bool]]:
-    return list(imports(ast.parse(path.read_text(encoding="utf-8"))))
+    """Return the imports that run."""
+    return list(imports(parse(path)))
+
+
+def every_dependency(path: Path) -> list[str]:
+    """Return all imports, late ones and those for type checkers too: a type is a dependency of design."""
+    nodes = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Import | ast.ImportFrom))
+    return [name for node in nodes for name in imported_names(node)]
 
 
 def top(name: str) -> str:
     return name.partition(".")[0]
 
 
-def is_fit(path: Path) -> bool:
-    return path.is_relative_to(FITS) and path.name != "__init__.py"
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
-    # Names under TYPE_CHECKING count here too: a type is a dependency of design.
+def is_fitting(path: Path) -> bool:
+    return path.is_relative_to(FITTING) and path.name != "__init__.py"
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_the_packages_below_it(package: str) -> None:
     broken = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for path in modules_of(room)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-        )
-        if top(name) in MAY_IMPORT.keys() - MAY_IMPORT[room]
+        for path in modules_of(package)
+        for name in every_dependency(path)
+        if top(name) in MAY_IMPORT.keys() - MAY_IMPORT[package]
     ]
     assert not broken
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_a_layer_imports_only_the_layers_below_it(package: str) -> None:
+    layer_of = {name: layer for layer, names in enumerate(LAYERS[package]) for name in names}
+    broken = []
+    for path in modules_of(package):
+        importer = path.relative_to(ROOT / package).with_suffix("").parts[0]
+        assert importer in layer_of, f"{path.relative_to(ROOT)} has no layer"
+        for name in every_dependency(path):
+            if top(name) != package:
+                continue
+            imported = name.split(".")[1] if "." in name else "__init__"
+            if imported not in layer_of:  # a name in __init__.py
+                imported = "__init__"
+            if imported != importer and layer_of[imported] >= layer_of[importer]:
+                broken.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert not broken
+
+
+def test_no_modules_import_each_other() -> None:
+    modules = {module_name(path): path for path in modules_of(*MAY_IMPORT)}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        graph[module] = set()
+        for name in every_dependency(path):
+            while name and name not in modules:  # a name in a module
+                name = name.rpartition(".")[0]
+            graph[module] |= {name} - {module, ""}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_modules_and_functions_are_short() -> None:
+    too_long = {
+        str(path.relative_to(ROOT))
+        for path in modules_of(*MAY_IMPORT)
+        if len(path.read_text(encoding="utf-8").splitlines()) > MAX_MODULE_LINES
+    }
+    too_long |= {
+        f"{path.relative_to(ROOT)}:{node.name}"
+        for path in modules_of(*MAY_IMPORT)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and count_lines(node) > MAX_FUNCTION_LINES
+    }
+    assert too_long <= TOO_LONG
+
+
+def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the lines of a function without its docstring."""
+    first = function.body[0]
+    docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(function) is not None else 0
+    return function.end_lineno - function.lineno + 1 - docstring
 
 
 def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
@@ -86,9 +202,11 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
         for name, late in every_import(path)
         if top(name) not in allowed
         and not (
-            top(name) == "numpy" and (late or is_fit(path)) and not path.is_relative_to(ROOT / "ldp_client")
+            top(name) == "numpy"
+            and (late or is_fitting(path))
+            and not path.is_relative_to(ROOT / "ldp_client")
         )
-        and not (top(name) == "cryptography" and late and path == SIGNS)
+        and not (top(name) == "cryptography" and late and path == SIGNING)
         and not (top(name) == "pytest" and path == FOR_TESTS)
     ]
     assert not broken, (
@@ -108,14 +226,12 @@ def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:
     assert not broken
 
 
-@pytest.mark.parametrize("room", ON_THE_DEVICE)
-def test_importing_the_device_side_loads_nothing_heavy(room: str) -> None:
-    code = f"import {room}, sys; print(*sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", path_to_here(code)], capture_output=True, text=True, check=True
-    )
+@pytest.mark.parametrize("package", ON_THE_DEVICE)
+def test_importing_the_device_side_loads_nothing_heavy(package: str) -> None:
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = {top(name) for name in run.stdout.split()}
-    assert room in loaded
+    assert package in loaded
     heavy = {
         "numpy",
         "scipy",
@@ -131,15 +247,11 @@ def test_importing_the_device_side_loads_nothing_heavy(room: str) -> None:
     assert not loaded & (heavy | {"ldp_aggregator"})
 
 
-def path_to_here(code: str) -> str:
-    return f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}"
-
-
 def test_the_base_install_is_msgpack_alone() -> None:
     requirements = importlib.metadata.requires("ldp-bayes") or []
     base = {re.split(r"[^\w.-]", line)[0] for line in requirements if "extra ==" not in line}
     assert base == {"msgpack"}
 
 
-def test_every_room_carries_its_types() -> None:
-    assert all((ROOT / room / "py.typed").is_file() for room in MAY_IMPORT)
+def test_every_package_has_a_marker_of_its_types() -> None:
+    assert all((ROOT / package / "py.typed").is_file() for package in MAY_IMPORT)

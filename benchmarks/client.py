@@ -19,7 +19,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_client import Client, Journal, Response, State, TransportError
-from ldp_client.sending.sender import find_sender
+from ldp_client.sending.registry import get_sender
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 REPEATS, REPORTS = 2_000, 200
@@ -103,11 +103,11 @@ def enqueue(plan: Plan) -> float:
     with journals(plan, "OFF") as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
             with Client(plan, URL, journal=journal, transport=Nobody()) as client:
-                sender = find_sender(journal)
+                sender = get_sender(journal)
                 start = perf_counter()
-                sender.wake(client)
+                sender.send_queued(client)
                 seconds.append(perf_counter() - start)
-                sender.leave(client, 10.0)
+                sender.remove_client(client, 10.0)
     return statistics.median(seconds)
 
 

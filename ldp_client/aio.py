@@ -31,7 +31,7 @@ class AsyncTransport(Protocol):
     """Carries one request, as :class:`~ldp_client.transport.Transport` does, on the event loop."""
 
     async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Return the server's answer, or raise if there is none."""
+        """Return the server's response, or raise if there is none."""
         ...
 
 
@@ -65,12 +65,12 @@ class AsyncClient:
         on_outcome: Callable[[Receipt], object] | None = None,
         **options: Any,
     ) -> None:
-        self._bridge = _Bridge(transport, on_outcome)
+        self._bridge = _LoopBridge(transport, on_outcome)
         self._client = Client(
             survey,
             url,
             transport=self._bridge if transport else None,
-            on_outcome=self._bridge.tell if on_outcome else None,
+            on_outcome=self._bridge.deliver_outcome if on_outcome else None,
             **options,
         )
 
@@ -119,23 +119,23 @@ class AsyncClient:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    async def _call(self, act: Callable[[], Result]) -> Result:
+    async def _call(self, function: Callable[[], Result]) -> Result:
         self._bridge.loop = asyncio.get_running_loop()
-        return await _in_thread(act)
+        return await _run_in_thread(function)
 
 
-async def _in_thread(act: Callable[[], Result]) -> Result:
-    """Await what another thread does.
+async def _run_in_thread(function: Callable[[], Result]) -> Result:
+    """Run a function on a new thread, and await its result.
 
-    Not one of the loop's executor: until a flush is done that nobody awaits any more, that would hold up the
-    end of the loop, and of the interpreter.
+    The loop's executor is not used: a flush that nobody awaits any more would delay the end of the loop, and
+    of the interpreter.
     """
     future: Future[Result] = Future()
 
     def work() -> None:
         if future.set_running_or_notify_cancel():
             try:
-                future.set_result(act())
+                future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
 
@@ -143,7 +143,7 @@ async def _in_thread(act: Callable[[], Result]) -> Result:
     return await asyncio.wrap_future(future)
 
 
-class _Bridge:
+class _LoopBridge:
     """Carries requests and outcomes from the client's threads to the event loop that used it last."""
 
     def __init__(
@@ -158,15 +158,15 @@ class _Bridge:
         if self.loop is None or not self.loop.is_running():
             raise TransportError("no answer from the collector: the event loop has ended")
         request = self._transport.request(method, url, body, timeout)
-        waiting = asyncio.run_coroutine_threadsafe(request, self.loop)
+        future = asyncio.run_coroutine_threadsafe(request, self.loop)
         try:
-            return waiting.result(timeout)
+            return future.result(timeout)
         except Exception as error:
-            waiting.cancel()
+            future.cancel()
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
 
-    def tell(self, receipt: Receipt) -> None:
-        """Call the application back on its loop, if that still runs."""
+    def deliver_outcome(self, receipt: Receipt) -> None:
+        """Call the application back on its loop, if the loop still runs."""
         assert self._on_outcome is not None
         if self.loop is not None and self.loop.is_running():
             self.loop.call_soon_threadsafe(self._on_outcome, receipt)

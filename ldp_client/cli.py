@@ -1,4 +1,4 @@
-"""ldp-client: for the person at the device. What is known, what waits to be sent, and how to end it."""
+"""ldp-client: the command for the person at the device; lists, shows and withdraws their answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ldp_client.receipt import State
 
 _Command = argparse.ArgumentParser
 
-_MEANING = {
+_STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
     State.READY: "agreed to, not answered yet",
     State.QUEUED: "answered, waits to be sent",
@@ -33,13 +33,13 @@ _MEANING = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command."""
-    chosen = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(
             errors="replace"
         )  # a terminal that lacks a survey's letters still shows the rest
     try:
-        lines = chosen.run(Journal(chosen.journal, chosen.person), chosen)
+        lines = options.run(Journal(options.journal, options.person), options)
     except LdpError as error:
         sys.exit(f"Error: {error}")
     sys.stdout.write("\n".join(lines) + "\n")
@@ -51,22 +51,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[Journal, argparse.Namespace], list[str]], what: str) -> _Command:
-        made = commands.add_parser(name, help=what, description=what)
-        place = made.add_mutually_exclusive_group()
-        place.add_argument("--journal", help="The file; by default $LDP_JOURNAL, else the platform's place.")
-        place.add_argument("--person", help="The person whose journal an application keeps beside that file.")
-        made.set_defaults(run=run)
-        return made
+    def command(name: str, run: Callable[[Journal, argparse.Namespace], list[str]], text: str) -> _Command:
+        subparser = commands.add_parser(name, help=text, description=text)
+        location = subparser.add_mutually_exclusive_group()
+        location.add_argument(
+            "--journal", help="The file; by default $LDP_JOURNAL, else the platform's place."
+        )
+        location.add_argument(
+            "--person", help="The person whose journal an application keeps beside that file."
+        )
+        subparser.set_defaults(run=run)
+        return subparser
 
     command("status", _status, "List the surveys: what was agreed to, answered and spent.")
     preview = command("preview", _preview, "Show the very bytes that wait to be sent, and what they say.")
     preview.add_argument("survey", nargs="?", help="Only this survey.")
     purge = command("purge", _purge, "Withdraw: delete what waits, and let nothing more be drawn.")
-    which = purge.add_mutually_exclusive_group(required=True)
-    which.add_argument("survey", nargs="?", help="From this survey.")
-    which.add_argument("--all", action="store_true", help="From every survey.")
-    which.add_argument(
+    target = purge.add_mutually_exclusive_group(required=True)
+    target.add_argument("survey", nargs="?", help="From this survey.")
+    target.add_argument("--all", action="store_true", help="From every survey.")
+    target.add_argument(
         "--damaged",
         action="store_true",
         help="Delete a damaged journal that was set aside. What it knew can then be answered, and its "
@@ -83,49 +87,47 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     if not entries:
         return [*lines, "no survey was agreed to on this device"]
     rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
-    rows += [[e.survey, e.epsilon, _standing(e), e.digest, e.url] for e in entries]
+    rows += [[e.survey, e.epsilon, _describe(e), e.digest, e.url] for e in entries]
     spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
     return [*lines, "", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
 
 
-def _standing(entry: JournalEntry) -> str:
-    return _MEANING[entry.state] + (f" ({entry.reason})" if entry.reason else "")
-
-
-def _preview(journal: Journal, chosen: argparse.Namespace) -> list[str]:
-    entries = _chosen(journal, chosen.survey)
+def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
     lines: list[str] = []
-    for entry in entries:
+    for entry in _select_entries(journal, options.survey):
         if entry.report is None:
             continue
         lines += [f"{entry.survey}: waits to be sent to {entry.url}", ""]
-        told = (
+        lines += [
             explain_report(Plan.from_json(entry.plan), entry.report) if entry.plan else entry.report.hex(" ")
-        )
-        lines += [told, ""]
+        ]
+        lines += [""]
     return lines[:-1] or ["nothing waits to be sent"]
 
 
-def _purge(journal: Journal, chosen: argparse.Namespace) -> list[str]:
-    if chosen.damaged:
-        found = journal.forget_damaged()
-        said = (
-            "the damaged journal is deleted: this device starts afresh" if found else "no journal is damaged"
-        )
-        return [f"{said} ({journal.path})"]
-    entries = [journal.withdraw(entry.identity) or entry for entry in _chosen(journal, chosen.survey)]
-    return [f"{entry.survey}: {_ended(entry)}" for entry in entries] or [
-        "no survey was agreed to on this device"
+def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
+    if options.damaged:
+        if journal.forget_damaged():
+            return [f"the damaged journal is deleted: this device starts afresh ({journal.path})"]
+        return [f"no journal is damaged ({journal.path})"]
+    entries = [
+        journal.withdraw(entry.identity) or entry for entry in _select_entries(journal, options.survey)
     ]
+    lines = [f"{entry.survey}: {_describe_withdrawn(entry)}" for entry in entries]
+    return lines or ["no survey was agreed to on this device"]
 
 
-def _ended(entry: JournalEntry) -> str:
+def _describe(entry: JournalEntry) -> str:
+    return _STATE_TEXTS[entry.state] + (f" ({entry.reason})" if entry.reason else "")
+
+
+def _describe_withdrawn(entry: JournalEntry) -> str:
     if entry.state in (State.SENT, State.DUPLICATE):
         return "was counted before; the counters do not hold single reports, so it cannot be taken back"
-    return _standing(entry)
+    return _describe(entry)
 
 
-def _chosen(journal: Journal, survey: str | None) -> list[JournalEntry]:
+def _select_entries(journal: Journal, survey: str | None) -> list[JournalEntry]:
     entries = [entry for entry in journal.entries() if survey in (None, entry.survey)]
     if survey is not None and not entries:
         raise JournalError(f"this device knows no survey {survey!r}; `ldp-client status` lists them")

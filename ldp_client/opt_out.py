@@ -1,6 +1,6 @@
-"""The person's word before anything else: what this device's environment forbids.
+"""The environment variables by which a device forbids all reports.
 
-Whether the person has agreed to a survey is in the journal, with the plan that she agreed to.
+Whether the person has consented to a survey is in :mod:`ldp_client.journal.consent`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ import os
 
 from ldp_client.errors import ConsentError
 
-SWITCHES = ("DO_NOT_TRACK", "LDP_CLIENT_OFF")
-"""Environment variables that forbid all reports while they are set, whatever was agreed to."""
+OPT_OUT_VARIABLES = ("DO_NOT_TRACK", "LDP_CLIENT_OFF")
+"""While one of them is set, nothing is drawn or sent, whatever was agreed to."""
 
-_UNSET = ("", "0", "false")
+_UNSET_VALUES = ("", "0", "false")
 
 
 def active_opt_out() -> str:
     """Return the name of the environment variable that forbids reports, or an empty string."""
-    return next((name for name in SWITCHES if os.environ.get(name, "").lower() not in _UNSET), "")
+    return next(
+        (name for name in OPT_OUT_VARIABLES if os.environ.get(name, "").lower() not in _UNSET_VALUES), ""
+    )
 
 
 def require_no_opt_out() -> None:

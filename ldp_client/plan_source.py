@@ -11,11 +11,11 @@ from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
+from ldp_client.collector_response import is_survey_closed
 from ldp_client.errors import ExpiredError, TransportError
-from ldp_client.sending.retry import is_survey_closed
 from ldp_client.transport import HttpTransport, Transport, check_url
 
-_TIMEOUT = 10.0
+_TIMEOUT_SECONDS = 10.0
 
 
 def load_plan(
@@ -43,19 +43,19 @@ def load_plan(
         If the collector says that the survey is closed.
     """
     if not is_url(source):
-        return _from_file(Path(source), public_key)
+        return _load_file(Path(source), public_key)
     url, survey = check_survey_url(str(source))
     transport = transport or HttpTransport()
-    data = _get(transport, url, "the survey's plan")
+    data = _fetch(transport, url, "the survey's plan")
     if public_key is not None:
-        verify(data, read_signature(_get(transport, f"{url}/signature", "its signature")), public_key)
+        verify(data, read_signature(_fetch(transport, f"{url}/signature", "its signature")), public_key)
     plan = Plan.from_json(data)
     if plan.id != survey:
         raise SurveyError("the collector sent the plan of another survey", "id")
     return plan
 
 
-def _from_file(path: Path, public_key: str | None) -> Plan:
+def _load_file(path: Path, public_key: str | None) -> Plan:
     plan = load_plan_file(path)
     if public_key is not None:
         signature = load_signature_file(signature_path(path))
@@ -65,15 +65,15 @@ def _from_file(path: Path, public_key: str | None) -> Plan:
     return plan
 
 
-def _get(transport: Transport, url: str, what: str) -> bytes:
-    answer = transport.request("GET", url, None, _TIMEOUT)
-    if is_survey_closed(answer):
+def _fetch(transport: Transport, url: str, what: str) -> bytes:
+    response = transport.request("GET", url, None, _TIMEOUT_SECONDS)
+    if is_survey_closed(response):
         raise ExpiredError("the collector has closed the survey")
-    if answer.entry("reason") == Reason.NO_SIGNATURE:
+    if response.entry("reason") == Reason.NO_SIGNATURE:
         raise SignatureError("the collector has no signature of the plan")
-    if answer.status != 200:
-        raise TransportError(f"the collector answers {answer.status} instead of {what}")
-    return answer.body
+    if response.status != 200:
+        raise TransportError(f"the collector answers {response.status} instead of {what}")
+    return response.body
 
 
 def check_survey_url(url: str) -> tuple[str, str]:
@@ -92,5 +92,5 @@ def check_survey_url(url: str) -> tuple[str, str]:
 
 
 def is_url(source: object) -> bool:
-    """Tell a URL from a path."""
+    """Return whether a source is a URL, not a path."""
     return isinstance(source, str) and "://" in source

@@ -1,4 +1,4 @@
-"""What an application accepts on behalf of its users: caps on epsilon, and which plan."""
+"""What an application accepts on behalf of its users: limits on epsilon, and which plan."""
 
 from __future__ import annotations
 
@@ -14,56 +14,66 @@ from ldp_client.journal.entry import JournalEntry
 
 @dataclass(frozen=True)
 class ClientPolicy:
-    """Checked when a client is made; from then on held against every plan, and every report that waits.
+    """The limits that a client checks every plan and every queued report against.
 
     Attributes
     ----------
     max_epsilon : Fraction
         Of one survey.
-    max_total : Fraction or None
+    max_total_epsilon : Fraction or None
         Of all surveys of a journal together.
     digest : str
         The only plan to accept, if not empty.
-    signer : str
-        The public key that has to have signed the plan, if not empty.
+    public_key : str
+        The key that must have signed the plan, if not empty.
     """
 
     max_epsilon: Fraction
-    max_total: Fraction | None
+    max_total_epsilon: Fraction | None
     digest: str
-    signer: str
+    public_key: str
 
     @classmethod
-    def read(
-        cls, max_epsilon: float, max_total: float | None, digest: str | None, public_key: str | None
+    def from_options(
+        cls, max_epsilon: float, max_total_epsilon: float | None, digest: str | None, public_key: str | None
     ) -> ClientPolicy:
-        """Read what an application says.
+        """Check and convert the options of a client.
 
         Raises
         ------
         BudgetError, PlanError, SignatureError
-            If a cap is no number, a digest no digest, a key no key.
+            If a limit is no number, a digest no digest, a key no key.
         """
         if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
         if public_key is not None:
             read_public_key(public_key)
         return cls(
-            _cap(max_epsilon, "max_epsilon"),
-            None if max_total is None else _cap(max_total, "max_total_epsilon"),
-            (digest or "").lower(),
-            (public_key or "").strip(),
+            max_epsilon=_parse_limit(max_epsilon, "max_epsilon"),
+            max_total_epsilon=(
+                None if max_total_epsilon is None else _parse_limit(max_total_epsilon, "max_total_epsilon")
+            ),
+            digest=(digest or "").lower(),
+            public_key=(public_key or "").strip(),
         )
 
-    def check(self, plan: Plan) -> None:
+    def check_plan(self, plan: Plan) -> None:
         """Raise PlanError or BudgetError unless a plan is acceptable; its signature is checked elsewhere."""
         self._check(plan.digest, Fraction(plan.epsilon))
 
-    def check_waiting(self, entry: JournalEntry) -> None:
-        """Raise PlanError or BudgetError if a report that waits answers what is no longer accepted."""
+    def check_queued_report(self, entry: JournalEntry) -> None:
+        """Raise PlanError or BudgetError if a queued report is for a plan that is no longer acceptable."""
         self._check(entry.digest, Fraction(entry.epsilon))
-        if self.signer not in ("", entry.signer):
+        if self.public_key not in ("", entry.signer):
             raise PlanError("the report that waits answers a plan without the signature that is asked for")
+
+    def accepts_queued_report(self, entry: JournalEntry) -> bool:
+        """Return whether a queued report may be sent: the application may have become stricter."""
+        try:
+            self.check_queued_report(entry)
+        except (PlanError, BudgetError):
+            return False
+        return True
 
     def _check(self, digest: str, epsilon: Fraction) -> None:
         if self.digest not in ("", digest):
@@ -74,11 +84,11 @@ class ClientPolicy:
             )
 
 
-def _cap(epsilon: float, name: str) -> Fraction:
+def _parse_limit(epsilon: float, name: str) -> Fraction:
     try:
-        cap = Fraction(str(epsilon))
+        limit = Fraction(str(epsilon))
     except (ValueError, ZeroDivisionError):
-        cap = Fraction(0)
-    if cap <= 0:
+        limit = Fraction(0)
+    if limit <= 0:
         raise BudgetError(f"{name} must be a finite number above 0")
-    return cap
+    return limit

@@ -31,6 +31,11 @@ class SurveyIdentity(NamedTuple):
     origin: str
     signer: str = ""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the survey's journal entry: id and origin."""
+        return self.survey, self.origin
+
     def matches(self, other: SurveyIdentity) -> bool:
         """Return whether both are one survey: the same id, and the same origin or the same author's key."""
         same_author = self.signer != "" and self.signer == other.signer

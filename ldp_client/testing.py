@@ -31,12 +31,12 @@ from encoders.survey.randomise import read_report
 from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
 from ldp_client.errors import TransportError
-from ldp_client.opt_out import SWITCHES
-from ldp_client.sending.sender import finish
+from ldp_client.opt_out import OPT_OUT_VARIABLES
+from ldp_client.sending.registry import stop_senders
 from ldp_client.transport import HttpTransport, Response, Transport
 
 URL = "http://collector.test/v1/surveys/"
-_PATIENCE = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 class Recorder:
@@ -60,7 +60,7 @@ class Recorder:
     def reports(self) -> list[Report]:
         """Each counted report, once; what is still on its way is sent now, and waited for."""
         if not self.offline:
-            finish(_PATIENCE, all_untried=True)
+            stop_senders(_TIMEOUT_SECONDS, send_all=True)
         return list(self._reports)
 
     def serve(self, plan: Plan, signature: bytes | None = None) -> str:
@@ -79,34 +79,36 @@ class Recorder:
             raise TransportError("no answer from the collector: offline")
         survey, _, page = url.partition("/v1/surveys/")[2].partition("/")
         if survey not in self._served:
-            return _answer(404, {"reason": Reason.UNKNOWN_SURVEY})
+            return _json_response(404, {"reason": Reason.UNKNOWN_SURVEY})
         plan, signature = self._served[survey]
         if method == "POST":
-            return self._take(plan, body or b"")
+            return self._count(plan, body or b"")
         if page == "signature":
             signed = signature and Response(200, signature_text(signature).encode())
-            return signed or _answer(404, {"reason": Reason.NO_SIGNATURE})
+            return signed or _json_response(404, {"reason": Reason.NO_SIGNATURE})
         return Response(200, plan.json)
 
-    def _take(self, plan: Plan, body: bytes) -> Response:
+    def _count(self, plan: Plan, body: bytes) -> Response:
         self.bodies.append(body)
         try:
             report = read_report(plan, body)
         except ReportError as error:
-            return _answer(403 if error.reason is Reason.NOT_ENROLLED else 400, {"reason": error.reason})
-        counted = {(each.plan_digest, each.id): each for each in self._reports}
-        first = counted.get((report.plan_digest, report.id))
-        if first is None:
+            return _json_response(
+                403 if error.reason is Reason.NOT_ENROLLED else 400, {"reason": error.reason}
+            )
+        by_id = {(each.plan_digest, each.id): each for each in self._reports}
+        counted = by_id.setdefault((report.plan_digest, report.id), report)
+        if counted is report:
             self._reports.append(report)
-            return _answer(200, {"status": "recorded"})
+            return _json_response(200, {"status": "recorded"})
         return (
-            _answer(200, {"status": "duplicate"})
-            if first == report
-            else _answer(409, {"reason": Reason.ID_REUSED})
+            _json_response(200, {"status": "duplicate"})
+            if counted == report
+            else _json_response(409, {"reason": Reason.ID_REUSED})
         )
 
 
-def _answer(status: int, entries: dict[str, str]) -> Response:
+def _json_response(status: int, entries: dict[str, str]) -> Response:
     return Response(status, json.dumps(entries).encode())
 
 
@@ -148,48 +150,48 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     def transport() -> Transport:
         return HttpTransport() if ended.is_set() else recorder
 
-    with _clients_restored() as clients:
+    with _restore_clients() as clients:
         patch.setenv("LDP_JOURNAL", str(folder / "ldp-journal.db"))
-        for switch in SWITCHES:
-            patch.delenv(switch, raising=False)
+        for name in OPT_OUT_VARIABLES:
+            patch.delenv(name, raising=False)
         for module in ("client", "plan_source"):
             patch.setattr(f"ldp_client.{module}.HttpTransport", transport)
         patch.setattr(HttpTransport, "request", refuse)
-        patch.setattr("ldp_client.client._repeats", count(1))
+        patch.setattr("ldp_client.outcomes._repeat_numbers", count(1))
         patch.setattr(ldp_client, "_client", ldp_client._client)
         for client in clients:
-            client._renew()
+            client._reset()
         try:
             yield recorder
         finally:
-            finish(_PATIENCE)
+            stop_senders(_TIMEOUT_SECONDS)
             ended.set()
     if refused:
         raise UnrecordedRequestError(refused[0])
 
 
 @contextmanager
-def _clients_restored() -> Iterator[list[Client]]:
+def _restore_clients() -> Iterator[list[Client]]:
     """Yield the clients that use a default; afterwards restore their state, and renew those that were added.
 
     What waits in their journals already is held: it is not the test's.
     """
     before = {client: dict(vars(client)) for client in list(_clients)}
-    defaults = _clients_with_defaults()
+    defaults = _find_clients_with_defaults()
     senders = {client._sender for client in defaults if client._sender}
     for sender in senders:
-        sender.hold()
+        sender.pause()
     try:
         yield defaults
     finally:
         for client, state in before.items():
             vars(client).update(state)
-        for client in _clients_with_defaults():
+        for client in _find_clients_with_defaults():
             if client not in before:
-                client._renew()
+                client._reset()
         for sender in senders:
-            sender.release()
+            sender.resume()
 
 
-def _clients_with_defaults() -> list[Client]:
+def _find_clients_with_defaults() -> list[Client]:
     return [each for each in list(_clients) if each._own_journal is None or each._own_transport is None]

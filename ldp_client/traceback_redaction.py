@@ -1,4 +1,4 @@
-"""Keeps a person's answer out of tracebacks: crash reporters record the local variables of frames."""
+"""Removes a person's answer from tracebacks: crash reporters record the local variables of frames."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_NOTE = "lines of the dropped traceback: "
+_NOTE_PREFIX = "lines of the dropped traceback: "
 
 
 def redact_traceback(function: Function) -> Function:
-    """Let a function of a row and a label raise errors of which no frame of ours holds either.
+    """Decorate a function of a row and a label: no frame of an error that it raises holds either.
 
     The error keeps its type, message and attributes. It loses its traceback, cause and context; an error that
     is not ours has a note instead, with the lines alone.
@@ -24,7 +24,7 @@ def redact_traceback(function: Function) -> Function:
         try:
             return function(*arguments, **named)
         except BaseException as error:
-            failure = _stripped(error)
+            failure = _redact(error)
         del arguments, named  # the new traceback begins with this frame
         try:
             raise failure
@@ -35,14 +35,14 @@ def redact_traceback(function: Function) -> Function:
 
 
 def redact_traceback_async(function: Function) -> Function:
-    """Do the same as :func:`redact_traceback` for a coroutine function."""
+    """Decorate a coroutine function as :func:`redact_traceback` does."""
 
     @wraps(function)
     async def call(*arguments: Any, **named: Any) -> Any:
         try:
             return await function(*arguments, **named)
         except BaseException as error:
-            failure = _stripped(error)
+            failure = _redact(error)
         del arguments, named
         try:
             raise failure
@@ -52,19 +52,19 @@ def redact_traceback_async(function: Function) -> Function:
     return cast(Function, call)
 
 
-def _stripped(error: BaseException) -> BaseException:
+def _redact(error: BaseException) -> BaseException:
     from encoders.errors import LdpError  # late: importing ldp_client loads this module
 
-    lines = " > ".join(_lines(error.__traceback__))
+    lines = " > ".join(_traceback_lines(error.__traceback__))
     error.__traceback__ = error.__cause__ = error.__context__ = None
-    noted = any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ()))
+    noted = any(note.startswith(_NOTE_PREFIX) for note in getattr(error, "__notes__", ()))
     if isinstance(error, Exception) and not isinstance(error, LdpError) and not noted:
         with suppress(Exception):  # the class is a stranger's
-            error.add_note(_NOTE + lines)
+            error.add_note(_NOTE_PREFIX + lines)
     return error
 
 
-def _lines(traceback: TracebackType | None) -> Iterator[str]:
+def _traceback_lines(traceback: TracebackType | None) -> Iterator[str]:
     while traceback:
         yield f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
         traceback = traceback.tb_next

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -18,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.errors import TransportError
+from ldp_client.retry_after import parse_retry_after
 from ldp_client.survey_identity import origin_of_url
 
 if TYPE_CHECKING:
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer, WriteableBuffer
 
+log = logging.getLogger("ldp_client")
+
 USER_AGENT = "ldp-client"
 MAX_RESPONSE_BYTES = 1 << 20  # a plan is never larger
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A server's answer.
+    """A server's HTTP response.
 
     Attributes
     ----------
@@ -62,11 +66,22 @@ class Transport(Protocol):
     """Carries one request; applications inject their own, for a proxy or a test."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Return the server's answer, or raise TransportError if there is none.
+        """Return the server's response, or raise TransportError if there is none.
 
         A body is sent as `encoders.report.MEDIA_TYPE`, unchanged; redirects are not followed.
         """
         ...
+
+
+def post_report(transport: Transport, url: str, report: bytes, timeout: float) -> Response | None:
+    """Post a report; return None if there is no response."""
+    try:
+        return transport.request("POST", url, report, timeout)
+    except TransportError:
+        return None
+    except Exception as error:  # an injected transport may raise anything, and the sender's thread must live
+        log.warning("the transport raised %s, and no TransportError", type(error).__name__)
+        return None
 
 
 class HttpTransport:
@@ -84,20 +99,24 @@ class HttpTransport:
         self._gateway_tokens = {origin_of_url(url): token for url, token in (gateway_tokens or {}).items()}
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Send one request and read the whole answer, all within `timeout` seconds."""
+        """Send one request and read the whole response, all within `timeout` seconds."""
         import http.client  # late: an application that never sends does not pay for it
 
-        within = _Deadline(timeout)
+        deadline = _Deadline(timeout)
         try:
             connection, secure = _connection(urlsplit(url))
             with (
-                closing(_connect(connection.host, connection.port, within)) as raw,
+                closing(_connect(connection.host, connection.port, deadline)) as raw,
                 closing(secure(raw)) as line,
             ):
-                connection.sock = cast(socket.socket, _Line(line, within))
+                connection.sock = cast(socket.socket, _DeadlineSocket(line, deadline))
                 connection.request(method, urlsplit(url).path or "/", body, self._headers(url, body))
                 response = connection.getresponse()
-                return Response(response.status, _read(response), _retry_after(response))
+                return Response(
+                    response.status,
+                    _read_body(response),
+                    parse_retry_after(response.getheader("Retry-After", ""), response.getheader("Date", "")),
+                )
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
 
@@ -146,8 +165,8 @@ def check_url(url: str) -> str:
 class _Deadline:
     """The end of one exchange, whatever it waits for.
 
-    A socket's own timeout is for each act: a server that drips its answer would hold the caller for hours.
-    No other thread keeps watch, since some Pythons start none while they exit.
+    A socket's own timeout is for each call: a server that sends its response byte by byte would hold the
+    caller for hours. No other thread watches the time, since some Pythons start none while they exit.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -165,7 +184,7 @@ class _Deadline:
         return left
 
 
-def _connect(host: str, port: int, within: _Deadline) -> socket.socket:
+def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:
     """Connect to the first of a host's addresses that answers; the next has its share of the time too."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failure = OSError("the host has no address")
@@ -173,9 +192,9 @@ def _connect(host: str, port: int, within: _Deadline) -> socket.socket:
         line = None
         try:
             line = socket.socket(family, kind, protocol)
-            within.set(line, len(addresses) - tried)
+            deadline.set(line, len(addresses) - tried)
             line.connect(address)
-            within.set(line)  # what is left is for the handshake, all of it
+            deadline.set(line)  # what is left is for the handshake, all of it
             return line
         except OSError as error:  # this machine may not even know the address's family
             failure = error
@@ -184,57 +203,43 @@ def _connect(host: str, port: int, within: _Deadline) -> socket.socket:
     raise failure
 
 
-class _Line:
+class _DeadlineSocket:
     """The side of a socket that http.client uses; every act ends by the deadline."""
 
-    def __init__(self, line: socket.socket, within: _Deadline) -> None:
-        self._line, self._within = line, within
+    def __init__(self, line: socket.socket, deadline: _Deadline) -> None:
+        self._line, self._deadline = line, deadline
 
     def sendall(self, data: ReadableBuffer) -> None:
         """Send everything."""
         left = memoryview(data)
         while left:
-            self._within.set(self._line)
+            self._deadline.set(self._line)
             left = left[self._line.send(left) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return what reads the answer."""
-        return io.BufferedReader(_Reader(self._line, self._within))
+        """Return a reader of the response."""
+        return io.BufferedReader(_SocketReader(self._line, self._deadline))
 
     def close(self) -> None:
         """Do nothing: whoever connected closes."""
 
 
-class _Reader(io.RawIOBase):
-    def __init__(self, line: socket.socket, within: _Deadline) -> None:
-        self._line, self._within = line, within
+class _SocketReader(io.RawIOBase):
+    def __init__(self, line: socket.socket, deadline: _Deadline) -> None:
+        self._line, self._deadline = line, deadline
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        self._within.set(self._line)
+        self._deadline.set(self._line)
         return self._line.recv_into(buffer)
 
 
-def _read(response: HTTPResponse) -> bytes:
+def _read_body(response: HTTPResponse) -> bytes:
     data = response.read(MAX_RESPONSE_BYTES + 1)
     if len(data) > MAX_RESPONSE_BYTES:
-        raise ValueError("the answer is too long")
+        raise ValueError("the response is too long")
     if response.length:
-        raise ValueError("the answer breaks off")
+        raise ValueError("the response is incomplete")
     return data
-
-
-def _retry_after(response: HTTPResponse) -> float | None:
-    """Read Retry-After: seconds, or a date, which is held against the server's own clock."""
-    text = response.getheader("Retry-After", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        wait = parsedate_to_datetime(text) - parsedate_to_datetime(response.getheader("Date", ""))
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return max(0.0, wait.total_seconds())

@@ -35,7 +35,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.stores import StorePolicy, open_store
 from ldp_client import make_report, transport
-from ldp_client.sending.retry import parse_outcome
+from ldp_client.collector_response import parse_outcome
 from tests.servers import (
     SHIPPED_NGINX,
     TOKEN,

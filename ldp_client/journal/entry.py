@@ -1,4 +1,4 @@
-"""One survey's line in the journal, and the queries that find lines."""
+"""The journal's entry of one survey, and the queries that find entries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldp_client.errors import JournalError
-from ldp_client.journal.file import NEWER
+from ldp_client.journal.schema import NEWER_VERSION
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity
 
@@ -17,14 +17,14 @@ _UNANSWERED = (State.READY, State.NO_CONSENT)
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One survey's line.
+    """The entry of one survey.
 
     Attributes
     ----------
     survey, origin : str
-        The line's key: the survey's id, and scheme, host and port of `url`.
+        The entry's key: the survey's id, and scheme, host and port of `url`.
     family, url, digest : str
-        What was agreed to: the survey's family, where reports go, which plan.
+        What the person agreed to: the survey's family, where reports go, which plan.
     signer : str
         The public key by which the plan's signature was checked, if it was.
     epsilon : str
@@ -55,7 +55,7 @@ class JournalEntry:
         return SurveyIdentity(self.survey, self.origin, self.signer)
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether this device made its one report."""
         return self.state not in _UNANSWERED
 
@@ -63,64 +63,71 @@ class JournalEntry:
 _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
 )
-_MATCHES = "(origin = ? OR (signer = ? AND signer <> ''))"  # as SurveyIdentity.matches
+_SAME_PUBLISHER = "(origin = ? OR (signer = ? AND signer <> ''))"  # as SurveyIdentity.matches
 
 
-def read_all(connection: sqlite3.Connection) -> list[JournalEntry]:
-    """Return all lines."""
-    return [_entry(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
+def read_entries(connection: sqlite3.Connection) -> list[JournalEntry]:
+    """Return all entries."""
+    return [_parse_row(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
 
 
-def matching(
-    connection: sqlite3.Connection, identity: SurveyIdentity, column: Literal["survey", "family"], name: str
-) -> list[JournalEntry]:
-    """Return the lines of a survey or family, as far as the same origin or author publishes them."""
-    rows = connection.execute(
-        f"{_SELECT} WHERE {column} = ? AND {_MATCHES}", (name, identity.origin, identity.signer)
-    )
-    return [_entry(row) for row in rows]
+def find_survey_entries(connection: sqlite3.Connection, identity: SurveyIdentity) -> list[JournalEntry]:
+    """Return all entries of a survey.
 
-
-def find_lines(connection: sqlite3.Connection, identity: SurveyIdentity) -> list[JournalEntry]:
-    """Return all lines of a survey.
-
-    An application that no longer pins the author's key finds its line by origin. The key in that line leads
-    to the lines at other origins.
+    An application that no longer pins the author's key finds its entry by origin. The key in that entry leads
+    to the entries at other origins.
     """
-    lines = matching(connection, identity, "survey", identity.survey)
-    for known in tuple(lines):
-        more = matching(connection, known.identity, "survey", identity.survey)
-        lines += [each for each in more if each not in lines]
-    return lines
+    entries = _select_entries(connection, identity, "survey", identity.survey)
+    for known in tuple(entries):
+        others = _select_entries(connection, known.identity, "survey", identity.survey)
+        entries += [entry for entry in others if entry not in entries]
+    return entries
 
 
-def find(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry | None:
-    """Return a survey's line; of several the one that was answered, else the one of this origin."""
-    lines = find_lines(connection, identity)
-    return min(lines, key=lambda each: (not each.answered, each.origin != identity.origin), default=None)
+def find_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry | None:
+    """Return a survey's entry; of several the answered one, else the one of this origin."""
+    entries = find_survey_entries(connection, identity)
+    return min(
+        entries, key=lambda entry: (not entry.is_answered, entry.origin != identity.origin), default=None
+    )
 
 
-def find_known(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
-    """Return the line of a survey that is known to have one."""
-    entry = find(connection, identity)
+def get_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
+    """Return the entry of a survey that has one."""
+    entry = find_entry(connection, identity)
     assert entry is not None
     return entry
 
 
-def find_family(connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> list[JournalEntry]:
-    """Return the lines of a family, by the publisher of a survey of it and by those that its lines name."""
-    publishers = (identity, *(each.identity for each in find_lines(connection, identity)))
-    found = (each for who in publishers for each in matching(connection, who, "family", family))
-    return list(dict.fromkeys(found))
+def find_family_entries(
+    connection: sqlite3.Connection, identity: SurveyIdentity, family: str
+) -> list[JournalEntry]:
+    """Return the entries of a family, by the publisher of a survey of it and by those its entries name."""
+    identities = (identity, *(entry.identity for entry in find_survey_entries(connection, identity)))
+    entries = (entry for each in identities for entry in _select_entries(connection, each, "family", family))
+    return list(dict.fromkeys(entries))
 
 
-def find_answer(connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> JournalEntry | None:
-    """Return the answered line of any survey of a family."""
-    return next((each for each in find_family(connection, identity, family) if each.answered), None)
+def find_answered_entry(
+    connection: sqlite3.Connection, identity: SurveyIdentity, family: str
+) -> JournalEntry | None:
+    """Return the answered entry of any survey of a family."""
+    entries = find_family_entries(connection, identity, family)
+    return next((entry for entry in entries if entry.is_answered), None)
 
 
-def _entry(row: Sequence[Any]) -> JournalEntry:
+def _select_entries(
+    connection: sqlite3.Connection, identity: SurveyIdentity, column: Literal["survey", "family"], name: str
+) -> list[JournalEntry]:
+    """Return the entries of a survey or family, as far as the same origin or author publishes them."""
+    rows = connection.execute(
+        f"{_SELECT} WHERE {column} = ? AND {_SAME_PUBLISHER}", (name, identity.origin, identity.signer)
+    )
+    return [_parse_row(row) for row in rows]
+
+
+def _parse_row(row: Sequence[Any]) -> JournalEntry:
     entry = JournalEntry(*row)
     if entry.state not in list(State):
-        raise JournalError(NEWER)
+        raise JournalError(NEWER_VERSION)
     return replace(entry, state=State(entry.state))

@@ -1,7 +1,7 @@
-"""The journal's file: opened for each act, brought up to date, set aside when it is damaged.
+"""The journal's file: opened for each transaction, upgraded, renamed when it is damaged.
 
-Nothing stays open between two acts, so nothing is shared with a forked child, and a fork waits for the act
-of another thread to end: half a transaction must not be inherited.
+Nothing stays open between two transactions, so nothing is shared with a forked child. A fork waits for the
+transaction of another thread to end: half a transaction must not be inherited.
 """
 
 from __future__ import annotations
@@ -9,78 +9,30 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
-import sys
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ldp_client.errors import JournalError
-from ldp_client.journal.path import check_person, path_of_person
-from ldp_client.survey_identity import origin_of_url
+from ldp_client.journal.path import absolute_path, check_person, journal_path
+from ldp_client.journal.schema import upgrade_schema
 
-NEWER = "the journal was written by a newer version, or edited"
-_BUSY_SECONDS = 10.0
+_LOCK_TIMEOUT_SECONDS = 10.0
 _SYNCHRONOUS = "EXTRA"
 """A commit is the removal of SQLite's own journal, and only this syncs the directory after it."""
-_SCHEMA = (
-    """
-    CREATE TABLE surveys (
-        survey    TEXT NOT NULL,
-        origin    TEXT NOT NULL,
-        family    TEXT NOT NULL,
-        url       TEXT NOT NULL,
-        digest    TEXT NOT NULL,
-        signer    TEXT NOT NULL DEFAULT '',
-        epsilon   TEXT NOT NULL DEFAULT '0',
-        state     TEXT NOT NULL,
-        reason    TEXT NOT NULL DEFAULT '',
-        closed_at REAL,
-        plan      BLOB,
-        report    BLOB,
-        PRIMARY KEY (survey, origin)
-    )
-    """,
-    "CREATE INDEX families ON surveys (family)",
-    "CREATE INDEX waiting ON surveys (survey) WHERE state = 'queued'",
-)
-_UPGRADES = {
-    0: (
-        "ALTER TABLE answers ADD COLUMN family TEXT NOT NULL DEFAULT ''",
-        "UPDATE answers SET family = survey",
-    ),
-    1: (
-        "ALTER TABLE answers ADD COLUMN signer TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE answers ADD COLUMN plan BLOB",
-        "ALTER TABLE answers RENAME TO surveys",
-    ),
-    2: (
-        "ALTER TABLE surveys RENAME TO former",
-        "DROP INDEX IF EXISTS families",
-        "DROP INDEX IF EXISTS waiting",
-        *_SCHEMA,
-        """INSERT INTO surveys (
-               survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report
-           )
-           SELECT
-               survey, origin_of_url(url), family, url, digest, signer, epsilon, state, reason, plan, report
-           FROM former""",
-        "DROP TABLE former",
-    ),
-}
-_VERSION = 3
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_SET_ASIDE = ".damaged"
-_PARTS = ("", "-journal")  # SQLite's rollback journal belongs to its database
-_numbers = itertools.count()
+_DAMAGE_ERROR_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGED_SUFFIX = ".damaged"
+_FILE_SUFFIXES = ("", "-journal")  # SQLite's rollback journal belongs to its database
+_memory_numbers = itertools.count()
 
-_turn = threading.RLock()
-"""Held during every act on a journal, and by a fork: a child must not inherit half a transaction."""
+_process_lock = threading.RLock()
+"""Held during every transaction, and by a fork: a child must not inherit half a transaction."""
 
 
 class JournalFile:
-    """One SQLite file, or a stand-in in memory.
+    """The SQLite file of a journal, or a database in memory.
 
     Parameters
     ----------
@@ -100,48 +52,51 @@ class JournalFile:
             raise JournalError("the journal needs a path: an empty one would forget each report")
         self._person = check_person(person, path)
         self._memory: sqlite3.Connection | None = None
-        self._number = next(_numbers)
+        self._number = next(_memory_numbers)
         if self._path == ":memory:":
             self._memory = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
             # not at exit: the sender's thread may be reading it, which would crash the interpreter
             weakref.finalize(self, self._memory.close).atexit = False
         elif self._path:
-            self._path = _absolute(self._path)
+            self._path = absolute_path(self._path)
 
     @property
     def path(self) -> str:
-        """Where it is: a file's absolute path, or ":memory:"."""
+        """The file's absolute path, or ":memory:"."""
         if not self._path:
-            default = _absolute(default_path())
-            self._path = path_of_person(default, self._person) if self._person else default
+            self._path = journal_path(self._person)
         return self._path
 
     @property
     def key(self) -> str:
-        """Equal for files that are one."""
+        """A string that is equal for two objects of one file."""
         return f":memory:{self._number}" if self._memory else self.path
 
     def exists(self) -> bool:
-        """Tell whether there is anything to read; never raises."""
+        """Return whether there is anything to read; never raises."""
         try:
             return self._memory is not None or os.path.exists(self.path)
         except JournalError:
             return False
 
     def forget_damaged(self) -> bool:
-        """Delete what was set aside; tell whether there was anything."""
-        found = os.path.exists(self.path + _SET_ASIDE)
-        for part in _PARTS:
-            with _clear(), suppress(FileNotFoundError):
-                os.remove(f"{self.path}{_SET_ASIDE}{part}")
-        return found
+        """Delete a damaged journal that was renamed; return whether there was one.
+
+        With it goes what this device knew of its answers: from then on a survey may be answered, and its
+        epsilon be spent, a second time.
+        """
+        existed = os.path.exists(self.path + _DAMAGED_SUFFIX)
+        for suffix in _FILE_SUFFIXES:
+            with _journal_errors(), suppress(FileNotFoundError):
+                os.remove(f"{self.path}{_DAMAGED_SUFFIX}{suffix}")
+        return existed
 
     @contextmanager
     def transaction(self, writes: bool = True) -> Iterator[sqlite3.Connection]:
         """Hold the file's lock; commit on success, roll back on any error."""
-        with _turn, _clear(), self._connection(writes) as connection:
+        with _process_lock, _journal_errors(), self._connect(writes) as connection:
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-            self._require_whole()
+            self._require_undamaged()
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -150,47 +105,47 @@ class JournalFile:
                     connection.execute("ROLLBACK")
 
     @contextmanager
-    def _connection(self, writes: bool) -> Iterator[sqlite3.Connection]:
+    def _connect(self, writes: bool) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            _upgrade(self._memory)
+            upgrade_schema(self._memory)
             yield self._memory
         elif writes or self.exists():
-            with self._opened() as connection:
+            with self._open_file() as connection:
                 yield connection
         else:  # reading makes no file
-            self._require_whole()
+            self._require_undamaged()
             with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
-                _upgrade(empty)
+                upgrade_schema(empty)
                 yield empty
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        self._require_whole()
-        which = _make_private(self.path)
+    def _open_file(self) -> Iterator[sqlite3.Connection]:
+        self._require_undamaged()
+        file_id = _create_private_file(self.path)
         try:
             with closing(
-                sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+                sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT_SECONDS, isolation_level=None)
             ) as connection:
                 connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS: past the disk's cache
                 connection.execute("PRAGMA secure_delete = ON")
-                _upgrade(connection)
+                upgrade_schema(connection)
                 yield connection
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-                self._set_aside(which)
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE_ERROR_CODES:
+                self._rename_damaged(file_id)
             raise
 
-    def _set_aside(self, which: tuple[int, int]) -> None:
-        """Rename a damaged file. While it lies there nothing is reported, since nobody knows what was."""
+    def _rename_damaged(self, file_id: tuple[int, int]) -> None:
+        """Rename a damaged file. While it exists nothing is reported: the answers in it are unknown."""
         with suppress(OSError):
-            if _identity(os.stat(self.path)) == which:  # else another process was faster
-                for part in _PARTS:
-                    os.replace(f"{self.path}{part}", f"{self.path}{_SET_ASIDE}{part}")
-        self._require_whole()
+            if _file_id(os.stat(self.path)) == file_id:  # else another process was faster
+                for suffix in _FILE_SUFFIXES:
+                    os.replace(f"{self.path}{suffix}", f"{self.path}{_DAMAGED_SUFFIX}{suffix}")
+        self._require_undamaged()
 
-    def _require_whole(self) -> None:
-        if self._memory is None and os.path.exists(self.path + _SET_ASIDE):
+    def _require_undamaged(self) -> None:
+        if self._memory is None and os.path.exists(self.path + _DAMAGED_SUFFIX):
             raise JournalError(
                 "the journal was damaged and set aside, so this device no longer knows what it answered, and "
                 f"reports nothing: `ldp-client purge --damaged --journal {self.path}` forgets those answers "
@@ -199,97 +154,40 @@ class JournalFile:
             )
 
 
-def _absolute(path: str | os.PathLike[str]) -> str:
-    """Resolve a path once: a changed directory or a second name must lead to the same journal."""
-    try:
-        return os.path.realpath(os.path.expanduser(path))
-    except (OSError, ValueError) as error:
-        raise JournalError(f"no path for a journal: {error}") from error
-
-
-def _make_private(path: str) -> tuple[int, int]:
-    """Make the file if there is none, for this person's eyes only; return what tells it from others."""
+def _create_private_file(path: str) -> tuple[int, int]:
+    """Create the file if there is none, readable by its owner only; return its id on this machine."""
     Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not os.access(path, os.W_OK):
-        # never where the file is there: to close it would unlock, by POSIX, what an outer act holds
+        # never where the file is there: to close it would unlock, by POSIX, what an outer transaction holds
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    found = os.stat(path)
-    if found.st_mode & 0o077:
-        with suppress(OSError):  # not hers to change
+    status = os.stat(path)
+    if status.st_mode & 0o077:
+        with suppress(OSError):  # another user owns the file
             os.chmod(path, 0o600)
-    return _identity(found)
+    return _file_id(status)
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+def _file_id(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 @contextmanager
-def _clear() -> Iterator[None]:
+def _journal_errors() -> Iterator[None]:
+    """Raise errors of SQLite and of the operating system as JournalError."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         raise JournalError(f"the journal cannot be used: {error}") from error
 
 
-def default_path() -> Path:
-    """Return ``$LDP_JOURNAL``, or where this platform keeps an application's data."""
-    try:
-        return _default_path()
-    except RuntimeError as error:
-        raise JournalError("there is no home directory for the journal: set LDP_JOURNAL") from error
-
-
-def _default_path() -> Path:
-    if named := os.environ.get("LDP_JOURNAL"):
-        return Path(named).expanduser()
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home())
-    else:
-        chosen = os.environ.get("XDG_DATA_HOME", "")
-        # the XDG specification: a relative path is to be ignored
-        base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".local" / "share"
-    return base / "ldp-client" / "journal.db"
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Create the table, or bring an older version's up to date."""
-    if _version(connection) == _VERSION:
-        return
-    connection.create_function("origin_of_url", 1, origin_of_url, deterministic=True)
-    connection.execute("BEGIN IMMEDIATE")
-    with connection:  # commits, or rolls back
-        for step in _steps(connection):
-            connection.execute(step)
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _steps(connection: sqlite3.Connection) -> Sequence[str]:
-    """Return what leads from the file's tables to today's."""
-    version = _version(connection)
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if version == 0 and not tables:
-        return _SCHEMA
-    if version not in range(_VERSION + 1):
-        raise JournalError(NEWER)
-    if ("answers" if version < 2 else "surveys") not in tables:
-        raise JournalError("this file is another application's database, no journal")
-    return [step for old in range(version, _VERSION) for step in _UPGRADES[old]]
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
-
-
-def _renew() -> None:
-    global _turn
-    _turn = threading.RLock()
+def _renew_process_lock() -> None:
+    global _process_lock
+    _process_lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=lambda: _turn.acquire(), after_in_parent=lambda: _turn.release(), after_in_child=_renew
+        before=lambda: _process_lock.acquire(),
+        after_in_parent=lambda: _process_lock.release(),
+        after_in_child=_renew_process_lock,
     )

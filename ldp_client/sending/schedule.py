@@ -1,4 +1,4 @@
-"""The times at which waiting reports are sent, so that times do not link the reports of one device.
+"""Draws the times at which queued reports are sent, so that times do not link the reports of a device.
 
 The schedule has no thread, network or journal of its own: clock and random source are arguments.
 
@@ -6,7 +6,7 @@ The schedule has no thread, network or journal of its own: clock and random sour
 - A report that waits alone for its collector is tried again after a random pause that grows with every
   failure.
 - All other reports wait for exponential times, each for its own: those of an earlier run, those that wait
-  together for a collector that failed, and those whose pauses have reached their ceiling. Such times are
+  together for a collector that failed, and those whose pauses have reached their limit. Such times are
   memoryless: after a failure, when a report is sent depends neither on when another one is sent nor on when
   this device last tried.
 
@@ -23,15 +23,13 @@ from math import inf, log
 from time import monotonic
 from typing import NamedTuple
 
+from ldp_client.retry_after import round_up_retry_after
 from ldp_client.sending import retry
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response
 
 MIN_MEAN_WAIT_SECONDS = 3600.0
-"""The least mean time that a report waits where several wait for one collector."""
-
-_ASKED_STEPS = (0.0, 60.0, 3600.0, retry.MAX_RETRY_AFTER_SECONDS)
-"""`Retry-After` is rounded up to one of these: with exact times, a collector could mark a device."""
+"""The minimum of the mean time that a report waits where several wait for one collector."""
 
 
 class QueuedReport(NamedTuple):
@@ -44,30 +42,30 @@ class QueuedReport(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Report:
+class _ScheduledReport:
     collector: str
     spread: float
     is_new: bool
     due: float = 0.0
     failures: int = 0
-    asked_until: float = 0.0
+    retry_after_end: float = 0.0
     is_tried: bool = False
     is_urgent: bool = False
     """Whether it is to be sent now, whatever happens to other reports."""
-    is_awaited: bool = False
+    stays_urgent: bool = False
     """Whether it stays urgent after its next attempt."""
 
     @property
-    def awaits_slot(self) -> bool:
+    def awaits_first_attempt(self) -> bool:
         """Whether it waits for its first attempt within `spread`."""
         return self.is_new and not self.is_tried
 
 
 @dataclass(slots=True)
-class _Collector:
+class _CollectorState:
     failures: int = 0
-    asked_until: float = 0.0
-    rounded_until: float = 0.0
+    retry_after_end: float = 0.0
+    rounded_retry_after_end: float = 0.0
     """The same, rounded up to a step that is common to all devices."""
 
 
@@ -78,56 +76,56 @@ class SendingSchedule:
     ----------
     clock : callable
         Seconds of a monotonic clock.
-    chance : callable
+    draw_uniform : callable
         Draws uniformly from [0, 1).
-    latest : tuple of SurveyIdentity and float, optional
+    latest_attempt : tuple of SurveyIdentity and float, optional
         The survey and the time of the latest attempt, from an earlier schedule of the same journal.
     """
 
     def __init__(
         self,
         clock: Callable[[], float] = monotonic,
-        chance: Callable[[], float] = retry.chance,
-        latest: tuple[SurveyIdentity, float] | None = None,
+        draw_uniform: Callable[[], float] = retry.draw_uniform,
+        latest_attempt: tuple[SurveyIdentity, float] | None = None,
     ) -> None:
-        self._clock, self._chance = clock, chance
-        self.latest: tuple[SurveyIdentity | None, float] = latest or (None, -inf)
-        self._reports: dict[SurveyIdentity, _Report] = {}
-        self._collectors: dict[str, _Collector] = {}
-        self._urgent_when_known: set[SurveyIdentity] = set()
+        self._clock, self._draw_uniform = clock, draw_uniform
+        self.latest_attempt: tuple[SurveyIdentity | None, float] = latest_attempt or (None, -inf)
+        self._reports: dict[SurveyIdentity, _ScheduledReport] = {}
+        self._collectors: dict[str, _CollectorState] = {}
+        self._expedited_before_known: set[SurveyIdentity] = set()
 
     def __contains__(self, survey: SurveyIdentity) -> bool:
         return survey in self._reports
 
-    def update(self, waiting: Iterable[QueuedReport]) -> None:
-        """Take over which reports wait; draw a time for each that is unknown, and keep all others."""
-        now, known, unknown = self._clock(), self._reports, []
-        self._reports = {}
-        for survey, spread, is_new in waiting:
-            report = known.get(survey)
+    def update(self, queued: Iterable[QueuedReport]) -> None:
+        """Take over which reports are queued; draw a time for each new one, and keep all other times."""
+        former, self._reports = self._reports, {}
+        new_reports = []
+        for survey, spread, is_new in queued:
+            report = former.get(survey)
             if report is None or (is_new and not report.is_new and not report.is_tried):
-                report = _Report(survey.origin, spread, is_new)
-                unknown.append(report)
+                report = _ScheduledReport(survey.origin, spread, is_new)
+                new_reports.append(report)
             self._reports[survey] = report
         in_use = {report.collector for report in self._reports.values()}
         self._collectors = {
             name: state
             for name, state in self._collectors.items()
-            if name in in_use or state.rounded_until > now
+            if name in in_use or state.rounded_retry_after_end > self._clock()
         }
-        self._draw(unknown)
-        for survey in self._urgent_when_known & self._reports.keys():
-            self.hurry(survey)
-            self._reports[survey].is_awaited = False
-        self._urgent_when_known.clear()
+        self._draw_times(new_reports)
+        for survey in self._expedited_before_known & self._reports.keys():
+            self.expedite(survey)
+            self._reports[survey].stays_urgent = False
+        self._expedited_before_known.clear()
 
-    def next(self) -> tuple[float, SurveyIdentity | None]:
+    def next_due(self) -> tuple[float, SurveyIdentity | None]:
         """Return in how many seconds which report is due; (inf, None) if none waits."""
         now = self._clock()
         due = [survey for survey, report in self._reports.items() if report.due <= now]
         urgent = [survey for survey in due if self._reports[survey].is_urgent]
         if due:
-            return 0.0, self._choice(urgent or due)
+            return 0.0, self._choose_random(urgent or due)
         if not self._reports:
             return inf, None
         survey = min(self._reports, key=lambda survey: self._reports[survey].due)
@@ -139,137 +137,138 @@ class SendingSchedule:
         The report is due, or untried at a collector that has not failed. An untried report must not follow
         the attempt of another one within its own window, unless `all_untried` are to be sent.
         """
-        now, counts = self._clock(), self._counts()
+        now, counts = self._clock(), self._count_reports()
         ready = [
             survey
             for survey, report in self._reports.items()
             if report.due <= now
             or (
                 not report.is_tried
-                and not self._at(report).failures
-                and (all_untried or self._is_alone(survey, counts))
+                and not self._collector_of(report).failures
+                and (all_untried or self._is_unlinkable(survey, counts))
             )
         ]
-        return (0.0, self._choice(ready)) if ready else (inf, None)
+        return (0.0, self._choose_random(ready)) if ready else (inf, None)
 
-    def asked_until(self, survey: SurveyIdentity) -> float:
+    def retry_after_end(self, survey: SurveyIdentity) -> float:
         """Return the end of the pause that the collector asked for, on the clock of this schedule."""
         report = self._reports.get(survey)
-        return max(report.asked_until, self._at(report).asked_until) if report else 0.0
+        return max(report.retry_after_end, self._collector_of(report).retry_after_end) if report else 0.0
 
     def forget_attempts(self) -> None:
         """Treat every report as untried, and every collector as one that has not failed."""
         self._collectors.clear()
         for report in self._reports.values():
-            report.is_tried, report.asked_until = False, 0.0
+            report.is_tried, report.retry_after_end = False, 0.0
 
-    def hurry(self, survey: SurveyIdentity) -> None:
+    def expedite(self, survey: SurveyIdentity) -> None:
         """Make a report due now, or when the pause ends that its collector asked for.
 
-        Until `unhurry` it is tried again soon, whatever happens to other reports.
+        Until `end_expedite` it is tried again soon, whatever happens to other reports.
         """
         report = self._reports.get(survey)
         if report is None:
-            self._urgent_when_known.add(survey)
+            self._expedited_before_known.add(survey)
             return
-        report.is_urgent = report.is_awaited = True
-        report.due = max(self._clock(), report.asked_until, self._at(report).asked_until)
+        report.is_urgent = report.stays_urgent = True
+        report.due = max(self._clock(), report.retry_after_end, self._collector_of(report).retry_after_end)
 
-    def unhurry(self, survey: SurveyIdentity) -> None:
-        """End the urgency that `hurry` gave; an attempt that is due already is still made."""
+    def end_expedite(self, survey: SurveyIdentity) -> None:
+        """End the urgency that `expedite` gave; an attempt that is due already is still made."""
         if report := self._reports.get(survey):
-            report.is_awaited = False
+            report.stays_urgent = False
             report.is_urgent = report.due <= self._clock()
 
-    # -- what became of an attempt -------------------------------------------------------------
+    # -- the outcome of an attempt ---------------------------------------------------------------
 
-    def begin(self, survey: SurveyIdentity) -> None:
-        """Note that an attempt to send a report begins."""
+    def begin_attempt(self, survey: SurveyIdentity) -> None:
+        """Record that an attempt to send a report begins."""
         report = self._reports[survey]
-        report.is_tried, report.is_urgent = True, report.is_awaited
-        self.latest = (survey, self._clock())
+        report.is_tried, report.is_urgent = True, report.stays_urgent
+        self.latest_attempt = (survey, self._clock())
 
-    def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
-        """Draw new times for all reports of a collector that gave no answer, or cannot serve any."""
+    def collector_failed(self, survey: SurveyIdentity, response: Response | None) -> None:
+        """Draw new times for all reports of a collector that did not respond, or cannot serve any."""
         now, failed = self._clock(), self._reports[survey]
-        state = self._collectors.setdefault(failed.collector, _Collector())
-        asked = retry.asked_pause(answer)
-        state.asked_until = now + asked
-        state.rounded_until = now + min(step for step in _ASKED_STEPS if step >= asked)
+        state = self._collectors.setdefault(failed.collector, _CollectorState())
+        pause = retry.requested_pause(response)
+        state.retry_after_end = now + pause
+        state.rounded_retry_after_end = now + round_up_retry_after(pause)
         failures, state.failures = state.failures, state.failures + 1
         reports = [report for report in self._reports.values() if report.collector == failed.collector]
-        if failed.is_urgent or (len(reports) == 1 and not retry.is_longest(failures)):
-            failed.due = now + retry.pause_after(failures, answer, self._chance)
+        if failed.is_urgent or (len(reports) == 1 and not retry.is_longest_backoff(failures)):
+            failed.due = now + retry.draw_pause(failures, response, self._draw_uniform)
         else:
-            self._draw([failed])
-        self._draw([report for report in reports if not report.is_urgent and report is not failed])
+            self._draw_times([failed])
+        self._draw_times([report for report in reports if not report.is_urgent and report is not failed])
         for report in reports:
-            report.due = max(report.due, state.asked_until)
+            report.due = max(report.due, state.retry_after_end)
         self._redraw_overdue(now)
 
-    def report_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
-        """Draw a new time for one report whose answer says nothing about other reports."""
+    def report_failed(self, survey: SurveyIdentity, response: Response | None) -> None:
+        """Draw a new time for one report whose response says nothing about other reports."""
         report, now = self._reports[survey], self._clock()
-        if answer is not None:
+        if response is not None:
             self._collectors.pop(survey.origin, None)
-        report.asked_until = now + retry.asked_pause(answer)
-        is_alone = self._counts()[survey.origin] == 1
-        if report.is_urgent or (is_alone and not retry.is_longest(report.failures)):
-            report.due = now + retry.pause_after(report.failures, answer, self._chance)
+        report.retry_after_end = now + retry.requested_pause(response)
+        is_alone = self._count_reports()[survey.origin] == 1
+        if report.is_urgent or (is_alone and not retry.is_longest_backoff(report.failures)):
+            report.due = now + retry.draw_pause(report.failures, response, self._draw_uniform)
         else:
-            self._draw([report])
+            self._draw_times([report])
         report.failures += 1
         self._redraw_overdue(now)
 
-    def closed(self, survey: SurveyIdentity) -> None:
-        """Draw the time to ask again whether a survey is closed, as its collector has just said."""
+    def survey_closed(self, survey: SurveyIdentity) -> None:
+        """Draw the time of the next attempt after the collector said that the survey is closed."""
         report, now = self._reports[survey], self._clock()
         self._collectors.pop(survey.origin, None)
-        report.due = report.asked_until = now + retry.pause_after_closed(self._chance)
+        report.due = report.retry_after_end = now + retry.draw_closed_pause(self._draw_uniform)
         self._redraw_overdue(now)
 
-    def drop(self, survey: SurveyIdentity, delivered: bool = False) -> None:
-        """Drop a report that needs no further attempt; `delivered` if its collector took or refused it."""
-        if delivered:
+    def remove(self, survey: SurveyIdentity, has_outcome: bool = False) -> None:
+        """Remove a report that needs no further attempt.
+
+        `has_outcome`: its collector has accepted or rejected it, so the collector has not failed.
+        """
+        if has_outcome:
             self._collectors.pop(survey.origin, None)
         self._reports.pop(survey, None)
         self._redraw_overdue(self._clock())
 
-    # -- inside --------------------------------------------------------------------------------
+    def _collector_of(self, report: _ScheduledReport) -> _CollectorState:
+        return self._collectors.get(report.collector) or _CollectorState()
 
-    def _at(self, report: _Report) -> _Collector:
-        return self._collectors.get(report.collector) or _Collector()
-
-    def _counts(self) -> Counter[str]:
+    def _count_reports(self) -> Counter[str]:
         """Return how many reports wait for each collector."""
         return Counter(report.collector for report in self._reports.values())
 
     def _redraw_overdue(self, now: float) -> None:
         """Draw anew what fell due during an attempt: it must not follow that attempt at once."""
-        self._draw([each for each in self._reports.values() if each.due <= now and not each.is_urgent])
+        self._draw_times([each for each in self._reports.values() if each.due <= now and not each.is_urgent])
 
-    def _draw(self, reports: Sequence[_Report]) -> None:
+    def _draw_times(self, reports: Sequence[_ScheduledReport]) -> None:
         """Draw a time for each report, independently of all others."""
-        now, counts = self._clock(), self._counts()
+        now, counts = self._clock(), self._count_reports()
         for report in reports:
-            state = self._at(report)
-            if report.awaits_slot and not state.failures:
-                report.due = now + report.spread * self._chance()
+            state = self._collector_of(report)
+            if report.awaits_first_attempt and not state.failures:
+                report.due = now + report.spread * self._draw_uniform()
             else:
-                wait = -_mean_wait(report, counts) * log(1.0 - self._chance())
-                report.due = max(now, state.rounded_until, report.asked_until) + wait
+                wait = -_mean_wait_seconds(report, counts) * log(1.0 - self._draw_uniform())
+                report.due = max(now, state.rounded_retry_after_end, report.retry_after_end) + wait
 
-    def _is_alone(self, survey: SurveyIdentity, counts: Counter[str]) -> bool:
-        """Tell whether no other report was tried within this one's window."""
-        report, (latest, when) = self._reports[survey], self.latest
-        window = report.spread if report.is_new else _mean_wait(report, counts)
-        return latest == survey or self._clock() - when >= window
+    def _is_unlinkable(self, survey: SurveyIdentity, counts: Counter[str]) -> bool:
+        """Return whether no other report was tried within this one's window."""
+        report, (latest_survey, latest_time) = self._reports[survey], self.latest_attempt
+        window = report.spread if report.is_new else _mean_wait_seconds(report, counts)
+        return latest_survey == survey or self._clock() - latest_time >= window
 
-    def _choice(self, surveys: Sequence[SurveyIdentity]) -> SurveyIdentity:
-        return surveys[int(self._chance() * len(surveys))]
+    def _choose_random(self, surveys: Sequence[SurveyIdentity]) -> SurveyIdentity:
+        return surveys[int(self._draw_uniform() * len(surveys))]
 
 
-def _mean_wait(report: _Report, counts: Counter[str]) -> float:
-    together = counts[report.collector]
-    least = MIN_MEAN_WAIT_SECONDS if together > 1 else 0.0
-    return max(report.spread, together * retry.MAX_BACKOFF_SECONDS, least)
+def _mean_wait_seconds(report: _ScheduledReport, counts: Counter[str]) -> float:
+    count = counts[report.collector]
+    minimum = MIN_MEAN_WAIT_SECONDS if count > 1 else 0.0
+    return max(report.spread, count * retry.MAX_BACKOFF_SECONDS, minimum)

@@ -12,8 +12,8 @@ import pytest
 from ldp_audit.device import PublicClient
 from ldp_audit.request_capture import HOST, Request, captured, same_requests
 from ldp_client import Client, Journal
-from ldp_client.sending.sender import EXIT_SECONDS, Sender
-from ldp_client.transport import HttpTransport
+from ldp_client.sending.sender import EXIT_SECONDS
+from ldp_client.transport import HttpTransport, post_report
 from tests.ldp_audit.mutants import plan_of
 
 ROW = {"kind": "a", "size": 5}
@@ -105,13 +105,13 @@ def test_a_head_may_depend_on_the_length_of_the_body_alone() -> None:
 
 
 def test_a_slow_first_attempt_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    post, pauses = Sender._post, [EXIT_SECONDS + 0.3]  # longer than a client that closes waits
+    pauses = [EXIT_SECONDS + 0.3]  # longer than a client that closes waits
 
-    def slow(self, *arguments):
+    def slow(*arguments):
         time.sleep(pauses.pop() if pauses else 0)
-        return post(self, *arguments)
+        return post_report(*arguments)
 
-    monkeypatch.setattr(Sender, "_post", slow)
+    monkeypatch.setattr("ldp_client.sending.sender.post_report", slow)
     bodies = PublicClient().attempts(plan_of(), ROW, "yes")
     assert len(bodies) >= 2
     assert len(set(bodies)) == 1

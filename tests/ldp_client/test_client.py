@@ -27,8 +27,11 @@ from ldp_client import (
     State,
     TransportError,
 )
-from ldp_client.sending.retry import backoff, chance, concerns_collector, parse_outcome, pause_after
-from ldp_client.sending.sender import MAX_CLIENTS_PER_SURVEY, find_sender
+from ldp_client.collector_response import concerns_collector, parse_outcome
+from ldp_client.policy import ClientPolicy
+from ldp_client.sending.clients import MAX_CLIENTS_PER_SURVEY
+from ldp_client.sending.registry import get_sender
+from ldp_client.sending.retry import draw_backoff, draw_pause, draw_uniform
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.servers import wait_for
@@ -252,9 +255,9 @@ def test_a_url_that_is_none_is_refused_at_once(plan: Plan, url: str) -> None:
 
 
 def test_backoff_is_jittered_under_a_ceiling() -> None:
-    assert all(0 <= backoff(0) <= 0.5 for _ in range(100))
-    assert all(0 <= backoff(99) <= 300 for _ in range(100))
-    assert len({backoff(5) for _ in range(20)}) > 1
+    assert all(0 <= draw_backoff(0) <= 0.5 for _ in range(100))
+    assert all(0 <= draw_backoff(99) <= 300 for _ in range(100))
+    assert len({draw_backoff(5) for _ in range(20)}) > 1
 
 
 def test_an_answer_that_is_not_the_collector_s_concerns_all_its_surveys() -> None:
@@ -556,7 +559,7 @@ def test_a_report_waits_for_a_slot_unless_there_is_no_time(client: Build) -> Non
 
 
 def test_slots_are_spread_evenly() -> None:
-    draws = [chance() for _ in range(4000)]
+    draws = [draw_uniform() for _ in range(4000)]
     assert all(0 <= draw < 1 for draw in draws)
     for tenth in range(10):  # 400 expected, sigma 19: beyond 8 sigma once in 1e15
         assert abs(sum(tenth <= 10 * draw < tenth + 1 for draw in draws) - 400) < 152
@@ -600,7 +603,7 @@ def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Pat
 def test_flush_does_not_wait_for_the_pause_that_another_client_left_behind(
     client: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_client.sending.retry.backoff", lambda failures, draw: 60.0)
+    monkeypatch.setattr("ldp_client.sending.retry.draw_backoff", lambda failures, draw: 60.0)
     down = Script(TransportError("refused"))
     keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
     keeper.report(ROW, "no")
@@ -781,7 +784,7 @@ def test_clients_that_are_never_closed_do_not_pile_up(client: Build) -> None:
     first = client(script)
     for _ in range(50):
         client(script, agreed=False)
-    assert len(find_sender(first._journal)._members["sleep"]) == MAX_CLIENTS_PER_SURVEY
+    assert len(list(get_sender(first._journal)._clients)) == MAX_CLIENTS_PER_SURVEY
 
 
 def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:
@@ -795,14 +798,14 @@ def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:
 
 def test_the_sender_survives_an_unexpected_error(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     one = client(Script(RECORDED))
-    answers = [RuntimeError("dictionary changed size during iteration"), True, True]
+    results = [RuntimeError("dictionary changed size during iteration"), True]
 
-    def accepts(_: object) -> bool:
-        if isinstance(answer := answers.pop(0), Exception):
-            raise answer
+    def accepts(*_: object) -> bool:
+        if isinstance(result := results.pop(0), Exception):
+            raise result
         return True
 
-    monkeypatch.setattr(one, "accepts", accepts)
+    monkeypatch.setattr(ClientPolicy, "accepts_queued_report", accepts)
     one.report(ROW, "no")
     assert one.flush().state is State.SENT
 
@@ -925,4 +928,4 @@ def test_a_token_that_the_collector_does_not_know_is_kept_and_tried_again() -> N
     # the operator may have named the wrong store: her answer is not lost by that
     refused = Response(403, b'{"reason": "not-enrolled", "retryable": true}', 3600.0)
     assert parse_outcome(refused) is None
-    assert pause_after(1, refused) == 3600.0
+    assert draw_pause(1, refused) == 3600.0

@@ -11,7 +11,7 @@ import pytest
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import make_keys, sign, signature_text
 from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
-from ldp_client.sending.sender import find_sender
+from ldp_client.sending.registry import get_sender
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
 
 Build = Callable[..., Client]
@@ -183,7 +183,7 @@ def test_a_shipped_plan_needs_its_signature_beside_it(client: Build, plan: Plan,
 def _end_the_process(one: Client) -> None:
     """Let the sender forget its pauses, as the end of a process does."""
     one.close()
-    find_sender(one._journal).renew()
+    get_sender(one._journal).reset()
 
 
 def test_grant_says_that_a_survey_is_closed(client: Build) -> None:

@@ -328,7 +328,7 @@ def exits(folder: Path, server: str, journals: int, queued: int, spread: float =
         handlers = float(process.stdout.readline())
         assert process.wait(60) == 0
         elapsed = time.monotonic() - start
-    left = [Journal(folder / f"{server}-{spread}-{number}.db").queued() for number in range(journals)]
+    left = [Journal(folder / f"{server}-{spread}-{number}.db").queued_surveys() for number in range(journals)]
     assert sum(map(len, left)) == queued, "a report was lost at the end"
     return Exit(queued, handlers, elapsed)
 

@@ -21,7 +21,8 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanError, State
-from ldp_client.journal.file import _identity, default_path
+from ldp_client.journal.file import _file_id
+from ldp_client.journal.path import default_path
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 PLAN_TEXT = """
@@ -225,7 +226,7 @@ def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_pat
 
 
 def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldp_client.journal.file._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_client.journal.file._LOCK_TIMEOUT_SECONDS", 0.05)
     _commit(Journal(tmp_path / "j.db"), b"first")
     holder = sqlite3.connect(tmp_path / "j.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
@@ -317,7 +318,7 @@ def test_who_withdraws_from_the_queue_never_answers_anew(tmp_path: Path) -> None
     _commit(journal, b"a report of some length")
     journal.withdraw(SLEEP)
     assert state(journal) is State.WITHDRAWN
-    assert journal.queued() == []
+    assert journal.queued_surveys() == []
     assert b"a report of some length" not in (tmp_path / "j.db").read_bytes()
     assert _commit(journal, b"second") == (None, False)
     assert state(journal) is State.WITHDRAWN
@@ -367,7 +368,7 @@ def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path: Path, 
     journal.grant(plan, URL)
     assert journal.commit(SLEEP, plan, lambda: b"first")[1]
     assert journal.find(other) is None  # consent is not inherited
-    assert journal.answer_of(other, family) is None
+    assert journal.find_answered(other, family) is None
     with pytest.raises(ConsentError):
         journal.commit(other, plan, lambda: pytest.fail("was drawn"))
     journal.grant(plan, ELSEWHERE)
@@ -394,10 +395,10 @@ def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str
     back = SurveyIdentity("sleep", SLEEP.origin, "key")
     assert journal.grant(plan, URL, "key").report == b"first"
     assert not journal.commit(back, plan, lambda: pytest.fail("was drawn"))[1]
-    assert journal.answer_of(SurveyIdentity("another", SLEEP.origin, "key"), family) is not None
-    assert journal.answer_of(SurveyIdentity("another", SLEEP.origin, "other key"), family) is None
+    assert journal.find_answered(SurveyIdentity("another", SLEEP.origin, "key"), family) is not None
+    assert journal.find_answered(SurveyIdentity("another", SLEEP.origin, "other key"), family) is None
     journal.withdraw(back)
-    assert journal.queued() == []
+    assert journal.queued_surveys() == []
 
 
 def test_a_key_that_an_application_pins_later_opens_no_second_answer(tmp_path: Path) -> None:
@@ -427,9 +428,9 @@ def test_an_application_that_drops_the_author_s_key_opens_no_second_answer(tmp_p
     unpinned = SurveyIdentity("second", origin_of_url(ELSEWHERE))
     entry, created = journal.commit(unpinned, second, lambda: pytest.fail("was drawn"))
     assert (entry.survey, created) == ("first", False)
-    assert journal.answer_of(unpinned, "health") == entry
+    assert journal.find_answered(unpinned, "health") == entry
     journal.withdraw(unpinned)
-    assert journal.queued() == []
+    assert journal.queued_surveys() == []
 
 
 def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> None:
@@ -445,9 +446,9 @@ def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> N
         old.execute(line, ("https://Collector.Test:443/v1/surveys/sleep", PLAN.digest, PLAN.json, b"\x01"))
         old.execute("PRAGMA user_version = 2")
     journal = Journal(tmp_path / "j.db")
-    assert journal.queued() == [SLEEP._replace(signer="key")]
+    assert journal.queued_surveys() == [SLEEP._replace(signer="key")]
     assert _commit(journal, b"second") == (b"\x01", False)
-    found = journal.answer_of(SurveyIdentity("later", SLEEP.origin), "health")
+    found = journal.find_answered(SurveyIdentity("later", SLEEP.origin), "health")
     assert found is not None
     assert (found.epsilon, found.plan, found.family) == ("1", PLAN.json, "health")
 
@@ -517,7 +518,7 @@ def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(JournalError) as caught:
         _commit(journal, b"report", "three")
     assert caught.value.reason == "queue-full"
-    assert len(journal.queued()) == 2
+    assert len(journal.queued_surveys()) == 2
     journal.record_outcome(_identity_of("one"), State.SENT)
     assert _commit(journal, b"report", "three") == (b"report", True)
 
@@ -533,7 +534,7 @@ def _damage(path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["garbage", "no header", "cut"])
-def test_a_damaged_journal_is_set_aside_and_nothing_is_answered_twice(tmp_path: Path, way: str) -> None:
+def test_a_damaged_journal_is_rename_damaged_and_nothing_is_answered_twice(tmp_path: Path, way: str) -> None:
     path = tmp_path / "j.db"
     for number in range(40):
         _commit(Journal(path), os.urandom(300), f"survey-{number}")
@@ -665,7 +666,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
 def test_a_commit_is_synced_with_its_directory(tmp_path: Path) -> None:
     # SQLite commits by removing its own journal: unless that is synced, a power cut may undo the commit
     journal = Journal(tmp_path / "j.db")
-    with journal._file.transaction() as connection:
+    with journal.transaction() as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
         assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 
@@ -686,10 +687,10 @@ def test_two_names_of_one_file_are_one_journal(tmp_path: Path) -> None:
 def test_who_sees_damage_late_leaves_the_new_journal_alone(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     _commit(Journal(path), b"first")
-    stale = _identity(os.stat(path))
+    stale = _file_id(os.stat(path))
     path.rename(tmp_path / "elsewhere")
     _commit(Journal(path), b"second")
-    Journal(path)._file._set_aside(stale)
+    Journal(path)._rename_damaged(stale)
     assert _commit(Journal(path), b"third") == (b"second", False)
 
 

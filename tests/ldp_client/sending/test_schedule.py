@@ -57,10 +57,10 @@ class SharedPause(SendingSchedule):
 
     def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
         now, state = self._clock(), self._collectors.setdefault(survey.origin, _State())
-        end = now + retry.pause_after(state.failures, answer, self._chance)
+        end = now + retry.draw_pause(state.failures, answer, self._draw_uniform)
         state.failures += 1
         for report in self._reports.values():
-            report.due = max(report.due, end) + self.spread_after * self._chance()
+            report.due = max(report.due, end) + self.spread_after * self._draw_uniform()
 
     def _redraw_overdue(self, now: float) -> None:
         """Leave all times as they are."""
@@ -74,7 +74,7 @@ class SharedPauseThenSpread(SharedPause):
 
 class _State:
     failures = 0
-    asked_until = others_until = 0.0
+    retry_after_end = rounded_retry_after_end = 0.0
 
 
 # -- simulated devices ----------------------------------------------------------------------------
@@ -111,16 +111,16 @@ def simulate(
         clock, attempts = Clock(start), 0
         times = schedule(clock, Random(f"{seed} {device}").random)
         times.update([QueuedReport(_survey(each), spread, is_new) for each in range(surveys)])
-        while (chosen := times.next())[1] and clock.now + chosen[0] <= until:
+        while (chosen := times.next_due())[1] and clock.now + chosen[0] <= until:
             clock.now += chosen[0]
             fails = is_down(clock.now, attempts)
             seen.append(Sent(clock.now, device, chosen[1], not fails))
-            times.begin(chosen[1])
+            times.begin_attempt(chosen[1])
             attempts, clock.now = attempts + 1, clock.now + ATTEMPT_SECONDS
             if fails:
                 times.collector_failed(chosen[1], answer)
             else:
-                times.drop(chosen[1], delivered=True)
+                times.remove(chosen[1], has_outcome=True)
     return sorted(seen)
 
 
@@ -238,17 +238,17 @@ def _times(
 
 
 def _fail_next(times: SendingSchedule, clock: Clock, answer: Response | None = DOWN) -> SurveyIdentity:
-    left, survey = times.next()
+    left, survey = times.next_due()
     assert survey is not None
     clock.now += left
-    times.begin(survey)
+    times.begin_attempt(survey)
     times.collector_failed(survey, answer)
     return survey
 
 
 def test_first_attempts_are_spread_evenly_over_the_spread() -> None:
     firsts = Counter(
-        int(10 * _times(Clock(), seed, surveys=1, spread=7.0).next()[0] / 7.0) for seed in range(4000)
+        int(10 * _times(Clock(), seed, surveys=1, spread=7.0).next_due()[0] / 7.0) for seed in range(4000)
     )
     assert set(firsts) == set(range(10))
     assert all(abs(count - 400) < 152 for count in firsts.values())  # 8 sigma
@@ -263,7 +263,7 @@ def test_reports_of_an_earlier_run_wait_for_exponential_times(
 ) -> None:
     # the least of n exponential times is exponential, with an nth of the mean
     waits = [
-        surveys * _times(Clock(), seed, surveys=surveys, spread=spread, is_new=False).next()[0]
+        surveys * _times(Clock(), seed, surveys=surveys, spread=spread, is_new=False).next_due()[0]
         for seed in range(4000)
     ]
     assert abs(mean(waits) / mean_wait - 1) < 6 / 4000**0.5
@@ -275,9 +275,9 @@ def test_after_a_failure_every_report_waits_for_as_long_as_the_collector_asked_a
         clock = Clock()
         times = _times(clock, seed)
         _fail_next(times, clock, replace(DOWN, retry_after=50.0))
-        assert times.next()[0] >= 60.0  # 50 s in a step that all devices share
+        assert times.next_due()[0] >= 60.0  # 50 s in a step that all devices share
         times.update([QueuedReport(_survey(2), 2.0, True)])
-        assert times.next()[0] >= 60.0  # made meanwhile
+        assert times.next_due()[0] >= 60.0  # made meanwhile
 
 
 def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
@@ -285,19 +285,19 @@ def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
     times = _times(clock, 1, surveys=1)
     for failures in range(8):
         _fail_next(times, clock)
-        assert times.next()[0] <= 0.5 * 2**failures
+        assert times.next_due()[0] <= 0.5 * 2**failures
     _fail_next(times, clock, replace(DOWN, retry_after=100.0))
-    assert times.next()[0] >= 100.0
+    assert times.next_due()[0] >= 100.0
 
 
 def test_reports_that_their_collector_does_not_take_now_wait_apart_from_each_other() -> None:
     unknown, waits = Response(404, b'{"reason":"unknown-survey","retryable":true}'), []
     for seed in range(400):
         times = _times(Clock(), seed)
-        times.begin(_survey(0))
+        times.begin_attempt(_survey(0))
         times.report_failed(_survey(0), unknown)
-        times.drop(_survey(1))
-        waits.append(times.next()[0])
+        times.remove(_survey(1))
+        waits.append(times.next_due()[0])
     assert abs(mean(waits) / HOUR - 1) < 6 / 400**0.5
 
 
@@ -306,73 +306,73 @@ def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others()
     times = _times(clock, 1, surveys=1)
     _fail_next(times, clock, None)
     times.report_failed(_survey(0), Response(404, b'{"reason":"unknown-survey","retryable":true}'))
-    times.drop(_survey(0))
+    times.remove(_survey(0))
     times.update([QueuedReport(_survey(1), 2.0, True)])
-    assert times.next()[0] <= 2.0
+    assert times.next_due()[0] <= 2.0
 
 
 def test_a_pause_that_is_no_number_is_none() -> None:
     clock = Clock()
     times = _times(clock, 1)
     _fail_next(times, clock, replace(DOWN, retry_after=float("nan")))
-    assert 0 <= times.next()[0] < 1e6
+    assert 0 <= times.next_due()[0] < 1e6
 
 
 def test_a_report_that_falls_due_during_an_attempt_does_not_follow_it_at_once() -> None:
     clock, gaps = Clock(), []
     for seed in range(200):
         times = _times(clock, seed, spread=10.0)
-        left, survey = times.next()
+        left, survey = times.next_due()
         clock.now += left
-        times.begin(survey)
+        times.begin_attempt(survey)
         clock.now += 10.0  # a slow collector
-        times.drop(survey, delivered=True)
-        gaps.append(times.next()[0])
+        times.remove(survey, has_outcome=True)
+        gaps.append(times.next_due()[0])
     assert sum(gap < 0.1 for gap in gaps) <= most_by_chance(200, 0.01, 1e-7)
     assert abs(mean(gaps) - 5.0) < 6 * 2.9 / 200**0.5
 
 
 def test_one_report_at_a_time_is_chosen_at_random_among_those_that_are_due() -> None:
     clock = Clock()
-    chosen = Counter(_times(clock, seed, spread=0.0).next()[1] for seed in range(1000))
+    chosen = Counter(_times(clock, seed, spread=0.0).next_due()[1] for seed in range(1000))
     assert abs(chosen[_survey(0)] - 500) < 6 * 16
 
 
 def test_known_reports_keep_their_times_when_another_one_is_made() -> None:
     clock = Clock()
     times = _times(clock, 1, surveys=1, spread=HOUR)
-    due = clock.now + times.next()[0]
+    due = clock.now + times.next_due()[0]
     times.update([QueuedReport(_survey(0), HOUR, True), QueuedReport(_survey(1), 1e9, True)])
     clock.now += 1.0
-    assert clock.now + times.next()[0] == pytest.approx(due)
+    assert clock.now + times.next_due()[0] == pytest.approx(due)
 
 
 def test_a_report_that_is_waited_for_is_tried_again_soon_and_others_are_not() -> None:
     clock = Clock()
     times = _times(clock, 1, spread=DAY)
-    times.hurry(_survey(1))
+    times.expedite(_survey(1))
     for _ in range(3):
         assert _fail_next(times, clock) == _survey(1)
     assert clock.now < 1010.0
-    times.unhurry(_survey(1))
-    times.drop(_survey(1), delivered=True)
-    assert times.next()[0] > 60.0  # less once in 1440
+    times.end_expedite(_survey(1))
+    times.remove(_survey(1), has_outcome=True)
+    assert times.next_due()[0] > 60.0  # less once in 1440
 
 
 def test_every_report_that_is_hurried_is_sent_though_nobody_waits_for_it() -> None:
     clock = Clock()
     times = SendingSchedule(clock, Random(1).random)
     for survey in (_survey(0), _survey(1)):
-        times.hurry(survey)
-        times.unhurry(survey)
+        times.expedite(survey)
+        times.end_expedite(survey)
     times.update([QueuedReport(_survey(each), DAY, False) for each in range(3)])
     for _ in range(2):
-        left, survey = times.next()
+        left, survey = times.next_due()
         assert left == 0.0
-        times.begin(survey)
+        times.begin_attempt(survey)
         clock.now += 1.0
-        times.drop(survey, delivered=True)
-    assert times.next()[0] > 60.0  # less once in 1440
+        times.remove(survey, has_outcome=True)
+    assert times.next_due()[0] > 60.0  # less once in 1440
 
 
 def test_an_exit_sends_one_report_and_none_right_after_another() -> None:
@@ -381,8 +381,8 @@ def test_an_exit_sends_one_report_and_none_right_after_another() -> None:
     assert all(abs(count - 333) < 6 * 15 for count in chosen.values())
     times = _times(clock, 1, surveys=3, spread=DAY)
     _, survey = times.next_before_exit()
-    times.begin(survey)
-    times.drop(survey, delivered=True)
+    times.begin_attempt(survey)
+    times.remove(survey, has_outcome=True)
     clock.now += DAY - 1
     times.update([QueuedReport(_survey(9), 2 * DAY, True)])
     assert times.next_before_exit(all_untried=True)[1]

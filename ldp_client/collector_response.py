@@ -1,0 +1,71 @@
+"""What the collector's response to one attempt means: the outcome of a report, or why it still waits."""
+
+from __future__ import annotations
+
+from encoders.errors import Reason
+from ldp_client.errors import TransportError
+from ldp_client.receipt import State
+from ldp_client.transport import Response
+
+_FINAL_REASONS = {
+    Reason.MALFORMED,
+    Reason.TOO_LARGE,
+    Reason.UNKNOWN_QUESTION,
+    Reason.BAD_PAYLOAD,
+    Reason.ID_REUSED,
+}
+"""Reasons that reject the bytes of a report for good; any other reason may be temporary."""
+
+
+def parse_outcome(response: Response) -> tuple[State, str] | None:
+    """Return a report's final state and the reason of a rejection; None if it must be sent again.
+
+    Only the collector's own response about these very bytes, or about the end of this survey, is final. A
+    proxy's page, a captive portal's "200 OK", or a collector that was restarted without this survey is not.
+    """
+    status, reason = response.entry("status"), response.entry("reason")
+    if response.status == 200 and status in ("recorded", "duplicate"):
+        return (State.SENT if status == "recorded" else State.DUPLICATE), ""
+    if 400 <= response.status < 500 and isinstance(reason, str) and reason in _FINAL_REASONS:
+        return State.REJECTED, str(reason)
+    if is_survey_closed(response):
+        return State.EXPIRED, str(Reason.SURVEY_CLOSED)
+    return None
+
+
+def is_survey_closed(response: Response) -> bool:
+    """Return whether the collector says that the survey is closed."""
+    return response.status == 410 and response.entry("reason") == Reason.SURVEY_CLOSED
+
+
+def concerns_collector(response: Response | None) -> bool:
+    """Return whether a failure concerns all surveys of a collector: it is busy, or cannot be reached.
+
+    A response without a collector's reason comes from something in between.
+    """
+    if response is None or response.status == 429 or response.status >= 500:
+        return True
+    return not _collector_reason(response)
+
+
+def explain_failure(response: Response | None) -> tuple[str, str]:
+    """Return why an attempt did not deliver a report: a stable word, and a sentence for people."""
+    if response is None:
+        return (
+            TransportError.reason,
+            "the collector did not answer; the report waits here and is tried again",
+        )
+    if reason := _collector_reason(response):
+        return reason, (
+            f"the collector did not take the report now ({reason}); it waits here and is tried again"
+        )
+    return TransportError.reason, (
+        f"an answer with HTTP status {response.status} came, but not in the collector's words: a proxy or a "
+        "network's sign-in page may be in between; the report waits here and is tried again"
+    )
+
+
+def _collector_reason(response: Response) -> str:
+    """Return the reason in a collector's response, or an empty string if it is not a collector's."""
+    reason = response.entry("reason")
+    return reason if isinstance(reason, str) and reason in list(Reason) else ""

@@ -1,0 +1,160 @@
+"""What a client checks before it reports: opt-out, consent, the plan, the policy, the invitation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.errors import SurveyError
+from encoders.randomness import SystemEntropy
+from encoders.survey.invitation import read_invitation
+from encoders.survey.plan import Plan
+from encoders.survey.randomise import randomise_coded
+from ldp_client.errors import ConsentError
+from ldp_client.journal.consent import require_consent, require_pinned_plan, require_same_url
+from ldp_client.journal.entry import JournalEntry
+from ldp_client.journal.journal import CLOSED_ONCE, Journal
+from ldp_client.opt_out import require_no_opt_out
+from ldp_client.plan_source import is_url, load_plan
+from ldp_client.policy import ClientPolicy
+from ldp_client.receipt import Receipt, State
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_client.transport import Transport
+
+_CLOSED_ONCE_MESSAGE = (
+    "the collector says that the survey is closed; the report is deleted if it still says so a day later"
+)
+
+
+@dataclass
+class Participation:
+    """One person's participation in one survey, as their journal records it.
+
+    Attributes
+    ----------
+    identity : SurveyIdentity
+    url : str
+        The survey's URL at its collector.
+    source : str, path or Plan
+        Where the plan comes from, as for :class:`~ldp_client.client.Client`.
+    token : str or None
+        The invitation, where the survey needs one.
+    policy : ClientPolicy
+    journal : Journal
+    transport : Transport
+        Fetches the plan.
+    """
+
+    identity: SurveyIdentity
+    url: str
+    source: str | os.PathLike[str] | Plan
+    token: str | None
+    policy: ClientPolicy
+    journal: Journal
+    transport: Transport
+    _plan: Plan | None = field(default=None, init=False)
+
+    @property
+    def plan(self) -> Plan:
+        """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
+        if self._plan is None:
+            entry = self.journal.find(self.identity)
+            plan = self._load_local_plan(entry)
+            if plan is None:
+                require_no_opt_out()
+                plan = load_plan(self.url, self.transport, self.policy.public_key or None)
+            self._plan = self._check_plan(plan, entry)
+        return self._plan
+
+    def grant(self) -> None:
+        """Record that the person agrees to the plan, unless the survey is answered."""
+        require_no_opt_out()
+        entry = self.journal.find(self.identity)
+        if not (entry and entry.is_answered):
+            read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
+            self.journal.grant(self.plan, self.url, self.policy.public_key, self.policy.max_total_epsilon)
+
+    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+        """Randomise one answer and write it to the journal, unless the survey is answered."""
+        require_no_opt_out()
+        entry = self.find_entry()
+        if entry and entry.is_answered:
+            return self.repeat_receipt(entry)
+        plan = self._require_agreed_plan(entry)
+        read_invitation(plan, self.token)
+        row = _read_row(plan, row)
+        # encode outside the journal's transaction, so that only integers are used inside it
+        coded, clipped = plan.encode(row, label), plan.clipped(row)
+        entry, created = self.journal.commit(
+            self.identity,
+            plan,
+            lambda: randomise_coded(plan, coded, SystemEntropy(), token=self.token).report,
+            self.policy.max_total_epsilon,
+        )
+        if not created:  # another thread or process was faster
+            return self.repeat_receipt(entry)
+        return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
+
+    def find_entry(self) -> JournalEntry | None:
+        """Return the survey's journal entry, or that of another round of it which this device answered."""
+        entry = self.journal.find(self.identity)
+        if entry is None or entry.is_answered:
+            return entry
+        return self.journal.find_answered(self.identity, entry.family) or entry
+
+    def status(self, entry: JournalEntry | None) -> Receipt:
+        """Return the status of the survey on this device, by the entry of :meth:`find_entry`."""
+        if entry is None or not entry.is_answered:
+            require_no_opt_out()
+        if entry is None or entry.state is State.NO_CONSENT:
+            return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent")
+        if entry.survey != self.identity.survey:
+            return self.repeat_receipt(entry)
+        if entry.state is State.QUEUED:
+            self.policy.check_queued_report(entry)
+        message = _CLOSED_ONCE_MESSAGE if entry.reason == CLOSED_ONCE else ""
+        return Receipt(entry.state, entry.survey, reason=entry.reason, why=message)
+
+    def repeat_receipt(self, entry: JournalEntry) -> Receipt:
+        """Return the receipt of a repeated answer: the survey, or another round of it, has this entry."""
+        if entry.state is State.QUEUED and entry.survey == self.identity.survey:
+            self.policy.check_queued_report(entry)
+        if entry.state is State.WITHDRAWN:
+            return Receipt(entry.state, entry.survey, reason=entry.reason)
+        why = "this device has answered the survey before, or another round of it"
+        return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
+
+    def _require_agreed_plan(self, entry: JournalEntry | None) -> Plan:
+        entry = require_consent(entry)
+        require_same_url(entry, self.url)
+        plan = self._plan or self._load_local_plan(entry)
+        if plan is None:
+            raise ConsentError("the person has agreed to a plan without the signature that is asked for now")
+        self._plan = self._check_plan(plan, entry)
+        return self._plan
+
+    def _load_local_plan(self, entry: JournalEntry | None) -> Plan | None:
+        """Return the plan that the application gave or the journal holds; None if it must be fetched."""
+        if isinstance(self.source, Plan):
+            return self.source
+        if not is_url(self.source):
+            return load_plan(self.source, public_key=self.policy.public_key or None)
+        if entry and entry.plan and self.policy.public_key in ("", entry.signer):
+            return Plan.from_json(entry.plan)
+        return None
+
+    def _check_plan(self, plan: Plan, entry: JournalEntry | None) -> Plan:
+        if plan.id != self.identity.survey:
+            raise SurveyError("the URL names another survey than the plan", "id")
+        require_pinned_plan(entry, plan)
+        self.policy.check_plan(plan)
+        return plan
+
+
+def _read_row(plan: Plan, row: Any) -> Any:
+    """Read each value that the survey asks for out of a row once, whatever kind of mapping that is."""
+    if not isinstance(row, Mapping):
+        return row  # `encode` raises an error for it
+    return {entry.name: row[entry.name] for entry in plan.entries if entry.name in row}

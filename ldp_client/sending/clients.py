@@ -1,0 +1,62 @@
+"""The clients that share one sender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from ldp_client.policy import ClientPolicy
+from ldp_client.receipt import Receipt
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_client.transport import Transport
+
+MAX_CLIENTS_PER_SURVEY = 20
+"""The latest clients of a survey that a sender keeps: an application may never close its clients."""
+
+
+class SenderClient(Protocol):
+    """What a sender needs of a client."""
+
+    identity: SurveyIdentity
+    transport: Transport
+    spread: float
+    policy: ClientPolicy
+
+    def handle_outcome(self, receipt: Receipt) -> None:
+        """Receive the outcome of the survey's report."""
+        ...
+
+
+class SenderClients:
+    """The clients of a sender, by survey.
+
+    Attributes
+    ----------
+    last_transport : Transport or None
+        Of the client that was added last; it sends the reports of surveys without a client.
+    """
+
+    def __init__(self) -> None:
+        self._by_survey: dict[str, list[SenderClient]] = {}
+        self.last_transport: Transport | None = None
+
+    def __iter__(self) -> Iterator[SenderClient]:
+        return iter([client for clients in self._by_survey.values() for client in clients])
+
+    def add(self, client: SenderClient) -> None:
+        """Add a client, unless it is there; drop the oldest of too many."""
+        clients = self._by_survey.setdefault(client.identity.survey, [])
+        if client not in clients:
+            clients.append(client)
+            del clients[:-MAX_CLIENTS_PER_SURVEY]
+        self.last_transport = client.transport
+
+    def remove(self, client: SenderClient) -> None:
+        """Remove a client, if it is there."""
+        clients = self._by_survey.get(client.identity.survey, [])
+        if client in clients:
+            clients.remove(client)
+
+    def find(self, survey: SurveyIdentity) -> list[SenderClient]:
+        """Return the clients of a survey."""
+        return [each for each in self._by_survey.get(survey.survey, ()) if each.identity.matches(survey)]

@@ -1,7 +1,7 @@
 """What a store is: atomic, durable counters that know no mechanism.
 
 A store adds integer vectors under a key and remembers report ids. A batch holds reports of one question:
-either every id of it is new, and then all of it is added, or nothing is, and the caller hears which ids are
+either every id of it is new, and then all of it is added, or nothing is, and the caller gets the ids that are
 known. Many batches share one durable round trip.
 """
 
@@ -13,10 +13,9 @@ from functools import reduce
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.errors import LdpError
-from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.arrays import ByteArray, IntArray
 
 
 class StoreError(LdpError):
@@ -43,7 +42,7 @@ class Total:
     cells: IntArray
 
     def __add__(self, other: Total) -> Total:
-        return Total(self.n + other.n, add(self.cells, other.cells))
+        return Total(self.n + other.n, add_counters(self.cells, other.cells))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +56,15 @@ class Batch:
     ids : uint8 array, shape (m, 16)
         The reports' ids, all different.
     marks : uint8 array, shape (m, 8)
-        What tells a repeated report from a reused id.
+        Hashes of the payloads, by which a repeated report differs from a reused id.
     tally : int64 array, shape (d,)
         Sum of what the reports add.
     """
 
     survey: str
     counter: str
-    ids: NDArray[np.uint8]
-    marks: NDArray[np.uint8]
+    ids: ByteArray
+    marks: ByteArray
     tally: IntArray
 
     def entries(self) -> list[tuple[bytes, bytes]]:
@@ -73,7 +72,7 @@ class Batch:
         return list(zip(byte_rows(self.ids), byte_rows(self.marks), strict=True))
 
 
-IdsAndMarks = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+IdsAndMarks = tuple[ByteArray, ByteArray]
 """Some reports' ids (m, 16), all different, and their marks (m, 8)."""
 
 REPORTS_PER_READ = 10_000
@@ -88,7 +87,7 @@ DURABLE = "a report is on disk before it is acknowledged"
 
 @dataclass(frozen=True)
 class StorePolicy:
-    """What an operator asks of a store before anything is counted.
+    """What an operator requires of a store before anything is counted.
 
     Attributes
     ----------
@@ -120,8 +119,8 @@ class Store(Protocol):
         """Return the canonical plan of every survey by id."""
         ...
 
-    def set_schedule(self, survey: str, window: bytes) -> None:
-        """Keep when a survey takes answers, in place of what was kept before.
+    def set_schedule(self, survey: str, schedule: bytes) -> None:
+        """Keep when a survey is open, in place of what was kept before.
 
         Raises
         ------
@@ -131,7 +130,7 @@ class Store(Protocol):
         ...
 
     def schedules(self) -> dict[str, bytes]:
-        """Return what :meth:`set_schedule` keeps, by survey."""
+        """Return the schedules that were set, by survey."""
         ...
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -156,7 +155,7 @@ class Store(Protocol):
         """
         ...
 
-    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Return which of these ids, by counter, were recorded, with their marks; records nothing."""
         ...
 
@@ -184,19 +183,19 @@ class Store(Protocol):
         ...
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """Return what an acknowledgement is worth: what could still lose a report that `record` has counted.
+        """Return what an acknowledgement guarantees: what could still lose a report that was recorded.
 
-        From then on `record` and `ready` raise StoreError where the store no longer promises that much.
+        From then on `record` and `check_ready` raise StoreError if the store no longer guarantees that much.
 
         Raises
         ------
         StoreError
-            If the store is set to promise less than the policy asks for, or cannot be asked.
+            If the store is set to guarantee less than the policy requires, or hides its settings.
         """
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
@@ -211,13 +210,13 @@ def arrays_from_entries(entries: Mapping[bytes, bytes]) -> IdsAndMarks:
     return np.frombuffer(ids, np.uint8).reshape(-1, 16), np.frombuffer(marks, np.uint8).reshape(-1, 8)
 
 
-def byte_rows(matrix: NDArray[np.uint8]) -> list[bytes]:
+def byte_rows(matrix: ByteArray) -> list[bytes]:
     """Return the rows of a matrix of bytes."""
     data, width = matrix.tobytes(), matrix.shape[1]
     return [data[start : start + width] for start in range(0, len(data), width)]
 
 
-def add(cells: IntArray, tally: IntArray) -> IntArray:
+def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
     """Add two vectors of counters.
 
     Raises
@@ -233,8 +232,8 @@ def add(cells: IntArray, tally: IntArray) -> IntArray:
     return total
 
 
-def merge(batches: Sequence[Batch]) -> Batch:
-    """Return one batch of the reports of several, sorted by id, so that their order says nothing of arrival.
+def merge_batches(batches: Sequence[Batch]) -> Batch:
+    """Return one batch of the reports of several, sorted by id, so that the order of arrival is lost.
 
     Parameters
     ----------
@@ -249,7 +248,7 @@ def merge(batches: Sequence[Batch]) -> Batch:
     ids = np.concatenate([batch.ids for batch in batches])
     order = np.lexsort(ids.view(">u8").T[::-1])
     marks = np.concatenate([batch.marks for batch in batches])
-    tally = reduce(add, (batch.tally for batch in batches))
+    tally = reduce(add_counters, (batch.tally for batch in batches))
     return Batch(batches[0].survey, batches[0].counter, ids[order], marks[order], tally)
 
 

@@ -8,11 +8,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ldp_aggregator.stores.base import Batch, CounterError, MarksById, Store, StoreError, byte_rows, merge
+from ldp_aggregator.stores.base import (
+    Batch,
+    CounterError,
+    MarksById,
+    Store,
+    StoreError,
+    byte_rows,
+    merge_batches,
+)
 
 
 class _Job:
-    """What one request wants recorded, and what came of it."""
+    """What one request wants recorded, and the result."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
@@ -34,25 +42,26 @@ class GroupCommit:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._waiting: list[_Job] = []
-        self._turn = threading.Condition()
+        self._condition = threading.Condition()
         self._busy = False
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`."""
         job = _Job(batches)
-        with self._turn:
+        with self._condition:
             self._waiting.append(job)
             while self._busy and job in self._waiting:
-                self._turn.wait()
+                self._condition.wait()
             if job in self._waiting:
-                self._busy, mine, self._waiting = True, self._waiting, []
+                self._busy = True
+                jobs, self._waiting = self._waiting, []
             else:
-                mine = []
-        if mine:
-            self._lead(mine)
-        with self._turn:
+                jobs = []
+        if jobs:
+            self._record_all(jobs)
+        with self._condition:
             while job.known is None and job.error is None:
-                self._turn.wait()
+                self._condition.wait()
         if job.known is not None:
             return job.known
         error, job.error = job.error, None
@@ -62,36 +71,36 @@ class GroupCommit:
         finally:
             del error  # the error keeps this frame: a reference back would keep both, and the reports
 
-    def _lead(self, jobs: list[_Job]) -> None:
+    def _record_all(self, jobs: list[_Job]) -> None:
         """Record for all; where a batch is at fault, each by itself, so that one cannot fail the others."""
         try:
             try:
-                self._share(jobs)
+                self._record_jobs(jobs)
             except CounterError as error:
                 if len(jobs) == 1:
                     jobs[0].error = error
                     return
                 for job in jobs:
-                    self._share_one(job)
+                    self._record_job(job)
             except StoreError as error:  # out of reach: to try it for each would only keep them waiting
                 for job in jobs:
                     job.error = error
         finally:
-            with self._turn:
+            with self._condition:
                 self._busy = False
                 for job in jobs:
                     if job.known is None and job.error is None:
                         job.error = StoreError("the store failed unexpectedly")
-                self._turn.notify_all()
+                self._condition.notify_all()
 
-    def _share(self, jobs: list[_Job]) -> None:
+    def _record_jobs(self, jobs: list[_Job]) -> None:
         known = iter(_record_merged(self._store, [batch for job in jobs for batch in job.batches]))
         for job in jobs:
             job.known = [next(known) for _ in job.batches]
 
-    def _share_one(self, job: _Job) -> None:
+    def _record_job(self, job: _Job) -> None:
         try:
-            self._share([job])
+            self._record_jobs([job])
         except StoreError as error:
             job.error = error
 
@@ -102,32 +111,34 @@ def _record_merged(store: Store, batches: Sequence[Batch]) -> list[MarksById]:
     A merged batch with known ids changes nothing: its batches that hold such ids are answered, and the
     others are merged again.
     """
-    found: list[MarksById] = [{} for _ in batches]
-    left = list(range(len(batches)))
-    while left:
-        groups, left = _groups(batches, left)
-        answers = store.record([merge([batches[place] for place in group]) for group in groups])
+    known_ids: list[MarksById] = [{} for _ in batches]
+    remaining = list(range(len(batches)))
+    while remaining:
+        groups, remaining = _group_by_counter(batches, remaining)
+        answers = store.record([merge_batches([batches[position] for position in group]) for group in groups])
         for group, known in zip(groups, answers, strict=True):
-            for place in group if known else ():
-                ids = byte_rows(batches[place].ids)
-                found[place] = {report_id: known[report_id] for report_id in ids if report_id in known}
-                if not found[place]:
-                    left.append(place)
-        left.sort()
-    return found
+            for position in group if known else ():
+                ids = byte_rows(batches[position].ids)
+                known_ids[position] = {report_id: known[report_id] for report_id in ids if report_id in known}
+                if not known_ids[position]:
+                    remaining.append(position)
+        remaining.sort()
+    return known_ids
 
 
-def _groups(batches: Sequence[Batch], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """Group places by counter; those whose ids an earlier place of the group has are left for later."""
+def _group_by_counter(
+    batches: Sequence[Batch], positions: Sequence[int]
+) -> tuple[list[list[int]], list[int]]:
+    """Group positions by counter; those whose ids an earlier position of the group has are left for later."""
     groups: dict[tuple[str, str], tuple[list[int], set[bytes]]] = {}
-    later = []
-    for place in places:
-        batch = batches[place]
-        group, seen = groups.setdefault((batch.survey, batch.counter), ([], set()))
+    deferred = []
+    for position in positions:
+        batch = batches[position]
+        group, group_ids = groups.setdefault((batch.survey, batch.counter), ([], set()))
         ids = byte_rows(batch.ids)
-        if seen.isdisjoint(ids):
-            group.append(place)
-            seen.update(ids)
+        if group_ids.isdisjoint(ids):
+            group.append(position)
+            group_ids.update(ids)
         else:
-            later.append(place)
-    return [group for group, _ in groups.values()], later
+            deferred.append(position)
+    return [group for group, _ in groups.values()], deferred

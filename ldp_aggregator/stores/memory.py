@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.base import (
     REPORTS_PER_READ,
     Batch,
@@ -16,7 +16,7 @@ from ldp_aggregator.stores.base import (
     MarksById,
     StorePolicy,
     Total,
-    add,
+    add_counters,
     arrays_from_entries,
     byte_rows,
     changed_plan_error,
@@ -30,7 +30,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plans: dict[str, bytes] = {}
-        self._windows: dict[str, bytes] = {}
+        self._schedules: dict[str, bytes] = {}
         self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
         self._totals: dict[str, dict[str, Total]] = {}
         self._rejections: dict[str, Counter[str]] = {}
@@ -45,16 +45,16 @@ class MemoryStore:
         """See :meth:`Store.plans`."""
         return dict(self._plans)
 
-    def set_schedule(self, survey: str, window: bytes) -> None:
+    def set_schedule(self, survey: str, schedule: bytes) -> None:
         """See :meth:`Store.set_schedule`."""
         with self._lock:
             if survey not in self._plans:
                 raise unknown_survey_error(survey, self._plans)
-            self._windows[survey] = window
+            self._schedules[survey] = schedule
 
     def schedules(self) -> dict[str, bytes]:
         """See :meth:`Store.schedules`."""
-        return dict(self._windows)
+        return dict(self._schedules)
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`."""
@@ -64,19 +64,19 @@ class MemoryStore:
     def _record(self, batch: Batch) -> MarksById:
         seen = self._ids.setdefault((batch.survey, batch.counter), {})
         entries = batch.entries()
-        known = _known(seen, [report_id for report_id, _ in entries])
+        known = _find(seen, [report_id for report_id, _ in entries])
         if not known:
             totals = self._totals.setdefault(batch.survey, {})
             old = totals.get(batch.counter, Total(0, np.zeros_like(batch.tally)))
-            totals[batch.counter] = Total(old.n + len(entries), add(old.cells, batch.tally))
+            totals[batch.counter] = Total(old.n + len(entries), add_counters(old.cells, batch.tally))
             seen.update(entries)
         return known
 
-    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """See :meth:`Store.find_recorded`."""
         with self._lock:
             return {
-                counter: _known(self._ids.get((survey, counter), {}), byte_rows(wanted))
+                counter: _find(self._ids.get((survey, counter), {}), byte_rows(wanted))
                 for counter, wanted in ids.items()
             }
 
@@ -113,5 +113,5 @@ class MemoryStore:
         """Do nothing."""
 
 
-def _known(seen: Mapping[bytes, bytes], ids: Sequence[bytes]) -> MarksById:
+def _find(seen: Mapping[bytes, bytes], ids: Sequence[bytes]) -> MarksById:
     return {report_id: seen[report_id] for report_id in ids if report_id in seen}

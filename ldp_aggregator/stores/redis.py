@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import redis
-from numpy.typing import NDArray
 
+from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.base import (
     REPORTS_PER_READ,
     Batch,
@@ -26,19 +26,25 @@ from ldp_aggregator.stores.base import (
     arrays_from_entries,
     byte_rows,
     changed_plan_error,
-    merge,
+    merge_batches,
     unknown_survey_error,
 )
-from ldp_aggregator.stores.redis_aof import AofRewriter, without_interval
-from ldp_aggregator.stores.redis_settings import FAILURES, DurabilityCheck, errors, name_of, worth
+from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
+from ldp_aggregator.stores.redis_settings import (
+    FAILURES,
+    DurabilityCheck,
+    describe_guarantee,
+    node_name,
+    store_errors,
+)
 
-_RECORD = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
+_RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
 
-_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 """How long a server may be silent: older versions of redis-py wait for ever, and all requests with them."""
 
-_CLUSTER = "redis+cluster://"
+_CLUSTER_SCHEME = "redis+cluster://"
 
 
 class RedisStore:
@@ -58,26 +64,26 @@ class RedisStore:
     """
 
     def __init__(self, url: str) -> None:
-        url, rewrite_seconds = without_interval(url)
+        url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
         try:
-            if url.startswith(_CLUSTER):
-                address = "redis://" + url.removeprefix(_CLUSTER)
-                self._redis: Any = redis.RedisCluster.from_url(address, **_patience())
+            if url.startswith(_CLUSTER_SCHEME):
+                address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
+                self._redis: Any = redis.RedisCluster.from_url(address, **_timeouts())
             else:
-                self._redis = redis.Redis.from_url(url, **_patience())  # connects on first use
+                self._redis = redis.Redis.from_url(url, **_timeouts())  # connects on first use
                 pool = self._redis.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # odd options would be told no earlier
         except (ValueError, TypeError) as error:
             raise StoreError("no usable Redis URL; percent-encode what is odd in its password") from error
         except FAILURES as error:
             raise StoreError(f"the Redis cluster cannot be reached: {error}") from error
-        self._check = DurabilityCheck(self._redis, url.startswith(_CLUSTER))
-        self._rewriter = AofRewriter(self._redis, url.startswith(_CLUSTER), rewrite_seconds)
+        self._check = DurabilityCheck(self._redis, url.startswith(_CLUSTER_SCHEME))
+        self._rewriter = AofRewriter(self._redis, url.startswith(_CLUSTER_SCHEME), rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes) -> None:
         """See :meth:`Store.publish`."""
-        with errors():
+        with store_errors():
             if (
                 not self._redis.hsetnx("ldp:plans", survey, plan)
                 and self._redis.hget("ldp:plans", survey) != plan
@@ -86,7 +92,7 @@ class RedisStore:
 
     def plans(self) -> dict[str, bytes]:
         """See :meth:`Store.plans`."""
-        with errors():
+        with store_errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
 
     def set_schedule(self, survey: str, window: bytes) -> None:
@@ -94,12 +100,12 @@ class RedisStore:
         known = self.plans()
         if survey not in known:
             raise unknown_survey_error(survey, known)
-        with errors():
+        with store_errors():
             self._redis.hset("ldp:windows", survey, window)
 
     def schedules(self) -> dict[str, bytes]:
         """See :meth:`Store.schedules`."""
-        with errors():
+        with store_errors():
             return {survey.decode(): window for survey, window in self._redis.hgetall("ldp:windows").items()}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -107,27 +113,29 @@ class RedisStore:
 
         The same round trip then reads the settings, so that no report is acknowledged under weak ones.
         """
-        with errors():
+        with store_errors():
             # the script's text goes along: a script that a restarted server forgot would stop the others
             pipeline = self._redis.pipeline(transaction=False)
             nodes = []
             for batch in batches:
                 keys = _keys(batch.survey, batch.counter)
-                nodes.append(self._where(keys[0]))
-                pipeline.execute_command("EVAL", _RECORD, len(keys), *keys, *_arguments(batch), **nodes[-1])
-            checked = self._check.ask(pipeline, nodes)
+                nodes.append(self._target_of_key(keys[0]))
+                pipeline.execute_command(
+                    "EVAL", _RECORD_SCRIPT, len(keys), *keys, *_script_arguments(batch), **nodes[-1]
+                )
+            queried_nodes = self._check.add_queries(pipeline, nodes)
             answers = pipeline.execute()
-            if checked:
-                self._require_asked(batches, nodes)
-        self._check.require(checked, answers[len(batches) :])
+            if queried_nodes:
+                self._require_unmoved(batches, nodes)
+        self._check.check_answers(queried_nodes, answers[len(batches) :])
         if any(len(batch.ids) for batch in batches):
             self._request_rewrite()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers[: len(batches)]]
 
-    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """See :meth:`Store.find_recorded`."""
         wanted = {counter: byte_rows(each) for counter, each in ids.items()}
-        with errors():
+        with store_errors():
             pipeline = self._redis.pipeline(transaction=False)
             for counter, each in wanted.items():
                 pipeline.hmget(_keys(survey, counter)[0], each)
@@ -140,12 +148,12 @@ class RedisStore:
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`: looks through the keys, so no list can lack a counter."""
         before, after = _keys(survey, "*")[1].split("*")
-        with errors():
+        with store_errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{before}*{after}", count=1000)}
-            found = {name: self._redis.get(name) for name in sorted(names)}
+            values = {name: self._redis.get(name) for name in sorted(names)}
         return {
-            name.removeprefix(before).removesuffix(after): _total(sums)
-            for name, sums in found.items()
+            name.removeprefix(before).removesuffix(after): _unpack_total(sums)
+            for name, sums in values.items()
             if sums
         }
 
@@ -153,7 +161,7 @@ class RedisStore:
         """See :meth:`Store.report_ids`: while Redis resizes the hash, it may tell an entry twice."""
         key, cursor = _keys(survey, counter)[0], 0
         while True:
-            with errors():
+            with store_errors():
                 cursor, entries = self._redis.hscan(key, cursor, count=REPORTS_PER_READ)
             if entries:
                 yield arrays_from_entries(entries)
@@ -162,30 +170,30 @@ class RedisStore:
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.add_rejections`."""
-        with errors():
+        with store_errors():
             self._redis.hincrby(f"ldp:rejections:{survey}", reason, count)
 
     def rejections(self, survey: str) -> dict[str, int]:
         """See :meth:`Store.rejections`."""
-        with errors():
+        with store_errors():
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
     def check_ready(self) -> None:
         """See :meth:`Store.check_ready`."""
-        with errors():
+        with store_errors():
             self._redis.set("ldp:ready", 1)  # a Redis that is full, or read-only, still answers a PING
-        self._check.run()
+        self._check.check_servers()
 
     def check_durability(self, policy: StorePolicy) -> str:
         """See :meth:`Store.check_durability`: reads the settings of every server that keeps counters."""
-        self._require_guarded(policy)
+        self._require_password(policy)
         self._check.policy = policy
-        promise = worth(policy, self._check.run())
+        guarantee = describe_guarantee(policy, self._check.check_servers())
         self._request_rewrite()  # a collector that was killed may have left reports in order
-        return promise
+        return guarantee
 
-    def _require_guarded(self, policy: StorePolicy) -> None:
+    def _require_password(self, policy: StorePolicy) -> None:
         parts = urlsplit(self._url)
         if parts.scheme != "unix" and not parts.password and not policy.allow_open:
             raise StoreError(
@@ -203,26 +211,30 @@ class RedisStore:
         if self._check.policy.durability != "unchecked":
             self._rewriter.request()
 
-    def _require_asked(self, batches: Sequence[Batch], nodes: Sequence[Mapping[str, Any]]) -> None:
+    def _require_unmoved(self, batches: Sequence[Batch], nodes: Sequence[Mapping[str, Any]]) -> None:
         """Refuse an acknowledgement by another node than the one whose settings were read.
 
         redis-py follows a question that has moved, and notes the new node.
         """
         for batch, node in zip(batches, nodes, strict=True):
-            if name_of(self._where(_keys(batch.survey, batch.counter)[0])) != name_of(node):
+            if node_name(self._target_of_key(_keys(batch.survey, batch.counter)[0])) != node_name(node):
                 raise StoreError(
                     "a question has moved to another node of the Redis cluster, whose settings were not read "
                     "yet: send the report again"
                 )
 
-    def _where(self, key: str) -> dict[str, Any]:
+    def _target_of_key(self, key: str) -> dict[str, Any]:
         """Name the server of a key: else redis-py asks any one of the cluster where a script's keys are."""
-        return {"target_nodes": self._redis.get_node_from_key(key)} if self._url.startswith(_CLUSTER) else {}
+        return (
+            {"target_nodes": self._redis.get_node_from_key(key)}
+            if self._url.startswith(_CLUSTER_SCHEME)
+            else {}
+        )
 
 
-def _patience() -> dict[str, float]:
+def _timeouts() -> dict[str, float]:
     """Return the time limits of a connection; `?socket_timeout=` in the URL comes before them."""
-    return {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
+    return {"socket_timeout": _TIMEOUT_SECONDS, "socket_connect_timeout": _TIMEOUT_SECONDS}
 
 
 def _keys(survey: str, counter: str) -> list[str]:
@@ -230,15 +242,15 @@ def _keys(survey: str, counter: str) -> list[str]:
     return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
 
 
-def _arguments(batch: Batch) -> tuple[bytes, int, str]:
+def _script_arguments(batch: Batch) -> tuple[bytes, int, str]:
     """Return what the script takes; few strings, since each argument costs more than what it says."""
-    batch = merge([batch])  # sorted: what Redis writes shows the order of its arguments
+    batch = merge_batches([batch])  # sorted: what Redis writes shows the order of its arguments
     entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
     changed = np.flatnonzero(batch.tally)
     pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
     return entries, len(batch.tally), " ".join(map(str, pairs.tolist()))
 
 
-def _total(sums: bytes) -> Total:
+def _unpack_total(sums: bytes) -> Total:
     n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
     return Total(int(n), cells[1:])

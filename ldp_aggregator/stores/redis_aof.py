@@ -13,11 +13,11 @@ from ldp_aggregator.stores.base import StoreError
 from ldp_aggregator.stores.redis_settings import FAILURES
 
 _OPTION = "rewrite_seconds"
-_SECONDS = 300.0
-_LONGEST_SECONDS = 86_400.0
+_DEFAULT_SECONDS = 300.0
+_MAX_SECONDS = 86_400.0
 _RETRY_SECONDS = 5.0
 _MARGIN_SECONDS = 0.1
-_TURN = "ldp:rewriting"
+_REWRITE_KEY = "ldp:rewriting"
 """The key that one of all collectors on a Redis sets when it has the file rewritten; it expires by itself."""
 
 
@@ -33,7 +33,9 @@ class AofRewriter:
     """
 
     def __init__(self, client: Any, is_cluster: bool, seconds: float) -> None:
-        self._redis, self._is_cluster, self._seconds = client, is_cluster, seconds
+        self._redis = client
+        self._is_cluster = is_cluster
+        self._seconds = seconds
         self._task = BackgroundTask(self._rewrite)
 
     def request(self) -> None:
@@ -58,30 +60,30 @@ class AofRewriter:
     def _rewrite(self) -> float | None:
         """Rewrite unless another collector did within the interval; return when to try again."""
         try:
-            if not self._redis.set(_TURN, 1, px=max(1, int(1000 * self._seconds)), nx=True):
-                left: int = self._redis.pttl(_TURN)
-                return max(left, 0) / 1000 + _MARGIN_SECONDS
+            if not self._redis.set(_REWRITE_KEY, 1, px=max(1, int(1000 * self._seconds)), nx=True):
+                remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
+                return max(remaining_ms, 0) / 1000 + _MARGIN_SECONDS
             self._rewrite_now()
         except redis.ResponseError as error:
             with suppress(*FAILURES):
-                self._redis.delete(_TURN)
+                self._redis.delete(_REWRITE_KEY)
             return _RETRY_SECONDS if "in progress" in str(error) else None  # or it is forbidden to this user
         except FAILURES:
             return _RETRY_SECONDS
         return None
 
 
-def without_interval(url: str) -> tuple[str, float]:
-    """Return a URL without what redis-py does not know, and the seconds between two rewrites."""
+def split_rewrite_seconds(url: str) -> tuple[str, float]:
+    """Return a URL without our own option, and the seconds between two rewrites."""
     before, _, query = url.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     if _OPTION not in options:
-        return url, _SECONDS
-    wrong = StoreError(f"{_OPTION} in the Redis URL is a number of seconds, at most {_LONGEST_SECONDS:.0f}")
+        return url, _DEFAULT_SECONDS
+    message = f"{_OPTION} in the Redis URL is a number of seconds, at most {_MAX_SECONDS:.0f}"
     try:
         seconds = float(options.pop(_OPTION))
     except ValueError as error:
-        raise wrong from error
-    if not 0 <= seconds <= _LONGEST_SECONDS:
-        raise wrong
+        raise StoreError(message) from error
+    if not 0 <= seconds <= _MAX_SECONDS:
+        raise StoreError(message)
     return (f"{before}?{urlencode(options)}" if options else before), seconds

@@ -1,4 +1,4 @@
-"""The settings of Redis servers: which of them an acknowledgement rests on, and what it is worth."""
+"""Checks the settings of Redis servers: what they guarantee of an acknowledged report."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ldp_aggregator.stores.base import DURABLE, CounterError, StoreError, StoreP
 
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
-_KEPT = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
-_LISTS = "hash-max-*-entries"
+_CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
+_LIST_SETTINGS = "hash-max-*-entries"
 """Named "listpack" since version 7, "ziplist" before."""
 
-_LOSS = (
+_LOSS_WARNING = (
     "a crash of Redis's machine may lose what was acknowledged in its last second or two; such reports are "
     "not sent again"
 )
-_ORDER = (
+_ORDER_WARNING = (
     "; but this Redis keeps the first reports of each question in order of arrival: set "
     "hash-max-listpack-entries 0"
 )
-_FSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
+_ALLOWED_APPENDFSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
 """Which settings of appendfsync satisfy a policy."""
 
 
@@ -33,7 +33,7 @@ Node = Mapping[str, Any]
 
 
 class DurabilityCheck:
-    """Compares the settings of servers with what the operator asks for.
+    """Compares the settings of servers with what the operator requires.
 
     A server whose ``appendonly`` was off while nothing was asked is not waited for: it may acknowledge
     reports before its file is written.
@@ -52,42 +52,44 @@ class DurabilityCheck:
     def __init__(self, client: Any, is_cluster: bool) -> None:
         self._redis, self._is_cluster = client, is_cluster
         self.policy = StorePolicy("unchecked")
-        self._waiting: dict[str, object] = {}  # by node, a new object for each time that it was seen off
+        self._unwritten: dict[str, object] = {}  # by node, a new object each time that appendonly was off
 
-    def ask(self, pipeline: Any, nodes: Sequence[Node], more: Sequence[str] = ()) -> list[Node]:
+    def add_queries(self, pipeline: Any, nodes: Sequence[Node], extra: Sequence[str] = ()) -> list[Node]:
         """Add to a pipeline the commands that read the settings of some nodes, and return each node once."""
         if self.policy.durability == "unchecked":
             return []
-        different = list({name_of(node): node for node in nodes}.values())
-        for node in different:
-            for name in (*_KEPT, *more):  # versions before 7 take one name at a time
+        distinct = list({node_name(node): node for node in nodes}.values())
+        for node in distinct:
+            for name in (*_CHECKED_SETTINGS, *extra):  # versions before 7 take one name at a time
                 pipeline.execute_command("CONFIG GET", name, **node)
-        return different
+        return distinct
 
-    def require(self, nodes: Sequence[Node], answers: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-        """Return the settings of the nodes by the answers to :meth:`ask`; refuse weak ones."""
+    def check_answers(
+        self, nodes: Sequence[Node], answers: Sequence[Mapping[str, str]]
+    ) -> list[dict[str, str]]:
+        """Return the settings of the nodes by the answers to :meth:`add_queries`; refuse weak ones."""
         per_node = len(answers) // len(nodes) if nodes else 1
-        found: list[dict[str, str]] = [{} for _ in nodes]
-        for place, answer in enumerate(answers):
-            found[place // per_node].update(answer)
-        for node, settings in zip(nodes, found, strict=True):
+        settings_by_node: list[dict[str, str]] = [{} for _ in nodes]
+        for position, answer in enumerate(answers):
+            settings_by_node[position // per_node].update(answer)
+        for node, settings in zip(nodes, settings_by_node, strict=True):
             if settings["appendonly"] != "yes":
-                self._waiting[name_of(node)] = object()
-        for settings in found:
-            _require_kept(settings, self.policy)
+                self._unwritten[node_name(node)] = object()
+        for settings in settings_by_node:
+            _require_durable(settings, self.policy)
         for node in nodes:
-            self._require_file(node)
-        return found
+            self._require_written_file(node)
+        return settings_by_node
 
-    def run(self) -> list[dict[str, str]]:
+    def check_servers(self) -> list[dict[str, str]]:
         """Return the settings of every server that keeps counters; refuse weak ones."""
         nodes: list[Node] = [{}]
         try:
-            with errors():
+            with store_errors():
                 if self._is_cluster:
                     nodes = [{"target_nodes": node} for node in self._redis.get_primaries()]
                 pipeline = self._redis.pipeline(transaction=False)
-                asked = self.ask(pipeline, nodes, [_LISTS])
+                queried_nodes = self.add_queries(pipeline, nodes, [_LIST_SETTINGS])
                 answers = pipeline.execute()
         except StoreError as error:
             if not isinstance(error.__cause__, redis.ResponseError):
@@ -96,55 +98,60 @@ class DurabilityCheck:
                 "this Redis does not show its settings: see that they are appendonly yes, appendfsync always "
                 "and maxmemory-policy noeviction, and say --durability unchecked"
             ) from error
-        return self.require(asked, answers)
+        return self.check_answers(queried_nodes, answers)
 
-    def _require_file(self, node: Node) -> None:
+    def _require_written_file(self, node: Node) -> None:
         """Refuse to go on while a node that was seen with appendonly no has yet to write its file."""
-        seen = self._waiting.get(name_of(node))
-        if seen is None:
+        unwritten = self._unwritten.get(node_name(node))
+        if unwritten is None:
             return
-        with errors():
-            found = self._redis.info("persistence", **node)
-        under_way = found["aof_rewrite_in_progress"] or found["aof_rewrite_scheduled"]
-        failed = found["aof_last_bgrewrite_status"] != "ok"
+        with store_errors():
+            status = self._redis.info("persistence", **node)
+        under_way = status["aof_rewrite_in_progress"] or status["aof_rewrite_scheduled"]
+        failed = status["aof_last_bgrewrite_status"] != "ok"
         if failed and not under_way:
             with suppress(*FAILURES):
                 self._redis.execute_command("BGREWRITEAOF", **node)
-        if failed or under_way or not found["aof_enabled"]:
+        if failed or under_way or not status["aof_enabled"]:
             raise StoreError(
                 "this Redis had appendonly no and has yet to write its append-only file: wait until INFO "
                 "persistence shows aof_rewrite_in_progress:0 and aof_last_bgrewrite_status:ok; if the status "
                 "stays err, see Redis's log and run BGREWRITEAOF"
             )
-        if self._waiting.get(name_of(node)) is seen:  # not off once more since the settings were read
-            del self._waiting[name_of(node)]
+        if (
+            self._unwritten.get(node_name(node)) is unwritten
+        ):  # not off once more since the settings were read
+            del self._unwritten[node_name(node)]
 
 
-def name_of(node: Node) -> str:
+def node_name(node: Node) -> str:
     """Return the name of a node in its cluster, or an empty string for a single server."""
     return getattr(node.get("target_nodes"), "name", "")
 
 
-def worth(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:
-    """Return what an acknowledgement is worth under a policy that the servers' settings satisfy."""
+def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:
+    """Return what an acknowledgement guarantees under a policy that the servers' settings satisfy."""
     if policy.durability == "unchecked":
         return "Redis's settings were not checked: the operator vouches for them"
-    lists = any(
+    has_lists = any(
         value != "0" for settings in servers for name, value in settings.items() if name.startswith("hash-")
     )
-    return (DURABLE if policy.durability == "always" else _LOSS) + (_ORDER if lists else "")
+    return (DURABLE if policy.durability == "always" else _LOSS_WARNING) + (
+        _ORDER_WARNING if has_lists else ""
+    )
 
 
-def _require_kept(settings: Mapping[str, str], policy: StorePolicy) -> None:
+def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
     """Refuse settings by which Redis may forget what it acknowledged."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":
         raise StoreError("this Redis evicts keys when memory is short: set maxmemory-policy noeviction")
-    if settings["appendonly"] != "yes" or fsync not in _FSYNC[policy.durability]:
-        found = f"appendonly {settings['appendonly']}, appendfsync {fsync}"
+    if settings["appendonly"] != "yes" or fsync not in _ALLOWED_APPENDFSYNC[policy.durability]:
+        current = f"appendonly {settings['appendonly']}, appendfsync {fsync}"
         raise StoreError(
-            f"this Redis may forget counted reports ({found}): set appendonly yes and appendfsync always; or "
-            "appendfsync everysec, and accept by --durability everysec that a crash loses a second's reports"
+            f"this Redis may forget counted reports ({current}): set appendonly yes and appendfsync always; "
+            "or appendfsync everysec, and accept by --durability everysec that a crash loses a second's "
+            "reports"
         )
     if settings["no-appendfsync-on-rewrite"] != "no":
         raise StoreError(
@@ -153,15 +160,15 @@ def _require_kept(settings: Mapping[str, str], policy: StorePolicy) -> None:
 
 
 @contextmanager
-def errors() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """Raise StoreError in place of redis-py's errors."""
     try:
         yield
     except FAILURES as error:
         kind = CounterError if "LDP " in str(error) else StoreError  # the script's own word
-        raise kind(f"the Redis store cannot be used: {_told(error)}") from error
+        raise kind(f"the Redis store cannot be used: {_error_text(error)}") from error
 
 
-def _told(error: Exception) -> str:
-    """Return what Redis says, without the script that a pipeline quotes."""
+def _error_text(error: Exception) -> str:
+    """Return Redis's message, without the script that a pipeline quotes."""
     return str(error).rpartition("caused error: ")[2]

@@ -18,9 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.arrays import ByteArray, IntArray
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.base import (
     DURABLE,
@@ -31,17 +30,17 @@ from ldp_aggregator.stores.base import (
     StoreError,
     StorePolicy,
     Total,
-    add,
+    add_counters,
     changed_plan_error,
     unknown_survey_error,
 )
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_file import (
-    Opened,
+    ThreadConnection,
     connect,
     create_or_upgrade,
     create_private,
-    type_of_reports,
+    reports_object_type,
 )
 
 _CHECKPOINT_SECONDS = 15.0
@@ -55,7 +54,7 @@ _CHECKPOINT_BUSY_SECONDS = 0.1
 _CLOSE_SECONDS = 5.0
 """How long a store that is closed waits for readers that still need its log."""
 
-_PROBE = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
+_PROBE_STATEMENT = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
 """Changes about as many pages as a report."""
 
 
@@ -71,9 +70,10 @@ class SQLiteStore:
     """
 
     def __init__(self, path: str, read_only: bool = False) -> None:
-        self._path, self._read_only = path, read_only
-        self._mine = threading.local()
-        self._opened: weakref.WeakSet[Opened] = weakref.WeakSet()
+        self._path = path
+        self._read_only = read_only
+        self._thread_local = threading.local()
+        self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._checkpoint = BackgroundTask(self._empty_log)
         if not read_only:
             with self._errors():
@@ -96,13 +96,13 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
-    def set_schedule(self, survey: str, window: bytes) -> None:
+    def set_schedule(self, survey: str, schedule: bytes) -> None:
         """See :meth:`Store.set_schedule`."""
         with self._transaction() as connection:
             known = [name for (name,) in connection.execute("SELECT survey FROM plans")]
             if survey not in known:
                 raise unknown_survey_error(survey, known)
-            connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, window))
+            connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
 
     def schedules(self) -> dict[str, bytes]:
         """See :meth:`Store.schedules`."""
@@ -116,13 +116,13 @@ class SQLiteStore:
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
 
-    def find_recorded(self, survey: str, ids: Mapping[str, NDArray[np.uint8]]) -> dict[str, MarksById]:
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """See :meth:`Store.find_recorded`."""
         with self._snapshot() as connection:
-            found = {name: _find_counter(connection, survey, name) for name in ids}
+            counters = {name: _find_counter(connection, survey, name) for name in ids}
             return {
-                name: Buckets(connection, *counter).find_recorded(ids[name]) if counter else {}
-                for name, counter in found.items()
+                name: Buckets(connection, *counter).find(ids[name]) if counter else {}
+                for name, counter in counters.items()
             }
 
     def totals(self, survey: str) -> dict[str, Total]:
@@ -137,13 +137,15 @@ class SQLiteStore:
         last = -1
         while True:
             with self._snapshot() as connection:
-                place = _find_counter(connection, survey, counter)
-                found = read_buckets(connection, place[0], last, REPORTS_PER_READ) if place else None
-            if found is None:
+                counter_row = _find_counter(connection, survey, counter)
+                buckets = (
+                    read_buckets(connection, counter_row[0], last, REPORTS_PER_READ) if counter_row else None
+                )
+            if buckets is None:
                 return
-            last, piece = found
-            if len(piece[0]):
-                yield piece
+            last, ids_and_marks = buckets
+            if len(ids_and_marks[0]):
+                yield ids_and_marks
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """See :meth:`Store.add_rejections`."""
@@ -163,7 +165,7 @@ class SQLiteStore:
     def check_ready(self) -> None:
         """See :meth:`Store.check_ready`: writes and syncs as much as a report does."""
         with self._transaction() as connection:
-            connection.execute(_PROBE)
+            connection.execute(_PROBE_STATEMENT)
 
     def check_durability(self, policy: StorePolicy) -> str:
         """See :meth:`Store.check_durability`: every commit is synced."""
@@ -177,7 +179,7 @@ class SQLiteStore:
         opens a new connection.
         """
         pending = self._checkpoint.cancel()
-        for opened in list(self._opened):
+        for opened in list(self._connections):
             opened.close()
         if pending and not self._read_only:
             end = time.monotonic() + _CLOSE_SECONDS
@@ -186,7 +188,7 @@ class SQLiteStore:
 
     def _is_current(self) -> bool:
         with self._errors(), self._connection() as connection:
-            return type_of_reports(connection) == "view"
+            return reports_object_type(connection) == "view"
 
     def _empty_log(self) -> float | None:
         """Copy the log into the file and empty it; return the seconds to wait if something prevents that."""
@@ -194,7 +196,7 @@ class SQLiteStore:
             connection.execute("PRAGMA synchronous = FULL")
             # the log's index keeps the order of its pages until another log begins: the probe begins one
             if _truncate_log(connection):
-                connection.execute(_PROBE)
+                connection.execute(_PROBE_STATEMENT)
                 if _truncate_log(connection):
                     return None
         return _RETRY_SECONDS
@@ -217,7 +219,7 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             connection.execute("BEGIN")
             try:
-                if type_of_reports(connection) == "table":
+                if reports_object_type(connection) == "table":
                     raise StoreError(
                         "this file was written by an earlier version: run ldp-collector status on it once, "
                         "which upgrades it"
@@ -229,12 +231,15 @@ class SQLiteStore:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """Yield this thread's connection, opened in this very process."""
-        opened: Opened | None = getattr(self._mine, "opened", None)
+        opened: ThreadConnection | None = getattr(self._thread_local, "opened", None)
         if opened is None or opened.closed or opened.pid != os.getpid():
             # an inherited connection is kept aside unclosed: closing it would free the parent's locks
-            self._mine.inherited, self._mine.opened = opened, Opened(self._path, self._read_only)
-            self._opened.add(self._mine.opened)
-        yield self._mine.opened.connection
+            self._thread_local.inherited, self._thread_local.opened = (
+                opened,
+                ThreadConnection(self._path, self._read_only),
+            )
+            self._connections.add(self._thread_local.opened)
+        yield self._thread_local.opened.connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -255,8 +260,8 @@ def _truncate_log(connection: sqlite3.Connection) -> bool:
 
 
 def _record(connection: sqlite3.Connection, batch: Batch) -> MarksById:
-    counter, old = _counter(connection, batch)
-    cells = add(old.cells, batch.tally)  # before anything is written
+    counter, old = _get_or_create_counter(connection, batch)
+    cells = add_counters(old.cells, batch.tally)  # before anything is written
     known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
     if not known:
         connection.execute(
@@ -273,19 +278,19 @@ def _find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tup
     return row
 
 
-def _counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
+def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     """Return a counter's number and what it holds; make it if it is new."""
     query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
     row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
     if row:
         return row[0], Total(row[1], _unpack(row[2]))
     empty = Total(0, np.zeros_like(batch.tally))
-    made = connection.execute(
+    inserted = connection.execute(
         "INSERT INTO counters (survey, name, n, cells) VALUES (?, ?, 0, ?)",
         (batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
     )
-    assert made.lastrowid is not None
-    return made.lastrowid, empty
+    assert inserted.lastrowid is not None
+    return inserted.lastrowid, empty
 
 
 def _unpack(cells: bytes) -> IntArray:

@@ -1,6 +1,6 @@
 """Report ids in a SQLite file whose content does not depend on the order in which the ids were added.
 
-The layout is linear hashing (Litwin 1980). A counter of n reports has ceil(n / LOAD) buckets, and a keyed
+The layout is linear hashing (Litwin 1980). A counter of n reports has ceil(n / 65) buckets, and a keyed
 hash of an id names its bucket: simple tabulation, which spreads any ids evenly (Patrascu and Thorup 2012). A
 bucket is one row: its reports sorted by id, padded to a fixed size that fills a page. So SQLite overwrites a
 row in place, and no page holds two rows that could be ordered by their last change.
@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.base import IdsAndMarks, MarksById, byte_rows
 
 SCHEMA = (
@@ -24,17 +25,20 @@ SCHEMA = (
 )
 """A bucket's number is its counter's times 2^32, plus its own."""
 
-LOAD = 65
+MEAN_REPORTS_PER_BUCKET = 65
 """Reports of a bucket on average. Between two splits some have twice as many, and they still fit a page."""
 
-_CAPACITY = 168
+_ENTRIES_PER_PAGE = 168
 """Reports that fit a page of 4096 bytes."""
 
-_ID, _ENTRY, _COUNT = 16, 24, 4
-"""Bytes of an id, of an id with its mark, and of the number of entries before them."""
+_ID_BYTES = 16
+_ENTRY_BYTES = 24
+"""Of an id and its mark."""
+_COUNT_BYTES = 4
+"""Of the number of entries, which precedes them."""
 
-_SPAN = 1 << 32
-_AT_ONCE = 64
+_MAX_BUCKETS = 1 << 32
+_BUCKETS_PER_QUERY = 64
 
 
 class Buckets:
@@ -50,68 +54,73 @@ class Buckets:
     """
 
     def __init__(self, connection: sqlite3.Connection, counter: int, reports: int) -> None:
-        self._connection, self._reports = connection, reports
-        self._first, self._count = counter * _SPAN, _buckets_of(reports)
+        self._connection = connection
+        self._reports = reports
+        self._first = counter * _MAX_BUCKETS
+        self._count = _bucket_count(reports)
         (key,) = connection.execute("SELECT value FROM internal WHERE name = 'hash key'").fetchone()
-        self._table = np.frombuffer(key, "<u4").reshape(_ID, 256)
+        self._table = np.frombuffer(key, "<u4").reshape(_ID_BYTES, 256)
         self._entries: dict[int, bytes] = {}
 
-    def find_recorded(self, ids: NDArray[np.uint8]) -> MarksById:
+    def find(self, ids: ByteArray) -> MarksById:
         """Return which of these ids are there, with their marks."""
-        found, places = {}, self._places(ids).tolist()
-        self._read(places)
-        for name, bucket in zip(byte_rows(ids), places, strict=True):
+        found: MarksById = {}
+        buckets = self._bucket_of_each(ids).tolist()
+        self._read(buckets)
+        for name, bucket in zip(byte_rows(ids), buckets, strict=True):
             entries = self._entries[bucket]
             place = _position(entries, name)
-            if entries[place : place + _ID] == name:
-                found[name] = entries[place + _ID : place + _ENTRY]
+            if entries[place : place + _ID_BYTES] == name:
+                found[name] = entries[place + _ID_BYTES : place + _ENTRY_BYTES]
         return found
 
-    def add(self, ids: NDArray[np.uint8], marks: NDArray[np.uint8]) -> MarksById:
+    def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
         """Add reports, or nothing if some are there already; return those."""
-        self._split(_buckets_of(self._reports + len(ids)))
-        known, places, held = {}, self._places(ids).tolist(), self._entries
-        self._read(places)
-        for name, mark, bucket in zip(byte_rows(ids), byte_rows(marks), places, strict=True):
-            entries = held[bucket]
+        self._split(_bucket_count(self._reports + len(ids)))
+        known: MarksById = {}
+        buckets = self._bucket_of_each(ids).tolist()
+        self._read(buckets)
+        for name, mark, bucket in zip(byte_rows(ids), byte_rows(marks), buckets, strict=True):
+            entries = self._entries[bucket]
             place = _position(entries, name)
-            if entries[place : place + _ID] == name:
-                known[name] = entries[place + _ID : place + _ENTRY]
+            if entries[place : place + _ID_BYTES] == name:
+                known[name] = entries[place + _ID_BYTES : place + _ENTRY_BYTES]
             else:
-                held[bucket] = b"".join((entries[:place], name, mark, entries[place:]))
+                self._entries[bucket] = b"".join((entries[:place], name, mark, entries[place:]))
         if not known:
-            self._write(sorted(held.items()))
+            self._write(sorted(self._entries.items()))
         return known
 
-    def fill(self, entries: NDArray[np.uint8]) -> None:
+    def fill(self, entries: ByteArray) -> None:
         """Write all reports of the counter, rows of id and mark that are sorted by id, where none is yet."""
         self._write(self._divide(entries))
 
     def _split(self, count: int) -> None:
         """Make as many buckets: each new one takes from an older one the ids that belong to it."""
-        existing, made = self._count, range(self._count, count)
-        divided = {_older(new, existing) for new in made}
+        existing = self._count
+        new_buckets = range(existing, count)
+        divided = {_parent_bucket(new, existing) for new in new_buckets}
         self._read(divided)
         self._count = count
         entries = b"".join(self._entries[bucket] for bucket in divided)
-        self._entries.update(dict.fromkeys((*divided, *made), b""))
-        self._entries.update(self._divide(np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY)))
+        self._entries.update(dict.fromkeys((*divided, *new_buckets), b""))
+        self._entries.update(self._divide(np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)))
 
-    def _divide(self, entries: NDArray[np.uint8]) -> Iterator[tuple[int, bytes]]:
+    def _divide(self, entries: ByteArray) -> Iterator[tuple[int, bytes]]:
         """Yield each bucket and its entries, which come in sorted order, maybe with others in between."""
-        places = self._places(entries[:, :_ID])
+        places = self._bucket_of_each(entries[:, :_ID_BYTES])
         order = np.argsort(places, kind="stable")
         found, starts = np.unique(places[order], return_index=True)
         ends = [*starts.tolist()[1:], len(entries)]
         for bucket, start, end in zip(found.tolist(), starts.tolist(), ends, strict=False):
             yield bucket, entries[order[start:end]].tobytes()
 
-    def _places(self, ids: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    def _bucket_of_each(self, ids: ByteArray) -> NDArray[np.uint32]:
         """Return each id's bucket: as many low bits of its hash as name one that exists.
 
         The hash is tabulation with a secret table, so no sender can aim at one bucket.
         """
-        hashes = np.bitwise_xor.reduce(self._table[np.arange(_ID), ids], axis=1)
+        hashes = np.bitwise_xor.reduce(self._table[np.arange(_ID_BYTES), ids], axis=1)
         bits = (self._count - 1).bit_length()
         places = hashes & np.uint32((1 << bits) - 1)
         folded = hashes & np.uint32((1 << max(bits - 1, 0)) - 1)
@@ -122,8 +131,8 @@ class Buckets:
         """Read the buckets that are not read yet, many at once."""
         missing = sorted(set(buckets) - self._entries.keys())
         self._entries.update(dict.fromkeys(missing, b""))
-        for start in range(0, len(missing), _AT_ONCE):
-            numbers = [self._first + bucket for bucket in missing[start : start + _AT_ONCE]]
+        for start in range(0, len(missing), _BUCKETS_PER_QUERY):
+            numbers = [self._first + bucket for bucket in missing[start : start + _BUCKETS_PER_QUERY]]
             marks = ", ".join("?" * len(numbers))
             query = f"SELECT number, entries FROM buckets WHERE number IN ({marks})"  # noqa: S608
             for number, row in self._connection.execute(query, numbers):
@@ -144,19 +153,19 @@ def read_buckets(
     After the last bucket, return None.
     """
     query = "SELECT number, entries FROM buckets WHERE number > ? AND number < ? ORDER BY number LIMIT ?"
-    first, limit = counter * _SPAN, max(1, reports // (2 * LOAD))
-    rows = connection.execute(query, (first + after, first + _SPAN, limit)).fetchall()
+    first, limit = counter * _MAX_BUCKETS, max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
+    rows = connection.execute(query, (first + after, first + _MAX_BUCKETS, limit)).fetchall()
     if not rows:
         return None
-    entries = np.frombuffer(b"".join(_unpack(each) for _, each in rows), np.uint8).reshape(-1, _ENTRY)
-    return rows[-1][0] - first, (entries[:, :_ID], entries[:, _ID:])
+    entries = np.frombuffer(b"".join(_unpack(each) for _, each in rows), np.uint8).reshape(-1, _ENTRY_BYTES)
+    return rows[-1][0] - first, (entries[:, :_ID_BYTES], entries[:, _ID_BYTES:])
 
 
-def _buckets_of(reports: int) -> int:
-    return max(1, -(-reports // LOAD))
+def _bucket_count(reports: int) -> int:
+    return max(1, -(-reports // MEAN_REPORTS_PER_BUCKET))
 
 
-def _older(bucket: int, existing: int) -> int:
+def _parent_bucket(bucket: int, existing: int) -> int:
     """Return the existing bucket that a new one takes its ids from, maybe by way of other new ones."""
     while bucket >= existing:
         bucket -= 1 << bucket.bit_length() - 1
@@ -165,15 +174,17 @@ def _older(bucket: int, existing: int) -> int:
 
 def _position(entries: bytes, name: bytes) -> int:
     """Return where in the sorted entries an id is, or belongs."""
-    starts = range(0, len(entries), _ENTRY)
-    return _ENTRY * bisect_left(starts, name, key=lambda start: entries[start : start + _ID])
+    starts = range(0, len(entries), _ENTRY_BYTES)
+    return _ENTRY_BYTES * bisect_left(starts, name, key=lambda start: entries[start : start + _ID_BYTES])
 
 
 def _pack(entries: bytes) -> bytes:
-    count = len(entries) // _ENTRY
-    pages = max(1, -(-count // _CAPACITY))
-    return (count.to_bytes(_COUNT, "little") + entries).ljust(_COUNT + pages * _CAPACITY * _ENTRY, b"\0")
+    count = len(entries) // _ENTRY_BYTES
+    pages = max(1, -(-count // _ENTRIES_PER_PAGE))
+    return (count.to_bytes(_COUNT_BYTES, "little") + entries).ljust(
+        _COUNT_BYTES + pages * _ENTRIES_PER_PAGE * _ENTRY_BYTES, b"\0"
+    )
 
 
 def _unpack(row: bytes) -> bytes:
-    return row[_COUNT : _COUNT + int.from_bytes(row[:_COUNT], "little") * _ENTRY]
+    return row[_COUNT_BYTES : _COUNT_BYTES + int.from_bytes(row[:_COUNT_BYTES], "little") * _ENTRY_BYTES]

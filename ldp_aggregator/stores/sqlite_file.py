@@ -15,7 +15,7 @@ from ldp_aggregator.stores import sqlite_buckets as buckets
 from ldp_aggregator.stores.base import StoreError
 
 _BUSY_SECONDS = 30.0
-_ENTRY = 24
+_ENTRY_BYTES = 24
 """The bytes of an id and its mark."""
 
 _SCHEMA = (
@@ -30,11 +30,11 @@ _SCHEMA = (
     ) WITHOUT ROWID""",
     *buckets.SCHEMA,
 )
-_GUARD = "CREATE VIEW reports AS SELECT number, entries FROM buckets"
+_REPORTS_VIEW = "CREATE VIEW reports AS SELECT number, entries FROM buckets"
 """Earlier versions kept ids in a table of this name. A view makes them fail, not count known ids again."""
 
 
-class Opened:
+class ThreadConnection:
     """A connection and the process that opened it; closed with the thread that it belongs to."""
 
     def __init__(self, path: str, read_only: bool) -> None:
@@ -86,7 +86,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def type_of_reports(connection: sqlite3.Connection) -> str | None:
+def reports_object_type(connection: sqlite3.Connection) -> str | None:
     """Return "view" for a file of this version, "table" for one of an earlier version, else None."""
     row = connection.execute("SELECT type FROM sqlite_master WHERE name = 'reports'").fetchone()
     return row[0] if row else None
@@ -94,7 +94,7 @@ def type_of_reports(connection: sqlite3.Connection) -> str | None:
 
 def create_or_upgrade(connection: sqlite3.Connection) -> None:
     """Create all tables, and move the ids that an earlier version kept in rows of their own."""
-    kind = type_of_reports(connection)
+    kind = reports_object_type(connection)
     for statement in _SCHEMA:
         connection.execute(statement)
     if kind == "table":
@@ -103,14 +103,14 @@ def create_or_upgrade(connection: sqlite3.Connection) -> None:
             entries = bytearray()
             for name, mark in connection.execute(query, (number,)):
                 entries += name + mark
-            if len(entries) != n * _ENTRY:
+            if len(entries) != n * _ENTRY_BYTES:
                 raise StoreError(
                     f"this file of an earlier version is damaged: counter {number} has {n} reports, but "
-                    f"{len(entries) / _ENTRY:g} ids; restore it from a backup"
+                    f"{len(entries) / _ENTRY_BYTES:g} ids; restore it from a backup"
                 )
             if entries:
-                reports = np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY)
+                reports = np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)
                 buckets.Buckets(connection, number, n).fill(reports)
         connection.execute("DROP TABLE reports")
     if kind != "view":
-        connection.execute(_GUARD)
+        connection.execute(_REPORTS_VIEW)

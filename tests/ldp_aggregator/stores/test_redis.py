@@ -71,7 +71,7 @@ def test_a_redis_that_anybody_may_change_is_refused_unless_told() -> None:
 
 
 def test_a_silent_redis_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldp_aggregator.stores.redis._SECONDS", 0.1)
+    monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.1)
     server = LocalRedis(tmp_path)
     server.start()
     try:

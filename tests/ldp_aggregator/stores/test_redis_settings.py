@@ -66,7 +66,7 @@ def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak
 def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) -> None:
     store = RedisStore(server.url)
     store.check_durability(StorePolicy())
-    store._check._waiting[""] = object()  # appendonly was seen off, and the rewrite then failed
+    store._check._unwritten[""] = object()  # appendonly was seen off, and the rewrite then failed
     with redis.Redis.from_url(server.url) as client:
         fail_rewrite(server, client)
         with pytest.raises(StoreError, match="aof_last_bgrewrite_status"):
@@ -79,13 +79,13 @@ def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) ->
 def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRedis) -> None:
     store = RedisStore(server.url)
     store.check_durability(StorePolicy())
-    strong = store._check.run()
+    strong = store._check.check_servers()
     with redis.Redis.from_url(server.url) as client:
         client.config_set("appendonly", "no")
         with pytest.raises(StoreError, match="appendonly no"):
             store.check_ready()
         with pytest.raises(StoreError, match="yet to write"):
-            store._check.require([{}], strong)
+            store._check.check_answers([{}], strong)
         client.config_set("rdb-key-save-delay", _SLOW)
         client.config_set("appendonly", "yes")
         with pytest.raises(StoreError, match="yet to write"):
@@ -99,14 +99,14 @@ def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path)
         store = RedisStore(nodes[0].url)
         store.check_durability(StorePolicy())
         first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
-        settings = store._check.run()[:1]
+        settings = store._check.check_servers()[:1]
         off = [settings[0] | {"appendonly": "no"}]
         with pytest.raises(StoreError, match="may forget"):
-            store._check.require([first], off)
-        store._check.require([second], settings)
-        assert list(store._check._waiting) == [first["target_nodes"].name]
-        store._check.require([first], settings)
-        assert not store._check._waiting
+            store._check.check_answers([first], off)
+        store._check.check_answers([second], settings)
+        assert list(store._check._unwritten) == [first["target_nodes"].name]
+        store._check.check_answers([first], settings)
+        assert not store._check._unwritten
         store.close()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from ldp_aggregator.stores import StoreError
 from ldp_aggregator.stores.sqlite import SQLiteStore
-from ldp_aggregator.stores.sqlite_buckets import LOAD
+from ldp_aggregator.stores.sqlite_buckets import MEAN_REPORTS_PER_BUCKET
 from tests.counting import record
 from tests.servers import wait_for
 
@@ -296,5 +296,5 @@ def test_ids_that_are_alike_do_not_share_a_bucket(tmp_path: Path) -> None:
             int.from_bytes(row[:4], "little") for (row,) in connection.execute("SELECT entries FROM buckets")
         ]
     assert sum(sizes) == 10_000
-    assert max(sizes) < 4 * LOAD
+    assert max(sizes) < 4 * MEAN_REPORTS_PER_BUCKET
     store.close()

@@ -1,4 +1,4 @@
-"""ldp-survey size: what to expect of a survey before its launch."""
+"""ldp-survey size: the margins and the accuracy to expect of a survey before its launch."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_text import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.sizing.forecast import REPEATS
+from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
 from ldp_aggregator.sizing.sample_size import MAX_USERS
 from ldp_aggregator.sizing.size import (
     FEATURE_STRENGTHS,
     Size,
+    compare_sizes,
     size_for_accuracy,
     size_for_margin,
     size_for_users,
-    sizes,
 )
-from ldp_aggregator.sizing.summary import format_comparison, people, screen
+from ldp_aggregator.sizing.summary import format_comparison, format_people, format_size
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Share(click.FloatRange):
-    """A share between 0 and 1, which some write in percent."""
+    """A share between 0 and 1; the error explains its form to people who write percent."""
 
     name = "share"
 
@@ -82,19 +82,20 @@ def size(
     if sum(each is not None for each in (users, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy")
     try:
-        agreed = read_survey(read_survey_text(survey))
-        refuse_validation(agreed)
-        known = read_pilot(pilot) if pilot else None
-        found = _sized(agreed, users or agreed.users, margin, accuracy, known, seed)
+        parsed = read_survey(read_survey_text(survey))
+        refuse_validation(parsed)
+        sizes = _compute_sizes(
+            parsed, users or parsed.users, margin, accuracy, read_pilot(pilot) if pilot else None, seed
+        )
     except LdpError as error:
         raise click.ClickException(str(error)) from error
     if as_json:
-        click.echo(json.dumps([each.as_dict() for each in found]))
+        click.echo(json.dumps([each.as_dict() for each in sizes]))
     else:
-        click.echo(screen(found[0]) if len(found) == 1 else format_comparison(found))
+        click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
 
 
-def _sized(
+def _compute_sizes(
     survey: Survey,
     users: int | None,
     margin: float | None,
@@ -112,12 +113,12 @@ def _sized(
                 "that model; or see by --users what features that tell little or much would bring"
             )
 
-        def trying(users: int) -> None:
-            click.echo(f"simulating {people(users)}", err=True)
+        def on_attempt(users: int) -> None:
+            click.echo(f"simulating {format_people(users)}", err=True)
 
-        return [size_for_accuracy(survey, accuracy, pilot, seed=seed, trying=trying)]
+        return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
     if users is None:
-        return sizes(survey, pilot)
-    length = REPEATS * (1 if pilot else len(FEATURE_STRENGTHS))
+        return compare_sizes(survey, pilot)
+    length = DEFAULT_REPEATS * (1 if pilot else len(FEATURE_STRENGTHS))
     with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
         return [size_for_users(survey, users, pilot, seed=seed, progress=bar.update)]

@@ -1,7 +1,7 @@
-"""The snapshot that one would expect: what a population sends on average, as totals that estimation can read.
+"""The totals that a population sends on average, as a snapshot.
 
-So what a survey will tell, and how exactly, is worked out before anybody is asked, by the very code that
-will estimate from its reports.
+The code that will estimate from the reports computes from it how exact the estimates will be, before anybody
+is asked.
 """
 
 from __future__ import annotations
@@ -20,64 +20,71 @@ from ldp_aggregator.snapshot import Snapshot, Total
 
 
 class ExpectedTotals:
-    """What a population is expected to send: the average report of every question of a plan."""
+    """The average report of a population to every question of a plan."""
 
-    def __init__(self, plan: Plan, people: SyntheticPopulation) -> None:
+    def __init__(self, plan: Plan, population: SyntheticPopulation) -> None:
         self.plan = plan
+        self.population = population
         self._reports = {
-            each.key: (plan.question_probability(each), _report(each, people)) for each in plan.questions
+            each.key: (plan.question_probability(each), _average_report(each, population))
+            for each in plan.questions
         }
 
     def snapshot(self, users: int) -> Snapshot:
-        """Return the totals to expect of so many people: whole reports, but broken counts.
+        """Return the expected totals of `users` people; estimation can read them, a file cannot hold them.
 
-        To round these would move margins by up to a percent. It can be estimated from, and is not for a file.
+        Numbers of reports are rounded, counters are not: rounding moves margins by up to a percent.
         """
         totals = {}
-        for key, (chance, report) in self._reports.items():
-            n = round(users * chance)
+        for key, (probability, report) in self._reports.items():
+            n = round(users * probability)
             totals[key] = Total(n, cast(IntArray, n * report))
         return Snapshot(self.plan, totals)
 
 
-def _report(question: Question, people: SyntheticPopulation) -> FloatArray:
+def _average_report(question: Question, population: SyntheticPopulation) -> FloatArray:
     """Return what one report adds to the counters on average."""
     mechanism = question.mechanism
     if isinstance(mechanism, FrequencyOracle):
-        return mechanism.off_mean + (mechanism.on_mean - mechanism.off_mean) * _shares(question, people)
+        shares = _value_shares(question, population)
+        return mechanism.off_mean + (mechanism.on_mean - mechanism.off_mean) * shares
     assert isinstance(mechanism, NumericMechanism)
-    # what is estimated is linear in the counters, so that the counters follow from what it should be
-    rest = mechanism.moments(np.zeros(question.cells, dtype=np.int64), 1)
+    # The estimates are linear in the counters: solve for the counters whose estimates are the true moments.
+    intercept = mechanism.moments(np.zeros(question.cells, dtype=np.int64), 1)
     units = np.eye(question.cells, dtype=np.int64)
-    slopes = np.stack([mechanism.moments(unit, 1) - rest for unit in units], axis=-1)
-    wanted = np.stack(
-        [_moments(people, place, question.moment == SQUARE) for place in question.feature_indices]
+    slopes = np.stack([mechanism.moments(unit, 1) - intercept for unit in units], axis=-1)
+    moments = np.stack(
+        [
+            _true_moments(population, feature, question.moment == SQUARE)
+            for feature in question.feature_indices
+        ]
     )
-    told = np.isfinite(rest)
-    found = np.linalg.lstsq(slopes[told], (wanted - rest)[told])[0]
-    return np.asarray(found, dtype=np.float64)
+    estimated = np.isfinite(intercept)
+    counters = np.linalg.lstsq(slopes[estimated], (moments - intercept)[estimated])[0]
+    return np.asarray(counters, dtype=np.float64)
 
 
-def _shares(question: Question, people: SyntheticPopulation) -> FloatArray:
+def _value_shares(question: Question, population: SyntheticPopulation) -> FloatArray:
     """Return how often each value of a discrete question occurs."""
     sizes = [feature.size for feature in question.asked_features]
-    *asked, labels = np.indices((*sizes, len(people.prior))).reshape(len(sizes) + 1, -1)
-    codes = np.zeros((len(labels), len(people.conditionals)), dtype=np.int64)
-    weights = people.prior[labels]
-    for place, column in zip(question.feature_indices, asked, strict=True):
-        said = people.conditionals[place]
-        assert not isinstance(said, Gaussian)
-        codes[:, place] = column
-        weights = weights * said[column, labels]
+    *columns, labels = np.indices((*sizes, len(population.prior))).reshape(len(sizes) + 1, -1)
+    codes = np.zeros((len(labels), len(population.conditionals)), dtype=np.int64)
+    weights = population.prior[labels]
+    for feature, column in zip(question.feature_indices, columns, strict=True):
+        conditional = population.conditionals[feature]
+        assert not isinstance(conditional, Gaussian)
+        codes[:, feature] = column
+        weights = weights * conditional[column, labels]
     values = question.values(codes, labels, np.arange(len(labels)))
-    found: FloatArray = np.bincount(values, weights, minlength=question.domain).astype(np.float64)
-    return found
+    return np.bincount(values, weights, minlength=question.domain).astype(np.float64)
 
 
-def _moments(people: SyntheticPopulation, place: int, square: bool) -> FloatArray:
+def _true_moments(population: SyntheticPopulation, feature: int, square: bool) -> FloatArray:
     """Return E[x 1(c)], P(missing, c) and P(c) of a number or its square, (3, k)."""
-    said, prior = people.conditionals[place], people.prior
-    assert isinstance(said, Gaussian)
-    missing = np.zeros_like(prior) if said.missing is None else said.missing * prior
-    mean = np.minimum(said.mean**2 + said.variance, 1.0) if square else said.mean
+    conditional, prior = population.conditionals[feature], population.prior
+    assert isinstance(conditional, Gaussian)
+    missing = np.zeros_like(prior) if conditional.missing is None else conditional.missing * prior
+    mean = conditional.mean
+    if square:
+        mean = np.minimum(mean**2 + conditional.variance, 1.0)
     return np.stack([mean * (prior - missing), missing, prior])

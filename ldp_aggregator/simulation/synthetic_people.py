@@ -1,4 +1,4 @@
-"""A population that nobody has asked: imagined, or as a pilot's model describes it.
+"""A synthetic population: assumed, or as a pilot's model describes it; and surveys of it.
 
 Given the label, features are independent of each other, as Naive Bayes takes them to be.
 """
@@ -7,19 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Self
 
 import numpy as np
 
+from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.simulated_population import draw_questions, simulate_total
+from ldp_aggregator.snapshot import Snapshot
 
 MISSING_SHARE = 0.1
-"""How many of the imagined lack a number that may be missing; of other features that is one value more."""
-SPREAD = 1 / 3
-"""Standard deviation of a number among the imagined of one label: a sixth of its range."""
+"""Share of assumed people without a number that may be missing; of other features that is one value more."""
+STANDARD_DEVIATION = 1 / 3
+"""Standard deviation of a number among assumed people of one class: a sixth of its range."""
+_PEOPLE_PER_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -38,66 +44,88 @@ class SyntheticPopulation:
     conditionals: tuple[ClassConditional, ...]
 
     @classmethod
-    def from_strength(cls, plan: Plan, times: float, apart: float) -> Self:
-        """Return people spread evenly over labels, of whom every feature tells the label as well as another.
+    def from_strength(cls, plan: Plan, ratio: float, mean_shift: float) -> Self:
+        """Return people spread evenly over classes, every feature of whom is equally informative.
 
         Parameters
         ----------
         plan : Plan
-        times : float
-            Each value belongs to one label, whose people have it so many times as often as others.
-        apart : float
-            By how many standard deviations the means of a number differ between one label and the next.
+        ratio : float
+            Each value belongs to one class, whose people have it `ratio` times as often as others.
+        mean_shift : float
+            By how many standard deviations the means of a number differ between one class and the next.
         """
         k = len(plan.label.values)
-        parts = (_telling(feature, k, place, times, apart) for place, feature in enumerate(plan.features))
-        return cls(np.full(k, 1 / k), tuple(parts))
+        conditionals = (
+            _assume_conditional(feature, k, index, ratio, mean_shift)
+            for index, feature in enumerate(plan.features)
+        )
+        return cls(np.full(k, 1 / k), tuple(conditionals))
 
     @classmethod
     def uniform(cls, plan: Plan) -> Self:
-        """Return people spread evenly over labels and values, whose features tell nothing of the label."""
+        """Return people spread evenly over classes and values, whose features do not depend on the label."""
         return cls.from_strength(plan, 1.0, 0.0)
 
     def draw_people(
-        self, count: int, rng: np.random.Generator, places: Sequence[int] | None = None
+        self, count: int, rng: np.random.Generator, features: Sequence[int] | None = None
     ) -> tuple[IntArray, IntArray]:
         """Draw people: codes (m, n) of their rows, and labels (m,); see :meth:`draw_rows`."""
         labels = rng.choice(len(self.prior), size=count, p=self.prior)
-        return self.draw_rows(labels, rng, places), labels
+        return self.draw_rows(labels, rng, features), labels
 
     def draw_rows(
-        self, labels: IntArray, rng: np.random.Generator, places: Sequence[int] | None = None
+        self, labels: IntArray, rng: np.random.Generator, features: Sequence[int] | None = None
     ) -> IntArray:
-        """Draw the rows of people whose labels are known: codes (m, n), column by column in memory.
+        """Draw the rows of people whose labels are given: codes (m, n), column by column in memory.
 
-        With `places` only the features there; of the others every code is zero.
+        With `features` only those are drawn; the codes of the others are zero.
         """
         codes = np.zeros((len(labels), len(self.conditionals)), dtype=np.int64, order="F")
-        for place in range(len(self.conditionals)) if places is None else places:
-            codes[:, place] = _drawn(self.conditionals[place], labels, rng)
+        for feature in range(len(self.conditionals)) if features is None else features:
+            codes[:, feature] = _draw_codes(self.conditionals[feature], labels, rng)
         return codes
 
 
-def _telling(feature: Feature, k: int, place: int, times: float, apart: float) -> ClassConditional:
+def simulate_survey(
+    plan: Plan, population: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
+) -> Snapshot:
+    """Return the totals of one survey; only the features that a person is asked about are drawn."""
+    counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
+    totals = {}
+    for question, count in zip(plan.questions, counts.tolist(), strict=True):
+        sizes = [min(_PEOPLE_PER_CHUNK, count - start) for start in range(0, count, _PEOPLE_PER_CHUNK)] or [0]
+        parts = []
+        for size in sizes:
+            codes, labels = population.draw_people(size, rng, question.feature_indices)
+            parts.append(simulate_total(question, question.values(codes, labels, np.arange(size)), devices))
+        totals[question.key] = reduce(add, parts)
+    return Snapshot(plan, totals)
+
+
+def _assume_conditional(
+    feature: Feature, k: int, index: int, ratio: float, mean_shift: float
+) -> ClassConditional:
     if isinstance(feature, NumericFeature):
-        order = (np.arange(k) + place) % k - (k - 1) / 2
+        order = (np.arange(k) + index) % k - (k - 1) / 2
+        means = np.clip(mean_shift * STANDARD_DEVIATION * order, -1.0, 1.0)
         missing = np.full(k, MISSING_SHARE) if feature.missing == "category" else None
-        return Gaussian(np.clip(apart * SPREAD * order, -1.0, 1.0), np.full(k, SPREAD**2), missing)
-    own = (np.arange(feature.size)[:, None] + place) % k == np.arange(k)
-    table = np.where(own, times, 1.0)
+        return Gaussian(means, np.full(k, STANDARD_DEVIATION**2), missing)
+    own_class = (np.arange(feature.size)[:, None] + index) % k == np.arange(k)
+    table = np.where(own_class, ratio, 1.0)
     shares: FloatArray = table / table.sum(axis=0)
     return shares
 
 
-def _drawn(said: ClassConditional, labels: IntArray, rng: np.random.Generator) -> IntArray:
-    if isinstance(said, Gaussian):
-        x = rng.normal(said.mean[labels], np.sqrt(said.variance)[labels])
+def _draw_codes(conditional: ClassConditional, labels: IntArray, rng: np.random.Generator) -> IntArray:
+    if isinstance(conditional, Gaussian):
+        x = rng.normal(conditional.mean[labels], np.sqrt(conditional.variance)[labels])
         codes = np.rint((np.clip(x, -1.0, 1.0) + 1) * GRID).astype(np.int64)
-        if said.missing is not None:
-            codes[rng.random(len(labels)) < said.missing[labels]] = 2 * GRID + 1
+        if conditional.missing is not None:
+            codes[rng.random(len(labels)) < conditional.missing[labels]] = 2 * GRID + 1
         return codes
     codes = np.empty(len(labels), dtype=np.int64)
-    for label, shares in enumerate(said.T):
-        own = np.flatnonzero(labels == label)
-        codes[own] = rng.choice(len(shares), size=len(own), p=shares / shares.sum())
+    for label, shares in enumerate(conditional.T):
+        rows = np.flatnonzero(labels == label)
+        codes[rows] = rng.choice(len(shares), size=len(rows), p=shares / shares.sum())
     return codes

@@ -1,38 +1,34 @@
-"""How often a model will be right: many surveys of one population, run in memory through the real code."""
+"""The accuracy to expect of a model: many surveys of one synthetic population, simulated by the real code."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 
-from encoders.randomness import FastStream, RandomSource
+from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import draw_questions, simulate_total
-from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation, simulate_survey
+from ldp_aggregator.simulation.trial import compute_accuracy, train_model
 from ldp_aggregator.sizing.sample_size import SizeError, round_up
-from ldp_aggregator.snapshot import Snapshot
 
-REPEATS = 20
+DEFAULT_REPEATS = 20
 MAX_SIMULATED_USERS = 1_000_000
-"""People of one simulated survey; more of them answer no worse."""
-_TESTED = 20_000
-_CHUNK = 1 << 16
-_FEWEST = 100
-_CLOSE = 1.1
+"""People of one simulated survey; with more of them accuracy is no lower."""
+_TEST_ROWS = 20_000
+_MIN_USERS = 100
+_SEARCH_RATIO = 1.1
+"""A search ends when the number of people that is enough is within this factor of one that is not."""
 
 Progress = Callable[[int], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Forecast:
     """Accuracy to expect of a model, on people who did not report.
 
@@ -43,11 +39,11 @@ class Forecast:
     mean : float
         Over all repeats.
     low, high : float
-        Between which eight of ten repeats are.
+        Eight of ten repeats are between these.
     majority : float
-        Accuracy of always guessing the most frequent label.
-    most : float
-        Accuracy of who knows the population exactly: what no survey of these features gets beyond.
+        Accuracy of always predicting the most frequent label.
+    best_possible : float
+        Accuracy of the model that knows the population exactly: no survey of these features exceeds it.
     repeats : int
     """
 
@@ -56,17 +52,17 @@ class Forecast:
     low: float
     high: float
     majority: float
-    most: float
+    best_possible: float
     repeats: int
 
     @property
-    def gains(self) -> bool:
-        """Whether nine of ten surveys beat guessing."""
+    def beats_majority(self) -> bool:
+        """Whether nine of ten surveys beat the majority class."""
         return self.low > self.majority
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return asdict(self) | {"gains": self.gains}
+        return asdict(self) | {"beats_majority": self.beats_majority}
 
 
 class Forecaster:
@@ -75,99 +71,89 @@ class Forecaster:
     def __init__(
         self,
         plan: Plan,
-        people: SyntheticPopulation,
-        repeats: int = REPEATS,
+        population: SyntheticPopulation,
+        repeats: int = DEFAULT_REPEATS,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> None:
-        self.plan, self.people, self.repeats, self.seed = plan, people, repeats, seed
+        self.plan = plan
+        self.population = population
+        self.repeats = repeats
+        self.seed = seed
         self._progress = progress or (lambda _: None)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-        # as many of each label as there should be, so that guessing is as good as it should be
-        places = (np.arange(_TESTED) + 0.5) / _TESTED
-        self._labels: IntArray = np.searchsorted(np.cumsum(people.prior)[:-1], places)
-        self._codes = people.draw_rows(self._labels, rng)
-        self.majority = float(np.mean(self._labels == people.prior.argmax()))
-        self.most = self._accuracy(LogProbabilities.from_probabilities(people.prior, people.conditionals))
+        # test rows have exactly the population's share of each label, so that the majority is exact too
+        quantiles = (np.arange(_TEST_ROWS) + 0.5) / _TEST_ROWS
+        self._labels: IntArray = np.searchsorted(np.cumsum(population.prior)[:-1], quantiles)
+        self._codes = population.draw_rows(self._labels, rng)
+        self.majority = float(np.mean(self._labels == population.prior.argmax()))
+        true_model = LogProbabilities.from_probabilities(population.prior, population.conditionals)
+        self.best_possible = compute_accuracy(true_model, self._codes, self._labels)
 
     def forecast(self, users: int) -> Forecast:
-        """Return the accuracy to expect if so many people answer."""
+        """Return the accuracy to expect if `users` people answer."""
         users = min(users, MAX_SIMULATED_USERS)
-        found = [self._repeat(users, repeat) for repeat in range(self.repeats)]
-        low, high = np.quantile(found, [0.1, 0.9]).tolist()
-        mean = math.fsum(found) / len(found)
-        return Forecast(users, mean, low, high, self.majority, self.most, self.repeats)
-
-    def _repeat(self, users: int, repeat: int) -> float:
-        seeds = np.random.SeedSequence(self.seed, spawn_key=(1, repeat)).spawn(2)
-        heard = simulated(
-            self.plan, self.people, users, np.random.default_rng(seeds[0]), FastStream(seeds[1])
+        accuracies = []
+        for repeat in range(self.repeats):
+            people, devices = np.random.SeedSequence(self.seed, spawn_key=(1, repeat)).spawn(2)
+            snapshot = simulate_survey(
+                self.plan, self.population, users, np.random.default_rng(people), FastStream(devices)
+            )
+            self._progress(1)
+            accuracies.append(compute_accuracy(train_model(snapshot), self._codes, self._labels))
+        low, high = np.quantile(accuracies, [0.1, 0.9]).tolist()
+        return Forecast(
+            users=users,
+            mean=math.fsum(accuracies) / len(accuracies),
+            low=low,
+            high=high,
+            majority=self.majority,
+            best_possible=self.best_possible,
+            repeats=self.repeats,
         )
-        told = estimate_parameters(heard)
-        self._progress(1)
-        return self._accuracy(LogProbabilities.from_probabilities(told.prior, told.conditionals))
 
-    def _accuracy(self, model: LogProbabilities) -> float:
-        guesses: IntArray = model.scores(self._codes).argmax(axis=1)
-        return float(np.mean(guesses == self._labels))
-
-    def find_users(self, accuracy: float, trying: Progress | None = None) -> Forecast:
-        """Return the forecast of the fewest people whose mean accuracy is that high, within a tenth.
+    def find_users(self, accuracy: float, on_attempt: Progress | None = None) -> Forecast:
+        """Return the forecast of the fewest people who reach a mean accuracy, to within a tenth.
 
         Parameters
         ----------
         accuracy : float
-        trying : callable, optional
-            Is told each number of people before it is simulated.
+        on_attempt : callable, optional
+            Called with each number of people before it is simulated.
 
         Raises
         ------
         SizeError
-            If guessing alone reaches it, or if nothing does; that says what the most is.
+            If the majority class reaches it, or if no number of people does; that says what the most is.
         """
         if accuracy <= self.majority:
             raise SizeError(
-                f"always guessing {self.plan.label.values[self.people.prior.argmax()]!r} is right in "
+                f"always guessing {self.plan.label.values[self.population.prior.argmax()]!r} is right in "
                 f"{self.majority:.1%} of cases, without any survey; ask for more than that"
             )
-        if accuracy > self.most:
+        if accuracy > self.best_possible:
             raise SizeError(
                 f"no survey reaches an accuracy of {accuracy:.1%} on these people: who knew them exactly "
-                f"would reach {self.most:.1%}, which is the most"
+                f"would reach {self.best_possible:.1%}, which is the most"
             )
 
-        def tried(users: int) -> Forecast:
-            if trying:
-                trying(users)
+        def attempt(users: int) -> Forecast:
+            if on_attempt:
+                on_attempt(users)
             return self.forecast(users)
 
-        low = high = tried(_FEWEST)
+        low = high = attempt(_MIN_USERS)
         while high.mean < accuracy:
             if high.users == MAX_SIMULATED_USERS:
                 raise SizeError(
                     f"{MAX_SIMULATED_USERS:,} people, the most that are simulated, reach an accuracy of "
-                    f"{high.mean:.1%}; with ever more it would come near {self.most:.1%}, which is the most"
+                    f"{high.mean:.1%}; with ever more it would come near {self.best_possible:.1%}, which is "
+                    "the most"
                 )
-            low, high = high, tried(min(4 * high.users, MAX_SIMULATED_USERS))
-        while high.users > _CLOSE * low.users:
-            middle = tried(round_up(round(math.sqrt(low.users * high.users)), 2))
+            low, high = high, attempt(min(4 * high.users, MAX_SIMULATED_USERS))
+        while high.users > _SEARCH_RATIO * low.users:
+            middle = attempt(round_up(round(math.sqrt(low.users * high.users)), 2))
             if middle.users in (low.users, high.users):
                 break
             low, high = (low, middle) if middle.mean >= accuracy else (middle, high)
         return high
-
-
-def simulated(
-    plan: Plan, people: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
-) -> Snapshot:
-    """Return the totals of one survey; of nobody more is drawn than what she is asked about."""
-    drawn = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
-    totals = {}
-    for question, count in zip(plan.questions, drawn.tolist(), strict=True):
-        sizes = [min(_CHUNK, count - start) for start in range(0, count, _CHUNK)] or [0]
-        parts = []
-        for size in sizes:
-            codes, labels = people.draw_people(size, rng, question.feature_indices)
-            parts.append(simulate_total(question, question.values(codes, labels, np.arange(size)), devices))
-        totals[question.key] = reduce(add, parts)
-    return Snapshot(plan, totals)

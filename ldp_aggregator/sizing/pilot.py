@@ -1,4 +1,4 @@
-"""A pilot: people that an earlier survey has told of, for one that asks about the same."""
+"""A pilot: the model or snapshot of an earlier survey, whose people the next one is sized for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
-from ldp_aggregator.sizing.margins import expected_margins
+from ldp_aggregator.sizing.margins import compute_expected_margins
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT
 from ldp_aggregator.snapshot import Snapshot
 
@@ -27,16 +27,16 @@ class PilotError(LdpError):
     """A pilot that cannot be read, or that did not ask about the same."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """What a pilot says of people.
+    """The estimates of an earlier survey.
 
     Attributes
     ----------
     name : str
         What it is called in texts.
     plan : Plan
-        Which it answered.
+        What it asked.
     prior : (k,) array
         P(label).
     conditionals : sequence of (A_i, k) arrays and Gaussians
@@ -50,8 +50,8 @@ class Pilot:
     conditionals: Sequence[ClassConditional]
     reports: int
 
-    def people(self, plan: Plan) -> SyntheticPopulation:
-        """Return the pilot's people as another survey sees them; it may ask about fewer features.
+    def build_population(self, plan: Plan) -> SyntheticPopulation:
+        """Return the pilot's people with the features of another plan, which may ask about fewer.
 
         Raises
         ------
@@ -65,30 +65,30 @@ class Pilot:
             )
         if own.values != wanted.values:
             raise PilotError(
-                f"{self.name}: its label {quote(own.name)} has the values {_listed(own.values)}, "
-                f"the survey's has {_listed(wanted.values)}"
+                f"{self.name}: its label {quote(own.name)} has the values {_join_quoted(own.values)}, "
+                f"the survey's has {_join_quoted(wanted.values)}"
             )
-        return SyntheticPopulation(self.prior, tuple(map(self._said, plan.features)))
+        return SyntheticPopulation(self.prior, tuple(map(self._find_conditional, plan.features)))
 
     @property
-    def caution(self) -> str:
-        """Say whose word is taken for people."""
+    def assumption(self) -> str:
+        """A sentence on what sizes for this pilot assume."""
         return (
             f"People are as the pilot of {self.reports:,} reports describes them; a larger one may find more."
         )
 
     @cached_property
     def noise(self) -> tuple[str, ...]:
-        """The features that so few reports as the pilot's own tell too vaguely, see :mod:`margins`."""
-        people = self.people(self.plan)
-        margins = expected_margins(ExpectedTotals(self.plan, people), people, self.reports)
-        return tuple(each.name for each in margins[1:] if each.is_noise)
+        """The features about which the pilot's own reports are too few, see :mod:`margins`."""
+        expected = ExpectedTotals(self.plan, self.build_population(self.plan))
+        margins = compute_expected_margins(expected, self.reports)
+        return tuple(margin.name for margin in margins[1:] if margin.is_noise)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return for JSON what it is called, how large it is and what it tells too vaguely."""
+        """Return its name, its number of reports and its noise for JSON."""
         return {"name": self.name, "reports": self.reports, "noise": list(self.noise)}
 
-    def _said(self, feature: Feature) -> ClassConditional:
+    def _find_conditional(self, feature: Feature) -> ClassConditional:
         names = [each.name for each in self.plan.features]
         if feature.name not in names:
             raise PilotError(f"{self.name}: it has no feature {quote(feature.name)}, which the survey has")
@@ -115,28 +115,24 @@ def read_pilot(path: Path) -> Pilot:
         data = path.read_bytes()
     except OSError as error:
         raise PilotError(f"{path.name}: cannot be read: {error.strerror}") from error
-    form = _format(data)
-    if form not in (MODEL, SNAPSHOT):
+    form = _read_format(data)
+    if form == MODEL:
+        model = parse_model(data, path.name)
+        plan, prior, conditionals, reports = model.plan, model.prior, model.conditionals, model.reports
+    elif form == SNAPSHOT:
+        snapshot = Snapshot.from_json(data, path.name)
+        estimates = estimate_parameters(snapshot)
+        plan, prior, conditionals = snapshot.plan, estimates.prior, estimates.conditionals
+        keys = [question.key for question in plan.questions]
+        reports = sum(snapshot.totals[key].n for key in keys if key in snapshot.totals)
+    else:
         raise PilotError(f"{path.name}: neither a model of ldp-train nor a snapshot, or damaged")
-    pilot = _of_model(data, path.name) if form == MODEL else _of_snapshot(data, path.name)
-    if not pilot.reports:
+    if not reports:
         raise PilotError(f"{path.name}: it holds no reports: nobody has answered, so leave --pilot out")
-    return pilot
+    return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)
 
 
-def _of_model(data: bytes, name: str) -> Pilot:
-    model = parse_model(data, name)
-    return Pilot(name, model.plan, model.prior, model.conditionals, model.reports)
-
-
-def _of_snapshot(data: bytes, name: str) -> Pilot:
-    snapshot = Snapshot.from_json(data, name)
-    found = estimate_parameters(snapshot)
-    reports = sum(snapshot.totals[q.key].n for q in snapshot.plan.questions if q.key in snapshot.totals)
-    return Pilot(name, snapshot.plan, found.prior, found.conditionals, reports)
-
-
-def _format(data: bytes) -> object:
+def _read_format(data: bytes) -> object:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -144,5 +140,5 @@ def _format(data: bytes) -> object:
     return document.get("format") if isinstance(document, dict) else None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_quoted(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names))

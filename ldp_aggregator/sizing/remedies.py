@@ -1,6 +1,6 @@
-"""What would turn noise into figures, by closed form: more people, or asking for less, or a larger epsilon.
+"""What makes every feature useful, by closed form: more people, a larger epsilon, or asking for less.
 
-Each remedy is the least change of its kind after which no feature that is asked about is noise.
+Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
-from ldp_aggregator.sizing.margins import Margin, expected_margins
+from ldp_aggregator.sizing.margins import Margin, compute_expected_margins
 from ldp_aggregator.sizing.sample_size import SizeError, find_min_users
 
-_STEP = Decimal("0.01")
+_EPSILON_STEP = Decimal("0.01")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes of which any one is enough; None where no change of that kind is.
+    """Changes any one of which is enough; None where no change of that kind is.
 
     Attributes
     ----------
     users : int or None
         How many people it takes.
-    told : int or None
-        What [survey] users should say: how many are expected, so that the label is asked for alone no more
-        often than that takes.
+    survey_users : int or None
+        What [survey] users should be: with it the label is not asked for on its own more often than the
+        expected number of people requires.
     epsilon : Decimal or None
         At most what clients grant by default.
     features : tuple of str or None
-        The most features that may be asked about: those that take the fewest reports.
+        The largest set of features that may be asked about: those that take the fewest reports.
     values : int or None
         The most values or bins, a missing answer aside, that a feature may have.
     """
 
     users: int | None
-    told: int | None
+    survey_users: int | None
     epsilon: Decimal | None
     features: tuple[str, ...] | None
     values: int | None
@@ -54,116 +54,122 @@ class Remedies:
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
-def remedies(survey: Survey, people: SyntheticPopulation, users: int, margins: Sequence[Margin]) -> Remedies:
-    """Return what would help a survey of which some feature is noise.
+def find_remedies(
+    survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
+) -> Remedies:
+    """Return the remedies of a survey of which some feature is noise.
 
     Parameters
     ----------
     survey : Survey
-    people : People
+    population : SyntheticPopulation
     users : int
-        How many are expected.
+        How many people are expected.
     margins : sequence of Margin
-        Those of the survey as it is, see :func:`expected_margins`.
+        Those of the survey as it is, see :func:`compute_expected_margins`.
     """
     return Remedies(
-        _users(survey, people),
-        _told(survey, people, users),
-        _epsilon(survey, people, users),
-        _features(survey, people, users, margins),
-        _values(survey, people, users),
+        users=_find_users(survey, population),
+        survey_users=_find_survey_users(survey, population, users),
+        epsilon=_find_epsilon(survey, population, users),
+        features=_find_features(survey, population, users, margins),
+        values=_find_values(survey, population, users),
     )
 
 
-def _excess(margins: Sequence[Margin]) -> float:
-    return max(each.margin / each.useful for each in margins[1:])
+def _max_excess(expected: ExpectedTotals, users: int) -> float:
+    return max(margin.excess for margin in compute_expected_margins(expected, users)[1:])
 
 
-def _helps(survey: Survey, people: SyntheticPopulation, users: int) -> bool:
+def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> bool:
     try:
-        expected = ExpectedTotals(survey.compile(), people)
-    except SurveyError:  # no mechanism asks so
+        expected = ExpectedTotals(survey.compile(), population)
+    except SurveyError:  # no mechanism fits the changed survey
         return False
-    return _excess(expected_margins(expected, people, users)) <= 1
+    return _max_excess(expected, users) <= 1
 
 
-def _users(survey: Survey, people: SyntheticPopulation) -> int | None:
-    expected = ExpectedTotals(survey.compile(), people)
+def _find_users(survey: Survey, population: SyntheticPopulation) -> int | None:
+    expected = ExpectedTotals(survey.compile(), population)
     try:
-        return find_min_users(lambda users: _excess(expected_margins(expected, people, users)))
+        return find_min_users(lambda users: _max_excess(expected, users))
     except SizeError:
         return None
 
 
-def _told(survey: Survey, people: SyntheticPopulation, users: int) -> int | None:
+def _find_survey_users(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:
     if survey.weights[0] is not None or survey.users == users:
         return None
-    return users if _helps(replace(survey, users=users), people, users) else None
+    return users if _is_enough(replace(survey, users=users), population, users) else None
 
 
-def _epsilon(survey: Survey, people: SyntheticPopulation, users: int) -> Decimal | None:
-    steps = int(DEFAULT_MAX_EPSILON / _STEP)
-    least = _first(
-        int(survey.epsilon / _STEP) + 1,
-        steps,
-        lambda step: _helps(replace(survey, epsilon=step * _STEP), people, users),
+def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -> Decimal | None:
+    step = _find_smallest(
+        int(survey.epsilon / _EPSILON_STEP) + 1,
+        int(DEFAULT_MAX_EPSILON / _EPSILON_STEP),
+        lambda step: _is_enough(replace(survey, epsilon=step * _EPSILON_STEP), population, users),
     )
-    return None if least is None else least * _STEP
+    return None if step is None else step * _EPSILON_STEP
 
 
-def _features(
-    survey: Survey, people: SyntheticPopulation, users: int, margins: Sequence[Margin]
+def _find_features(
+    survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
-    """Drop those first that are furthest from being useful."""
-    names = [each.name for each in sorted(margins[1:], key=lambda each: each.margin / each.useful)]
+    """Drop those features first whose margins are too large by the largest factors."""
+    names = [margin.name for margin in sorted(margins[1:], key=lambda each: each.excess)]
 
-    def asking(count: int) -> Survey:
-        kept = names[:count]
-        weights = zip(survey.features, survey.weights[1:], strict=True)
-        chosen = (weight if each.name in kept else 0 for each, weight in weights)
-        return replace(survey, weights=(survey.weights[0], *chosen))
+    def drop(count: int) -> Survey:
+        kept = names[: len(names) - count]
+        weights = (
+            weight if feature.name in kept else 0
+            for feature, weight in zip(survey.features, survey.weights[1:], strict=True)
+        )
+        return replace(survey, weights=(survey.weights[0], *weights))
 
-    fewest = _first(1, len(names) - 1, lambda left: _helps(asking(len(names) - left), people, users))
-    return None if fewest is None else tuple(names[: len(names) - fewest])
+    count = _find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
+    return None if count is None else tuple(names[: len(names) - count])
 
 
-def _values(survey: Survey, people: SyntheticPopulation, users: int) -> int | None:
-    most = max((_values_of(each) for each in survey.features), default=0)
+def _find_values(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:
+    most = max((_count_values(each) for each in survey.features), default=0)
 
-    def coarser(count: int) -> bool:
-        pairs = zip(survey.features, people.conditionals, strict=True)
-        features, said = zip(*(_coarse(*pair, count) for pair in pairs), strict=True)
-        return _helps(replace(survey, features=features), SyntheticPopulation(people.prior, said), users)
+    def is_enough(fewer: int) -> bool:
+        pairs = zip(survey.features, population.conditionals, strict=True)
+        features, conditionals = zip(*(_merge_values(*pair, most - fewer) for pair in pairs), strict=True)
+        merged = SyntheticPopulation(population.prior, conditionals)
+        return _is_enough(replace(survey, features=features), merged, users)
 
-    fewer = _first(1, most - 2, lambda less: coarser(most - less))
+    fewer = _find_smallest(1, most - 2, is_enough)
     return None if fewer is None else most - fewer
 
 
-def _values_of(feature: Feature) -> int:
+def _count_values(feature: Feature) -> int:
     if isinstance(feature, CategoricalFeature):
         return len(feature.values)
     return len(feature.edges) - 1 if isinstance(feature, BinnedFeature) else 0
 
 
-def _coarse(feature: Feature, said: ClassConditional, count: int) -> tuple[Feature, ClassConditional]:
-    """Return a stand-in with so many values, all as frequent; which are merged is the author's to say."""
-    if _values_of(feature) <= count:
-        return feature, said
+def _merge_values(
+    feature: Feature, conditional: ClassConditional, count: int
+) -> tuple[Feature, ClassConditional]:
+    """Return a stand-in with `count` values, all as frequent; which values are merged is for the author."""
+    if _count_values(feature) <= count:
+        return feature, conditional
     merged: Feature
     if isinstance(feature, CategoricalFeature):
         merged = replace(feature, values=feature.values[:count])
     else:
         assert isinstance(feature, BinnedFeature)
         merged = replace(feature, edges=feature.edges[: count + 1])
-    k = said.shape[1] if isinstance(said, np.ndarray) else len(said.mean)
+    k = conditional.shape[1] if isinstance(conditional, np.ndarray) else len(conditional.mean)
     return merged, np.full((merged.size, k), 1 / merged.size)
 
 
-def _first(low: int, high: int, helps: Callable[[int], bool]) -> int | None:
-    """Return the least of low, ..., high that helps, if `high` does; a greater one helps all the more."""
-    if low > high or not helps(high):
+def _find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest of low, ..., high that is enough, None if `high` is not; larger ones are too."""
+    if low > high or not is_enough(high):
         return None
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if helps(middle) else (middle + 1, high)
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
     return low

@@ -1,4 +1,4 @@
-"""The fewest people that are enough."""
+"""The smallest number of people that is enough."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from encoders.errors import LdpError
 
 MAX_USERS = 10**12
 _DIGITS = 3
-_GUESS, _FAR = 1_000, 100.0
+_FIRST_GUESS = 1_000
+_MAX_RATIO = 100.0
 
 
 class SizeError(LdpError):
-    """A wish that no number of people fulfils."""
+    """A requirement that no number of people fulfils."""
 
 
 def find_min_users(excess: Callable[[int], float]) -> int:
-    """Return how few people are enough, rounded up to three digits.
+    """Return the smallest number of people that is enough, rounded up to three digits.
 
     Parameters
     ----------
     excess : callable
-        By what factor margins are too large for so many people; at most 1 where these are enough. As
-        margins do, it falls about with the root of that number, which is where the next guess comes from.
+        By what factor margins are too large for a number of people; at most 1 where these are enough. It
+        falls about with the root of that number, as margins do; the next guess comes from that.
 
     Raises
     ------
     SizeError
-        If not even a million millions are.
+        If not even MAX_USERS are enough.
     """
-    low, high, users = 0, 0, _GUESS
+    low, high, users = 0, 0, _FIRST_GUESS
     while not high or high - low > 1 + high // 10**_DIGITS:
         ratio = excess(users)
         low, high = (low, users) if ratio <= 1 else (users, high)
         if low >= MAX_USERS:
             raise SizeError(f"not even {MAX_USERS:,} people are enough")
-        # a hair beyond the guess: so the next ones close in from both sides
-        guess = users * min(ratio, _FAR) ** 2 * (1 + math.copysign(0.3 / 10**_DIGITS, ratio - 1))
+        # a little beyond the guess, so that the next guesses close in from both sides
+        guess = users * min(ratio, _MAX_RATIO) ** 2 * (1 + math.copysign(0.3 / 10**_DIGITS, ratio - 1))
         users = min(math.ceil(guess), MAX_USERS)
         if high and not low < users < high:
             users = min(max(math.isqrt(low * high), low + 1), high - 1)
@@ -45,6 +46,6 @@ def find_min_users(excess: Callable[[int], float]) -> int:
 
 
 def round_up(users: int, digits: int) -> int:
-    """Round a number of people up to so many digits."""
+    """Round a number of people up to `digits` digits."""
     step: int = 10 ** max(len(str(users)) - digits, 0)
     return -(-users // step) * step

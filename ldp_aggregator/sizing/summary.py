@@ -1,4 +1,4 @@
-"""A survey's size as a screen of plain words."""
+"""A survey's size as text: margins, accuracy and remedies for one number of people, or a table of several."""
 
 from __future__ import annotations
 
@@ -7,53 +7,55 @@ from collections.abc import Iterator, Sequence
 
 from encoders.explain.text import wrap_text
 from encoders.text_table import format_table
-from ldp_aggregator.sizing.changes import NAMES, changes, epsilon_of
+from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.sizing.forecast import MAX_SIMULATED_USERS, Forecast
 from ldp_aggregator.sizing.margins import Margin
-from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, PILOT, Size, label_alone
+from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, PILOT, Size, explain_label_question
 
-_NOTHING = 0.5
-"""From this margin on a share of people may be anything."""
-_DIFFERENT = 1.1
-"""By this factor labels' margins are told apart."""
-_READ = (
+_MAX_NAMES_LENGTH = 60
+"""Longer lists of features are left out."""
+_UNINFORMATIVE_MARGIN = 0.5
+"""With a margin from this one on, a share of people may be anything."""
+_DIFFERENT_RATIO = 1.1
+"""Classes whose margins differ by less than this factor are equally exact."""
+_HOW_TO_READ = (
     "How to read +-: 19 times in 20 the truth is at most that far from the figure. Of a feature it is the "
     "share of one value among the people of one label: of the label whose figures are least exact."
 )
-_EVEN = (
+_UNIFORM_ASSUMPTION = (
     "Assumed: labels and values are all as frequent, and a number's standard deviation is a sixth of its "
     "range. --pilot model.json assumes what a first round has told instead."
 )
-_HEAD = ["", "asked", "reports", "", "a typical figure"]
-_HARDLY = "would beat guessing in fewer than nine of ten surveys"
-_TOLD = (
-    "Where features tell {name}, each value is {times:g} times as frequent among the people of one label as "
-    "among others, and a number's mean differs by {apart:.0%} of its standard deviation from label to label."
+_MARGINS_HEAD = ["", "asked", "reports", "", "a typical figure"]
+_RARELY_BEATS_MAJORITY = "would beat guessing in fewer than nine of ten surveys"
+_STRENGTH = (
+    "Where features tell {name}, each value is {ratio:g} times as frequent among the people of one label as "
+    "among others, and a number's mean differs by {shift:.0%} of its standard deviation from label to label."
 )
 
 
-def screen(size: Size) -> str:
-    """Return the whole screen, at most 100 columns wide where names allow it."""
-    parts = [
-        [f"{size.survey.id}: {_title(size)} at epsilon {epsilon_of(size)}", ""],
-        format_table(
-            [_HEAD, *(row for each in size.margins for row in _rows(each, size.pilot is None))], "<>><<"
-        ),
-        ["", *(line for part in (*_read(size), *_assumed(size)) for line in wrap_text(part))],
-        *([*wrap_text(note)] for note in label_alone(size.survey, size.users)),
-        list(_accuracy(size)),
-        ["", *_verdict(size)],
-    ]
-    return "\n".join(line for part in parts for line in part)
+def format_size(size: Size) -> str:
+    """Return one size as text, at most 100 columns wide where names allow it."""
+    rows = [row for margin in size.margins for row in _margin_rows(margin, size.pilot is None)]
+    lines = [f"{size.survey.id}: {_title(size)} at epsilon {_format_epsilon(size)}", ""]
+    lines += [*format_table([_MARGINS_HEAD, *rows], "<>><<"), ""]
+    for text in (
+        *_explain_margins(size),
+        *_assumptions(size),
+        *explain_label_question(size.survey, size.users),
+    ):
+        lines += wrap_text(text)
+    lines += [*_accuracy_lines(size), "", *_conclusion(size)]
+    return "\n".join(lines)
 
 
 def format_comparison(sizes: Sequence[Size]) -> str:
     """Return a small table of several numbers of people."""
     first = sizes[0]
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
-    lines = [f"{first.survey.id}: how exact figures would be at epsilon {epsilon_of(first)}", ""]
-    lines += format_table([head, *map(_brief, sizes)], ">>><")
-    lines += ["", *(line for part in _assumed(first) for line in wrap_text(part))]
+    lines = [f"{first.survey.id}: how exact figures would be at epsilon {_format_epsilon(first)}", ""]
+    lines += format_table([head, *map(_comparison_row, sizes)], ">>><")
+    lines += ["", *(line for part in _assumptions(first) for line in wrap_text(part))]
     lines += wrap_text(
         "Give --users, or users in [survey], for every feature's margins, the accuracy to expect and what to "
         "change; --margin 0.05 for how many people make every margin 5%."
@@ -61,127 +63,177 @@ def format_comparison(sizes: Sequence[Size]) -> str:
     return "\n".join(lines)
 
 
-def _brief(size: Size) -> list[str]:
-    asked = size.margins[1:]
-    widest = _percent(max(each.share for each in asked)) if asked else "-"
-    named, count = ", ".join(size.noise), f"{len(size.noise)} of {len(asked)}"
-    noise = f"{count}: {named}" if 0 < len(named) < NAMES else count
-    return [f"{size.users:,}", _percent(size.margins[0].margin), widest, noise]
+def _comparison_row(size: Size) -> list[str]:
+    margins = size.margins[1:]
+    widest = _format_percent(max(margin.share for margin in margins)) if margins else "-"
+    names, count = ", ".join(size.noise), f"{len(size.noise)} of {len(margins)}"
+    noise = f"{count}: {names}" if 0 < len(names) < _MAX_NAMES_LENGTH else count
+    return [f"{size.users:,}", _format_percent(size.margins[0].margin), widest, noise]
 
 
-def people(count: int) -> str:
-    """Return so many people in words."""
+def format_people(count: int) -> str:
+    """Return a number of people in words."""
     return "1 person" if count == 1 else f"{count:,} people"
 
 
+def _format_epsilon(size: Size) -> str:
+    return f"{size.survey.epsilon.normalize():f}"
+
+
 def _title(size: Size) -> str:
-    if size.wish is None:
-        return f"what {people(size.users)} would tell"
-    return f"margins of at most {100 * size.wish:g}% take {people(size.users)}"
+    if size.requested_margin is None:
+        return f"what {format_people(size.users)} would tell"
+    return f"margins of at most {100 * size.requested_margin:g}% take {format_people(size.users)}"
 
 
-def _read(size: Size) -> Iterator[str]:
-    """Say what is behind +-, and whose figures are least exact."""
-    widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).labels
+def _explain_margins(size: Size) -> Iterator[str]:
+    """Explain what +- means, and which class is least exact."""
+    widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
     rarest = size.plan.label.values[widest.index(max(widest))]
-    yield _READ + (f" Here that is {rarest!r}." if max(widest) > _DIFFERENT * min(widest) else "")
-    if size.wish is not None and any(each.kind == "numeric" for each in size.margins):
-        yield f"Of a number's mean, {100 * size.wish:g}% is meant as a share of its range."
+    is_different = max(widest) > _DIFFERENT_RATIO * min(widest)
+    yield _HOW_TO_READ + (f" Here that is {rarest!r}." if is_different else "")
+    if size.requested_margin is not None and any(each.kind == "numeric" for each in size.margins):
+        yield f"Of a number's mean, {100 * size.requested_margin:g}% is meant as a share of its range."
 
 
-def _assumed(size: Size) -> Iterator[str]:
+def _assumptions(size: Size) -> Iterator[str]:
     if not size.pilot:
-        yield _EVEN
+        yield _UNIFORM_ASSUMPTION
         return
-    yield f"Assumed: {size.pilot.caution}"
-    asked = {each.name for each in size.margins}
-    vague = [name for name in size.pilot.noise if name in asked]
-    if vague:
-        named = ", ".join(vague)
-        which = named if len(named) < NAMES else f"{len(vague)} features"
+    yield f"Assumed: {size.pilot.assumption}"
+    asked = {margin.name for margin in size.margins}
+    noise = [name for name in size.pilot.noise if name in asked]
+    if noise:
+        names = ", ".join(noise)
+        which = names if len(names) < _MAX_NAMES_LENGTH else f"{len(noise)} features"
         yield f"The pilot is mostly noise about {which}: there its people are largely a guess."
 
 
-def _rows(margin: Margin, even: bool) -> Iterator[list[str]]:
-    asked, reports = f"{margin.chance:.1%}", " + ".join(f"{n:,}" for n in margin.reports)
-    if margin.kind == "label":
-        asked, reports = (asked, reports) if margin.chance else ("with all", "-")
-    yield [margin.name, asked, reports, "noise" if margin.is_noise else "", _figure(margin, even)]
+# -- margins ------------------------------------------------------------------------------------
+
+
+def _margin_rows(margin: Margin, uniform: bool) -> Iterator[list[str]]:
+    asked, reports = f"{margin.question_probability:.1%}", " + ".join(f"{n:,}" for n in margin.reports)
+    if margin.kind == "label" and not margin.question_probability:
+        asked, reports = "with all", "-"
+    noise = "noise" if margin.is_noise else ""
+    yield [margin.name, asked, reports, noise, _format_margin(margin, uniform)]
     if margin.missing is not None:
-        yield ["", "", "", "", f"share of missing +- {_percent(margin.missing)}"]
+        yield ["", "", "", "", f"share of missing +- {_format_percent(margin.missing)}"]
 
 
-def _figure(margin: Margin, even: bool) -> str:
+def _format_margin(margin: Margin, uniform: bool) -> str:
     if margin.values:
-        share = f"{1 / margin.values:6.1%} " if even else ""
-        return f"{share}+- {_percent(margin.margin)}"
-    return f"mean +- {_three_digits(margin.margin)}, standard deviation +- {_three_digits(margin.deviation)}"
+        share = f"{1 / margin.values:6.1%} " if uniform else ""
+        return f"{share}+- {_format_percent(margin.margin)}"
+    return (
+        f"mean +- {_format_number(margin.margin)}, standard deviation +- {_format_number(margin.deviation)}"
+    )
 
 
-def _three_digits(margin: float | None) -> str:
+def _format_number(margin: float | None) -> str:
     if margin is None or not math.isfinite(margin):
         return "unknown"
     return f"{float(f'{margin:.3g}'):,.0f}" if margin >= 100 else f"{margin:.3g}"
 
 
-def _percent(share: float) -> str:
-    return f"{share:.1%}" if share < _NOTHING else "50% or more"
+def _format_percent(share: float) -> str:
+    return f"{share:.1%}" if share < _UNINFORMATIVE_MARGIN else "50% or more"
 
 
-def _accuracy(size: Size) -> Iterator[str]:
+# -- accuracy -----------------------------------------------------------------------------------
+
+
+def _accuracy_lines(size: Size) -> Iterator[str]:
     if not size.forecasts:
         return
-    one = next(iter(size.forecasts.values()))
+    first = next(iter(size.forecasts.values()))
     head = ["a model's right answers", "average", "8 of 10 surveys", "at most, if nothing were hidden"]
-    rows = [_forecast(name, each) for name, each in size.forecasts.items()]
-    rows.append(["always the most frequent label", f"{one.majority:.1%}", "", ""])
+    rows = [_forecast_row(name, forecast) for name, forecast in size.forecasts.items()]
+    rows.append(["always the most frequent label", f"{first.majority:.1%}", "", ""])
     yield ""
     yield from format_table([head, *rows], "<>>>")
     yield ""
-    for name, (times, apart) in ({} if size.pilot else FEATURE_STRENGTHS).items():
-        yield from wrap_text(_TOLD.format(name=name, times=times, apart=apart))
+    for name, (ratio, shift) in ({} if size.pilot else FEATURE_STRENGTHS).items():
+        yield from wrap_text(_STRENGTH.format(name=name, ratio=ratio, shift=shift))
     yield from wrap_text(
-        f"Measured on {one.repeats} simulated surveys of {people(one.users)}, by the real code."
+        f"Measured on {first.repeats} simulated surveys of {format_people(first.users)}, by the real code."
     )
-    if one.users < size.users:
+    if first.users < size.users:
         yield from wrap_text(f"More than {MAX_SIMULATED_USERS:,} people are not simulated; they do no worse.")
 
 
-def _forecast(name: str, found: Forecast) -> list[str]:
-    told = "people as in the pilot" if name == PILOT else f"features tell {name} of the label"
-    return [told, f"{found.mean:.1%}", f"{found.low:.1%} to {found.high:.1%}", f"{found.most:.1%}"]
+def _forecast_row(name: str, forecast: Forecast) -> list[str]:
+    assumption = "people as in the pilot" if name == PILOT else f"features tell {name} of the label"
+    interval = f"{forecast.low:.1%} to {forecast.high:.1%}"
+    return [assumption, f"{forecast.mean:.1%}", interval, f"{forecast.best_possible:.1%}"]
 
 
-def _verdict(size: Size) -> Iterator[str]:
-    asked, noise = size.margins[1:], size.noise
-    if not asked:
+# -- conclusion and remedies --------------------------------------------------------------------
+
+
+def _conclusion(size: Size) -> Iterator[str]:
+    features, noise = size.margins[1:], size.noise
+    if not features:
         yield "The survey asks about no feature: a model learns nothing but how frequent the labels are."
     elif not noise:
         yield from wrap_text("Every feature has a margin below what it is about: the figures are useful.")
     elif size.white_noise:
+        assumption = "" if PILOT in size.forecasts else "even if they told much of the label, "
         yield from wrap_text(
-            f"WHITE NOISE: {_so_few(size)} tell too little to read any single feature{_nor(size)}."
+            f"WHITE NOISE: {format_people(size.users)} at epsilon {_format_epsilon(size)} tell too little to "
+            f"read any single feature, and {assumption}a model {_RARELY_BEATS_MAJORITY}."
         )
-    elif len(noise) == len(asked):
+    elif len(noise) == len(features):
         yield from wrap_text(
             "Every feature is noise: its margin is larger than what it is about, and no single figure can be "
             "read. A model of all of them together may still beat guessing, as far as they tell of the label."
         )
     else:
         yield from wrap_text(f"Noise, their margins larger than what they are about: {', '.join(noise)}.")
-    if asked and size.forecasts and not size.gains and not size.white_noise:
-        yield from wrap_text(f"A model {_HARDLY}.")
+    if features and size.forecasts and not size.beats_majority and not size.white_noise:
+        yield from wrap_text(f"A model {_RARELY_BEATS_MAJORITY}.")
     if size.remedies:
-        yield from changes(size)
+        if rows := _remedy_rows(size):
+            yield "Any one of these makes every feature useful:"
+            yield from format_table(rows, "<<")
+        if insufficient := _insufficient_changes(size):
+            yield from wrap_text(f"Not enough by themselves: {', '.join(insufficient)}.")
 
 
-def _so_few(size: Size) -> str:
-    return f"{people(size.users)} at epsilon {epsilon_of(size)}"
+def _remedy_rows(size: Size) -> list[list[str]]:
+    remedies = size.remedies
+    assert remedies is not None
+    rows = []
+    if remedies.users is not None:
+        rows.append(["  more people", f"{remedies.users:,} instead of {size.users:,}"])
+    if remedies.survey_users is not None:
+        authored = "none" if size.survey.users is None else f"{size.survey.users:,}"
+        change = f"{remedies.survey_users:,} instead of {authored}"
+        rows.append(["  users in [survey]", f"{change}: the label is asked for alone less"])
+    if remedies.epsilon is not None:
+        rows.append(["  a larger epsilon", f"{remedies.epsilon:f} instead of {_format_epsilon(size)}"])
+    if remedies.features is not None:
+        names = ", ".join(remedies.features)
+        kept = f": {names}" if len(names) < _MAX_NAMES_LENGTH else ""
+        change = f"{len(remedies.features)} instead of {len(size.margins) - 1}"
+        rows.append(["  fewer features", f"{change}{kept}"])
+    if remedies.values is not None:
+        change = f"at most {remedies.values} for each feature, a missing answer aside"
+        rows.append(["  fewer values or bins", change])
+    return rows
 
 
-def _nor(size: Size) -> str:
-    if not size.forecasts:
-        return ""
-    if PILOT in size.forecasts:
-        return f", and a model {_HARDLY}"
-    return f", and even if they told much of the label, a model {_HARDLY}"
+def _insufficient_changes(size: Size) -> list[str]:
+    """Return the kinds of change that are never enough."""
+    remedies = size.remedies
+    assert remedies is not None
+    changes = {
+        "more people": remedies.users is None,
+        f"an epsilon up to {DEFAULT_MAX_EPSILON}, the most that clients grant by default": (
+            remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON
+        ),
+        "fewer features": remedies.features is None and len(size.margins) > 2,
+        "fewer values or bins": remedies.values is None and any(each.values for each in size.margins[1:]),
+    }
+    return [change for change, insufficient in changes.items() if insufficient]

@@ -71,7 +71,7 @@ def test_the_survey_s_own_users_are_the_default(folder):
     (found,) = told(folder, survey="expecting.toml")
     assert found["users"] == 300
     assert found["white_noise"]
-    assert found["label_alone"] > 0
+    assert found["label_question_probability"] > 0
     assert found["remedies"]["users"] > 300
     screen = " ".join(run(folder, survey="expecting.toml").stdout.split())
     assert "300 users in [survey] are too few to tell its shares within .1 otherwise" in screen
@@ -89,8 +89,8 @@ def test_json_holds_every_figure_and_the_margin_asked_for(folder):
     assert max(kind["margin"], hours["margin"] / hours["unit"]) <= 0.05
     assert hours["unit"] == 12
     assert hours["variance"] > 0
-    assert (found["pilot"], found["wish"]) == (None, 0.05)
-    assert isinstance(found["label_alone"], float)
+    assert (found["pilot"], found["requested_margin"]) == (None, 0.05)
+    assert isinstance(found["label_question_probability"], float)
 
 
 @pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
@@ -98,7 +98,7 @@ def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
     (found,) = told(folder, "--users", 20_000, "--pilot", pilot)
     (band,) = found["accuracy"].values()
     assert found["pilot"] == {"name": pilot, "reports": 30_000, "noise": []}
-    assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["most"] + 0.01
+    assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["best_possible"] + 0.01
 
 
 def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):

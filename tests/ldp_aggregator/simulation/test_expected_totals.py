@@ -11,7 +11,7 @@ from ldp_aggregator.estimation.outlook import compute_typical_margins
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
-from ldp_aggregator.sizing.margins import expected_margins
+from ldp_aggregator.sizing.margins import compute_expected_margins
 from ldp_aggregator.sizing.sample_size import find_min_users
 
 SURVEY = """
@@ -87,7 +87,7 @@ def test_what_is_estimated_from_it_is_the_population(world):
 def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world):
     plan, people = world
     expected = ExpectedTotals(plan, people)
-    told = {each.name: each for each in expected_margins(expected, people, USERS)}
+    told = {each.name: each for each in compute_expected_margins(expected, USERS)}
     predicted = {"class": told["class"].margin}
     for name in ("four", "binned"):
         predicted[name] = told[name].margin
@@ -118,7 +118,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_what_is_reported_and_o
     expected = ExpectedTotals(plan, people)
 
     def margin_of(users):
-        return expected_margins(expected, people, users)[1].margin
+        return compute_expected_margins(expected, users)[1].margin
 
     threshold = find_min_users(lambda users: margin_of(users) / 0.25)
     for users in (round(0.85 * threshold), threshold, 2 * threshold):
@@ -140,15 +140,15 @@ def test_a_margin_is_that_of_the_label_told_least_exactly():
         + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
     ).compile()
     people = SyntheticPopulation(np.array([0.95, 0.05]), SyntheticPopulation.uniform(plan).conditionals)
-    told = expected_margins(ExpectedTotals(plan, people), people, 20_000)[1]
+    told = compute_expected_margins(ExpectedTotals(plan, people), 20_000)[1]
     errors = []
     for seed in range(40):
         rows = people.draw_people(20_000, np.random.default_rng([9, seed]))
         found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
         errors.append([abs(each.conditionals.value - 0.25) for each in found.features])
     common, rare = np.nanquantile(np.moveaxis(errors, -1, 0).reshape(2, -1), 0.95, axis=1)
-    assert told.labels[0] == pytest.approx(common, rel=0.15)
-    assert told.margin == told.labels[1] > 0.8 * rare > 10 * common
+    assert told.class_margins[0] == pytest.approx(common, rel=0.15)
+    assert told.margin == told.class_margins[1] > 0.8 * rare > 10 * common
     assert told.is_noise
 
 

@@ -13,18 +13,18 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_parameters, estimate_snapshot
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
-from ldp_aggregator.sizing.forecast import Forecaster, simulated
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation, simulate_survey
+from ldp_aggregator.sizing.forecast import Forecaster
 from ldp_aggregator.sizing.pilot import Pilot, PilotError
 from ldp_aggregator.sizing.sample_size import SizeError, find_min_users, round_up
 from ldp_aggregator.sizing.size import (
-    label_alone,
+    compare_sizes,
+    explain_label_question,
     size_for_accuracy,
     size_for_margin,
     size_for_users,
-    sizes,
 )
-from ldp_aggregator.sizing.summary import format_comparison, screen
+from ldp_aggregator.sizing.summary import format_comparison, format_size
 
 TEXT = """
 [survey]
@@ -57,9 +57,11 @@ SURVEY = survey_of()
 PLAN = SURVEY.compile()
 
 
-def pilot_of(plan=PLAN, times=2.0, apart=1.0):
-    people = SyntheticPopulation.from_strength(plan, times, apart)
-    return Pilot("pilot.json", plan, people.prior, people.conditionals, 5_000)
+def pilot_of(plan=PLAN, ratio=2.0, mean_shift=1.0):
+    people = SyntheticPopulation.from_strength(plan, ratio, mean_shift)
+    return Pilot(
+        name="pilot.json", plan=plan, prior=people.prior, conditionals=people.conditionals, reports=5_000
+    )
 
 
 def widest(size):
@@ -79,7 +81,7 @@ def test_the_people_that_a_margin_takes_have_that_margin_and_a_few_less_have_not
 
 
 def test_a_hundred_times_the_people_have_a_tenth_of_the_margins():
-    few, many = sizes(SURVEY, users=(200_000, 20_000_000))
+    few, many = compare_sizes(SURVEY, users=(200_000, 20_000_000))
     for one, other in zip(few.margins, many.margins, strict=True):
         assert one.margin == pytest.approx(10 * other.margin, rel=0.02)
 
@@ -87,7 +89,7 @@ def test_a_hundred_times_the_people_have_a_tenth_of_the_margins():
 def test_a_margin_is_about_the_pilots_people_if_there_are_any():
     even, told = size_for_margin(SURVEY, 0.05), size_for_margin(SURVEY, 0.05, rare_pilot())
     assert told.users > 2 * even.users  # a rare label takes more people
-    assert told.margins[1].labels[0] > 2 * told.margins[1].labels[1]
+    assert told.margins[1].class_margins[0] > 2 * told.margins[1].class_margins[1]
 
 
 def rare_pilot():
@@ -96,7 +98,7 @@ def rare_pilot():
 
 def test_a_feature_that_is_never_asked_about_has_no_margin():
     silent = replace(SURVEY, weights=(None, 1, 0, 1, 1))
-    assert [each.name for each in sizes(silent)[0].margins] == ["tired", "kind", "cups", "sugar"]
+    assert [each.name for each in compare_sizes(silent)[0].margins] == ["tired", "kind", "cups", "sugar"]
 
 
 def test_nobody_tells_nothing_and_a_wish_beyond_all_people_says_so():
@@ -125,14 +127,14 @@ def test_the_band_holds_what_other_surveys_of_that_population_reach():
         scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).scores(codes)
         found.append(np.mean(scores.argmax(axis=1) == labels))
     assert forecast.low < np.mean(found) < forecast.high
-    assert forecast.majority < forecast.mean < forecast.most
+    assert forecast.majority < forecast.mean < forecast.best_possible
     error = np.std(found, ddof=1) * np.sqrt(1 / 10 + 1 / forecast.repeats)
     assert np.mean(found) == pytest.approx(forecast.mean, abs=4 * error)
 
 
 def test_a_simulated_survey_is_heard_as_one_whose_people_are_drawn_whole():
     people, rng = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), np.random.default_rng(3)
-    drawn = estimate_snapshot(simulated(PLAN, people, 200_000, rng, FastStream(3)))
+    drawn = estimate_snapshot(simulate_survey(PLAN, people, 200_000, rng, FastStream(3)))
     whole = estimate_snapshot(simulate_reports(PLAN, *people.draw_people(200_000, rng), FastStream(4)))
     assert drawn.reports == whole.reports == 200_000
     for one, other in zip(drawn.features, whole.features, strict=True):
@@ -152,7 +154,9 @@ def test_a_hundred_features_take_hardly_longer_than_a_few():
             widths.append(len(places))
             return super().draw_people(count, rng, places)
 
-    simulated(plan, Noted(people.prior, people.conditionals), 10_000, np.random.default_rng(1), FastStream(1))
+    simulate_survey(
+        plan, Noted(people.prior, people.conditionals), 10_000, np.random.default_rng(1), FastStream(1)
+    )
     assert set(widths) == {1}  # of each person the one feature that she is asked about
 
 
@@ -175,7 +179,7 @@ def test_the_people_that_an_accuracy_takes_reach_it_and_half_of_them_do_not():
 
 def test_an_accuracy_beyond_what_is_possible_is_refused_with_the_most():
     pilot = pilot_of()
-    most = Forecaster(PLAN, pilot.people(PLAN)).most
+    most = Forecaster(PLAN, pilot.build_population(PLAN)).best_possible
     with pytest.raises(SizeError, match=f"would reach {most:.1%}, which is the most"):
         size_for_accuracy(SURVEY, 0.99, pilot)
 
@@ -187,7 +191,7 @@ def test_an_accuracy_that_guessing_reaches_is_refused():
 
 def test_an_accuracy_that_only_ever_more_people_come_near_is_refused(monkeypatch):
     monkeypatch.setattr("ldp_aggregator.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
-    most = Forecaster(PLAN, pilot_of().people(PLAN)).most
+    most = Forecaster(PLAN, pilot_of().build_population(PLAN)).best_possible
     with pytest.raises(SizeError, match="1,000 people, the most that are simulated, reach"):
         size_for_accuracy(SURVEY, most - 0.001, pilot_of(), repeats=2)
 
@@ -196,7 +200,7 @@ def test_people_beyond_what_is_simulated_are_told_to_be(monkeypatch):
     monkeypatch.setattr("ldp_aggregator.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     found = size_for_users(SURVEY, 5_000, repeats=2)
     assert {each.users for each in found.forecasts.values()} == {1_000}
-    assert "surveys of 1,000 people" in screen(found)
+    assert "surveys of 1,000 people" in format_size(found)
 
 
 # -- noise, and what to change -------------------------------------------------------------------
@@ -205,14 +209,16 @@ def test_people_beyond_what_is_simulated_are_told_to_be(monkeypatch):
 def test_a_plan_that_would_collect_only_white_noise_is_called_that():
     found = size_for_users(SURVEY, 200)
     assert found.white_noise
-    assert "WHITE NOISE: 200 people at epsilon 1 tell too little to read any single feature" in screen(found)
+    assert "WHITE NOISE: 200 people at epsilon 1 tell too little to read any single feature" in format_size(
+        found
+    )
 
 
 def test_a_plan_that_tells_enough_is_not():
     found = size_for_users(SURVEY, 200_000, repeats=3)
     assert (found.white_noise, found.noise, found.remedies) == (False, (), None)
-    assert found.gains
-    assert "the figures are useful" in screen(found)
+    assert found.beats_majority
+    assert "the figures are useful" in format_size(found)
 
 
 def test_features_may_be_noise_one_by_one_while_a_model_of_all_gains():
@@ -222,13 +228,13 @@ def test_features_may_be_noise_one_by_one_while_a_model_of_all_gains():
     )
     found = size_for_users(wide, 3_000)
     assert len(found.noise) == 20
-    assert found.gains
+    assert found.beats_majority
     assert not found.white_noise
-    assert "may still beat guessing" in screen(found)
+    assert "may still beat guessing" in format_size(found)
 
 
 def test_without_a_simulation_white_noise_is_neither_told_nor_denied():
-    assert [each.white_noise for each in sizes(SURVEY, users=(200, 10**6))] == [None, False]
+    assert [each.white_noise for each in compare_sizes(SURVEY, users=(200, 10**6))] == [None, False]
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +274,7 @@ def test_fewer_values_help_where_they_are_what_is_too_many():
 
 
 def test_what_no_change_of_a_kind_can_mend_is_said():
-    text = screen(size_for_users(SURVEY, 100, repeats=0))
+    text = format_size(size_for_users(SURVEY, 100, repeats=0))
     assert "Any one of these" in text
     assert "more people" in text
     (vain,) = re.findall(r"Not enough by themselves: ([^.]*)\.", " ".join(text.split()))
@@ -286,22 +292,22 @@ def test_users_in_the_survey_are_a_remedy_where_too_few_there_waste_reports_on_t
     )
     found = size_for_users(crowded, users, repeats=0)
     assert found.noise
-    assert found.remedies.told == users
-    assert f"{users:,} instead of 100" in screen(found)
+    assert found.remedies.survey_users == users
+    assert f"{users:,} instead of 100" in format_size(found)
     few = size_for_users(crowded, 1_000, repeats=0)
-    assert few.remedies.told is None
+    assert few.remedies.survey_users is None
 
 
 # -- the label by itself -------------------------------------------------------------------------
 
 
 def test_it_is_said_why_the_label_is_asked_for_alone():
-    assert label_alone(SURVEY, 100_000) == []
-    (said,) = label_alone(survey_of(weight="weight = 1"), 100_000)
+    assert explain_label_question(SURVEY, 100_000) == []
+    (said,) = explain_label_question(survey_of(weight="weight = 1"), 100_000)
     assert said == "The label is asked for alone in 20.0% of the reports: [label] weight says so."
-    (said,) = label_alone(survey_of("users = 300"), 300)
+    (said,) = explain_label_question(survey_of("users = 300"), 300)
     assert "300 users in [survey] are too few" in said
-    (said,) = label_alone(SURVEY, 300)
+    (said,) = explain_label_question(SURVEY, 300)
     assert said.startswith("With 300 users in [survey] the label would be asked for alone in")
 
 
@@ -310,14 +316,14 @@ def test_it_is_said_why_the_label_is_asked_for_alone():
 
 def test_a_pilot_may_have_asked_about_more():
     text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
-    people = pilot_of().people(read_survey(text).compile())
+    people = pilot_of().build_population(read_survey(text).compile())
     assert len(people.conditionals) == 2
 
 
 def test_a_pilot_is_no_more_than_its_reports_and_what_is_noise_in_it_is_named():
     small, large = replace(pilot_of(), reports=1_000), replace(pilot_of(), reports=10**6)
     vague, clear = (
-        " ".join(screen(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
+        " ".join(format_size(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
     )
     assert "as the pilot of 1,000 reports describes them; a larger one may find more" in vague
     assert f"The pilot is mostly noise about {', '.join(small.noise)}" in vague
@@ -326,14 +332,14 @@ def test_a_pilot_is_no_more_than_its_reports_and_what_is_noise_in_it_is_named():
 
 
 def test_with_a_pilot_no_even_share_is_shown_and_the_label_told_least_exactly_is_named():
-    text = screen(size_for_users(SURVEY, 10**5, rare_pilot(), 1))
+    text = format_size(size_for_users(SURVEY, 10**5, rare_pilot(), 1))
     assert "20.0% +-" not in text
     assert "Here that is 'yes'." in " ".join(text.split())
-    assert "20.0% +-" in screen(size_for_users(SURVEY, 10**5, repeats=0))
+    assert "20.0% +-" in format_size(size_for_users(SURVEY, 10**5, repeats=0))
 
 
 def test_one_is_a_person():
-    assert "what 1 person would tell" in screen(size_for_users(SURVEY, 1, repeats=1))
+    assert "what 1 person would tell" in format_size(size_for_users(SURVEY, 1, repeats=1))
 
 
 @pytest.mark.parametrize(
@@ -366,5 +372,5 @@ def test_a_pilot_of_something_else_is_refused_with_the_difference(old, new, said
 @pytest.mark.parametrize("users", [100, 5_000, 10**6])
 def test_every_line_fits_a_hundred_columns(users):
     for size in (size_for_users(SURVEY, users, repeats=1), size_for_users(SURVEY, users, pilot_of(), 1)):
-        assert max(map(len, screen(size).splitlines())) <= 100
-    assert max(map(len, format_comparison(sizes(SURVEY)).splitlines())) <= 100
+        assert max(map(len, format_size(size).splitlines())) <= 100
+    assert max(map(len, format_comparison(compare_sizes(SURVEY)).splitlines())) <= 100

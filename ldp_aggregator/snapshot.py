@@ -14,6 +14,7 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Plan
+from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.stores.base import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import
 
@@ -84,7 +85,7 @@ class Snapshot:
             },
             "rejections": dict(self.rejections),
         }
-        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return dump_canonical_json(document)
 
     @classmethod
     def from_json(cls, data: bytes, name: str = "the snapshot") -> Snapshot:
@@ -195,9 +196,7 @@ def read_stored_plan(store: Store, survey: str) -> Plan:
 
 def _from_dict(document: dict[str, Any]) -> Snapshot:
     # the plan was canonical when it was written; sorting its keys restores those bytes
-    plan = Plan.from_json(
-        json.dumps(document["plan"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    )
+    plan = Plan.from_json(dump_canonical_json(document["plan"]))
     cell_counts = {question.key: question.cells for question in plan.questions}
     for question in plan.questions:
         if support := question.mechanism.support_counters:

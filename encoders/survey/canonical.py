@@ -16,8 +16,9 @@ _EXACT = Context(prec=1000)
 
 
 def dump_canonical_json(document: object) -> bytes:
-    """Return the canonical bytes of a document of dicts, lists, strings and integers."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    """Return the canonical bytes of a document; a plan's has no floats, another's has finite ones only."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
 
 
 def load_canonical_json(data: bytes) -> Any:

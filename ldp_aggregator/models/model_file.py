@@ -1,8 +1,7 @@
-"""The model file: canonical JSON that carries its own proof of being whole. Never pickle.
+"""Reads and writes model files: canonical JSON with a checksum, never pickle.
 
-What it holds: the plan and its digest, a statement on privacy, every estimate with its errors, and the
-probabilities the classifier uses. A checksum over all of it tells a truncated or hand-edited file from a
-good one.
+A model file holds the plan and its digest, a privacy statement, every estimate with its errors, and the
+probabilities that the classifier uses. The checksum shows a file that was truncated or edited by hand.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
+from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates, Gaussian
@@ -30,11 +30,12 @@ from ldp_aggregator.snapshot import Snapshot
 
 FORMAT = "ldp-bayes model"
 VERSION = 1
-_SUM_SLACK = 1e-6
+_SUM_TOLERANCE = 1e-6
+_RETRAIN_HINT = "Restore the original or run ldp-train again"
 
 
 class ModelError(LdpError):
-    """A model or its file that cannot be used so; says what is wrong with it and what to do."""
+    """A model or model file that cannot be used; the message says what is wrong and what to do."""
 
 
 def save_model(
@@ -43,12 +44,12 @@ def save_model(
     estimates: Estimates,
     audit: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model file, whole or not at all.
+    """Write a model file atomically.
 
     Parameters
     ----------
     path : path
-        Replaced atomically; a new file can be read by its owner alone.
+        A new file can be read by its owner alone.
     snapshot : Snapshot
         What the estimates were made from.
     estimates : Estimates
@@ -70,7 +71,7 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
         "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot),
         "estimates": estimates.as_dict(),
     }
-    return _canonical({**content, "checksum": _checksum(content)}) + b"\n"
+    return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 def parse_model(data: bytes, name: str = "model") -> Model:
     """Read the bytes of a model file; `name` appears in errors."""
-    content = _parse(data, name)
+    content = _parse_json(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is no model file; ldp-train writes them")
     if content.get("version") != VERSION:
@@ -138,31 +139,30 @@ def parse_model(data: bytes, name: str = "model") -> Model:
             "understood: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
-    if not _fits(checksum, content):
-        raise ModelError(f"{name}: the checksum does not fit: the file was edited or damaged. {_AGAIN}")
+    if not _has_checksum(content, checksum):
+        raise ModelError(
+            f"{name}: the checksum does not fit: the file was edited or damaged. {_RETRAIN_HINT}"
+        )
     try:
-        return _build(content)
+        return _read_content(content)
     except KeyError as error:
         why = f"the content does not fit together (it has no entry {error})"
-        raise ModelError(f"{name}: {why}. {_AGAIN}") from error
+        raise ModelError(f"{name}: {why}. {_RETRAIN_HINT}") from error
     except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, SurveyError) as error:
-        raise ModelError(f"{name}: the content does not fit together ({error}). {_AGAIN}") from error
+        raise ModelError(f"{name}: the content does not fit together ({error}). {_RETRAIN_HINT}") from error
 
 
-_AGAIN = "Restore the original or run ldp-train again"
-
-
-def _parse(data: bytes, name: str) -> dict[str, Any]:
+def _parse_json(data: bytes, name: str) -> dict[str, Any]:
     try:
         content = json.loads(
             data.decode("utf-8"),
             parse_constant=_refuse_constant,
-            parse_float=_finite,
-            object_pairs_hook=_unique,
+            parse_float=_parse_finite,
+            object_pairs_hook=_build_dict,
         )
     except (ValueError, RecursionError) as error:
         raise ModelError(
-            f"{name}: not readable ({error}): the file was truncated or edited. {_AGAIN}"
+            f"{name}: not readable ({error}): the file was truncated or edited. {_RETRAIN_HINT}"
         ) from error
     if not isinstance(content, dict):
         raise ModelError(f"{name}: this is no model file; ldp-train writes them")
@@ -173,31 +173,31 @@ def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"it contains {text}, and every number must be finite")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         _refuse_constant(text)
     return number
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
         raise ValueError("a key occurs twice")
     return dict(pairs)
 
 
-def _build(content: dict[str, Any]) -> Model:
-    plan = Plan.from_json(_canonical(content["plan"]))
+def _read_content(content: dict[str, Any]) -> Model:
+    plan = Plan.from_json(dump_canonical_json(content["plan"]))
     if plan.digest != content["plan_digest"]:
         raise ValueError("the plan does not have the digest it should have")
     k = len(plan.label.values)
     estimates = content["estimates"]
     _check_estimates(estimates)
-    prior = _distribution(estimates["label"]["smoothed"], (k,), plan.label.name)
+    prior = _read_probabilities(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
         raise ValueError("the features are not those of the plan")
     conditionals = tuple(
-        _conditional(entry["smoothed"], feature, k)
+        _read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
     return Model(plan, prior, conditionals, estimates)
@@ -207,19 +207,19 @@ def _check_estimates(estimates: dict[str, Any]) -> None:
     """Check the entries that commands read besides the probabilities, and name one that is wrong."""
     _require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
     _require(_is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
-    for place, entry in enumerate(estimates["features"]):
+    for index, entry in enumerate(estimates["features"]):
         relevance = entry.get("relevance", {})  # files of older releases lack it
         for name in ("value", "stderr", "low", "high", "noise"):
-            known = type(relevance.get(name)) in (float, type(None)) or _is_count(relevance[name])
-            _require(known, f"estimates.features.{place}.relevance.{name}: needs a number or null")
-    judged = estimates.get("validation")
-    if judged is not None:
-        _require(_is_count(judged["reports"]), "estimates.validation.reports: needs a whole number")
-        verdicts, field = judged["verdicts"], "estimates.validation.verdicts"
-        names, kept = verdicts["features"], verdicts["kept"]
-        good = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        _require(good, f"{field}.features: needs a list of names")
-        _require(kept is None or _is_count(kept), f"{field}.kept: needs a whole number or null")
+            is_number = type(relevance.get(name)) in (float, type(None)) or _is_count(relevance[name])
+            _require(is_number, f"estimates.features.{index}.relevance.{name}: needs a number or null")
+    validation = estimates.get("validation")
+    if validation is not None:
+        _require(_is_count(validation["reports"]), "estimates.validation.reports: needs a whole number")
+        result, field = validation["verdicts"], "estimates.validation.verdicts"
+        names, count = result["features"], result["kept"]
+        are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        _require(are_names, f"{field}.features: needs a list of names")
+        _require(count is None or _is_count(count), f"{field}.kept: needs a whole number or null")
 
 
 def _is_count(number: object) -> bool:
@@ -231,10 +231,10 @@ def _require(holds: bool, why: str) -> None:
         raise ValueError(why)
 
 
-def _conditional(smoothed: Any, feature: Feature, k: int) -> ClassConditional:
+def _read_conditional(smoothed: Any, feature: Feature, k: int) -> ClassConditional:
     """Read what the classifier needs of one feature."""
     if not isinstance(feature, NumericFeature):
-        return _distribution(smoothed, (feature.size, k), feature.name)
+        return _read_probabilities(smoothed, (feature.size, k), feature.name)
     mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))
     if mean.shape != (k,) or variance.shape != (k,) or not np.isfinite(mean).all():
         raise ValueError(f"the means or variances of {feature.name} are none")
@@ -242,10 +242,10 @@ def _conditional(smoothed: Any, feature: Feature, k: int) -> ClassConditional:
         raise ValueError(f"a variance of {feature.name} is less than {MIN_VARIANCE:g}")
     if (smoothed["missing"] is None) != (feature.missing == "error"):
         raise ValueError(f"{feature.name} has shares of missing values where it should not, or the reverse")
-    return Gaussian(mean, variance, _shares(smoothed["missing"], k, feature.name))
+    return Gaussian(mean, variance, _read_missing(smoothed["missing"], k, feature.name))
 
 
-def _shares(nested: object, k: int, name: str) -> FloatArray | None:
+def _read_missing(nested: object, k: int, name: str) -> FloatArray | None:
     """Read P(missing | label): above zero and below one, or every row would veto a label."""
     if nested is None:
         return None
@@ -255,26 +255,21 @@ def _shares(nested: object, k: int, name: str) -> FloatArray | None:
     return array
 
 
-def _distribution(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:
+def _read_probabilities(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:
     """Read probabilities that add up to one along the first axis."""
     array = np.asarray(nested, dtype=np.float64)
-    good = array.shape == shape and bool((array >= 0).all())
-    if not good or abs(array.sum(axis=0) - 1).max() > _SUM_SLACK:
+    is_valid = array.shape == shape and bool((array >= 0).all())
+    if not is_valid or abs(array.sum(axis=0) - 1).max() > _SUM_TOLERANCE:
         raise ValueError(f"the probabilities of {name} are none")
     return array
 
 
-def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(_canonical(content)).hexdigest()
+def _compute_checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(dump_canonical_json(content)).hexdigest()
 
 
-def _fits(checksum: object, content: dict[str, Any]) -> bool:
+def _has_checksum(content: dict[str, Any], checksum: object) -> bool:
     try:
-        return checksum == _checksum(content)
+        return checksum == _compute_checksum(content)
     except (ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
         return False
-
-
-def _canonical(content: object) -> bytes:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8")

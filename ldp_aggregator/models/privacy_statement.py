@@ -1,4 +1,4 @@
-"""What a model says of the privacy of those it was trained on."""
+"""The privacy statement of a model file: epsilon per question, the audit, and the shuffled epsilon."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from encoders.survey import Plan
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import Snapshot
 
-_DELTA = 1e-6
+_MAX_DELTA = 1e-6
 _CONDITION = (
     "only if a shuffler that the reader trusts mixed all of these reports together, none of them made up, "
     "and removed from each who sent it, from where and when, before anybody else saw it; otherwise the "
@@ -37,28 +37,28 @@ def build_privacy_statement(
     audit : dict, optional
         Of the survey's plan, see :func:`read_audit`.
     validation : Snapshot, optional
-        Of those who judged an earlier model, at the same epsilon; its reports are told apart.
+        Of the validation round, whose people answered at the same epsilon; it has an entry of its own.
     """
-    spent = _spent(snapshot)
-    judged = {"validation": _spent(validation)} if validation else {}
-    # the plans tell the two kinds apart, so that each hides among its own
-    crowds = [each["reports"] for each in (spent, *judged.values())]
-    crowd, delta = min(crowds), min(_DELTA, 1 / (10 * max(*crowds, 1)))
+    training = _summarise_reports(snapshot)
+    validated = {"validation": _summarise_reports(validation)} if validation else {}
+    # reports name their plan, so each kind is shuffled among its own
+    counts = [each["reports"] for each in (training, *validated.values())]
+    delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
     return {
-        **spent,
-        **judged,
+        **training,
+        **validated,
         "epsilon": format(snapshot.plan.epsilon.normalize(), "f"),
         "reports_per_person": 1,
         "audit": audit,
         "only_if_shuffled": {
             "condition": _CONDITION,
-            "epsilon": shuffled_epsilon(float(snapshot.plan.epsilon), crowd, delta),
+            "epsilon": compute_shuffled_epsilon(float(snapshot.plan.epsilon), min(counts), delta),
             "delta": delta,
         },
     }
 
 
-def _spent(snapshot: Snapshot) -> dict[str, Any]:
+def _summarise_reports(snapshot: Snapshot) -> dict[str, Any]:
     """Return how many reports answered which plan, and what each question realises of epsilon."""
     questions = [
         {
@@ -77,7 +77,7 @@ def _spent(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def shuffled_epsilon(local: float, reports: int, delta: float) -> float:
+def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
     """Return the central epsilon of shuffled reports, each `local`-differentially private.
 
     Feldman, McMillan and Talwar (2021, Theorem 3.1, as their published code tightens it); where that
@@ -89,20 +89,20 @@ def shuffled_epsilon(local: float, reports: int, delta: float) -> float:
     reports : int
         How many were shuffled together.
     delta : float
-        The chance that the bound allows itself.
+        Probability with which the bound may fail.
     """
-    doubt = math.log(4 / delta)
-    if reports == 0 or local > math.log(reports / (16 * doubt)):
+    log_term = math.log(4 / delta)
+    if reports == 0 or local > math.log(reports / (16 * log_term)):
         return local
-    size = 8 * math.sqrt(math.exp(local) * doubt / reports) + 8 * math.exp(local) / reports
-    apart = (1 - math.exp(-local)) / (1 + math.exp(-local) / (1 + size))
-    return min(local, math.log1p(apart * size))
+    size = 8 * math.sqrt(math.exp(local) * log_term / reports) + 8 * math.exp(local) / reports
+    difference = (1 - math.exp(-local)) / (1 + math.exp(-local) / (1 + size))
+    return min(local, math.log1p(difference * size))
 
 
 def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     """Return the result of an audit that ``ldp-audit --json`` wrote, if it is of this plan.
 
-    Whether it was passed is judged anew: no fault, and no more than epsilon given away.
+    An audit is passed here if it has no fault, and if its bound is at most epsilon.
 
     Raises
     ------
@@ -110,9 +110,9 @@ def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
         If it is no such file, or of another plan.
     """
     try:
-        found = json.loads(path.read_bytes(), parse_constant=float)
-        digest, faults, trials = found["plan_digest"], found["faults"], found["trials"]
-        bound = max(float(entry["leak"]["bound"]) for entry in found["black_box"])
+        audit = json.loads(path.read_bytes(), parse_constant=float)
+        digest, faults, trials = audit["plan_digest"], audit["faults"], audit["trials"]
+        bound = max(float(entry["leak"]["bound"]) for entry in audit["black_box"])
     except OSError as error:
         raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

@@ -30,7 +30,7 @@ def test_the_file_says_what_it_was_made_from(model_path, snapshot):
     assert privacy["reports"] == sum(each["reports"] for each in privacy["questions"]) == 20_000
     assert (privacy["rejected"], privacy["audit"]) == ({}, None)
     (both,) = snapshot.plan.questions
-    assert both.features == (0, 1)
+    assert both.feature_indices == (0, 1)
     assert [each["n"] for each in content["estimates"]["features"]] == [snapshot.totals[both.key].n] * 2
     assert [each["asked_with"] for each in content["estimates"]["features"]] == [["hours"], ["tea"]]
 

@@ -12,20 +12,20 @@ from encoders.survey import Plan
 from ldp_aggregator.models.privacy_statement import (
     AuditError,
     build_privacy_statement,
+    compute_shuffled_epsilon,
     read_audit,
-    shuffled_epsilon,
 )
 from ldp_aggregator.snapshot import Snapshot
 
 
 def test_the_shuffled_epsilon_is_that_of_its_authors() -> None:
     # the worked example of the code that Feldman, McMillan and Talwar published with their paper
-    assert shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
+    assert compute_shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
 
 
 def test_it_is_no_tighter_than_the_theorem_and_falls_with_the_number_of_reports() -> None:
     for local in (0.1, 0.5, 1.0, 2.0, 4.0):
-        found = [shuffled_epsilon(local, reports, 1e-6) for reports in (10**4, 10**5, 10**6, 10**7)]
+        found = [compute_shuffled_epsilon(local, reports, 1e-6) for reports in (10**4, 10**5, 10**6, 10**7)]
         assert found == sorted(found, reverse=True)
         size = 8 * math.sqrt(math.exp(local) * math.log(4e6) / 10**6) + 8 * math.exp(local) / 10**6
         theorem = math.log1p((math.exp(local) - 1) / (math.exp(local) + 1) * size)
@@ -34,11 +34,11 @@ def test_it_is_no_tighter_than_the_theorem_and_falls_with_the_number_of_reports(
 
 @pytest.mark.parametrize(("local", "reports"), [(1.0, 0), (1.0, 10), (1.0, 600), (12.0, 10**6)])
 def test_where_the_bound_does_not_hold_nothing_is_gained(local: float, reports: int) -> None:
-    assert shuffled_epsilon(local, reports, 1e-6) == local
+    assert compute_shuffled_epsilon(local, reports, 1e-6) == local
 
 
 def test_it_never_exceeds_the_local_epsilon() -> None:
-    assert all(shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
+    assert all(compute_shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
 
 
 def test_the_section_says_so_much_for_each_question(snapshot: Snapshot) -> None:

@@ -11,7 +11,13 @@ from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.survey.decimals import number as fits_survey
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
-from ldp_aggregator.authoring.toml_text import array, is_whole_number, plain, quote, values
+from ldp_aggregator.authoring.toml_edit import (
+    format_array,
+    format_decimal,
+    format_values,
+    is_whole_number,
+    quote,
+)
 
 MAX_VALUES = 50
 """Categories of a column of texts; with more, each is too rare to stand out from the noise."""
@@ -89,15 +95,15 @@ def _guess_texts(cells: Sequence[str]) -> Guess:
 def _guess_values(texts: Sequence[str], cells: Sequence[str]) -> Guess:
     hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
-    return Guess((comment, *hints, *listed(texts), *_missing(cells)))
+    return Guess((comment, *hints, *format_value_list(texts), *_missing(cells)))
 
 
-def listed(texts: Sequence[str]) -> list[str]:
+def format_value_list(texts: Sequence[str]) -> list[str]:
     """Return the values as a list, and "other" behind them unless the list seems complete."""
     if is_complete(texts):
-        return [values(texts)]
+        return [format_values(texts)]
     comment = f'# guess: "{OTHER}" is for every answer that is not listed; confirm'
-    return [comment, values(texts, (OTHER,))]
+    return [comment, format_values(texts, (OTHER,))]
 
 
 def _missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
@@ -143,7 +149,7 @@ def _guess_edges(numbers: Sequence[float], cells: Sequence[str], gaps: int) -> G
     if not all(fits_survey(edge) is not None for edge in edges):
         return Guess(left_out=_UNFIT)
     comment = "# guess: a bin for each number of the sample, from it up to the next; confirm"
-    return Guess((comment, array("edges", map(plain, edges)), *_missing(cells, gaps)))
+    return Guess((comment, format_array("edges", map(format_decimal, edges)), *_missing(cells, gaps)))
 
 
 def _guess_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> Guess:
@@ -153,11 +159,11 @@ def _guess_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> Gu
     start, end, bins = round_outward(low, high)
     if fits_survey(start) is None or fits_survey(end) is None:
         return Guess(left_out=_UNFIT)
-    found = f"the sample has {plain(low)} to {plain(high)}, here rounded outward"
-    width = plain((end - start) / bins)
+    found = f"the sample has {format_decimal(low)} to {format_decimal(high)}, here rounded outward"
+    width = format_decimal((end - start) / bins)
     entries = [
         f"# guess: {found}; numbers beyond are clipped; confirm",
-        f"range = [{plain(start)}, {plain(end)}]",
+        f"range = [{format_decimal(start)}, {format_decimal(end)}]",
         f"# guess: each bin is {width} wide; confirm, fewer bins are more accurate",
         f"bins = {bins}",
         *_missing(cells, gaps),

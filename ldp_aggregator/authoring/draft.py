@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError
 from encoders.survey.plan_checks import is_text
-from ldp_aggregator.authoring.column_types import MAX_VALUES, Guess, find_spelling_hints, guess, listed
-from ldp_aggregator.authoring.toml_text import key, quote
+from ldp_aggregator.authoring.column_types import (
+    MAX_VALUES,
+    Guess,
+    find_spelling_hints,
+    format_value_list,
+    guess,
+)
+from ldp_aggregator.authoring.toml_edit import format_key, quote
 
 _HEADER = """\
 # A draft: look at every "guess", then run  ldp-survey check  and  ldp-survey preview.
@@ -68,7 +74,9 @@ def draft(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
     parts = [header, _label(label, columns[label]), _MISSING]
     if not features:
         raise DraftError("\n".join(["no column can be a feature:", *_reasons(left_out)]))
-    parts += ["\n".join([f"[features.{key(name)}]", *entries, ""]) for name, entries in features.items()]
+    parts += [
+        "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
+    ]
     if left_out:
         parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _reasons(left_out)), ""]))
     return "\n".join(parts)
@@ -100,7 +108,7 @@ def _label(name: str, cells: Sequence[str]) -> str:
         hints.append(f"{cells.count('')} of {len(cells)} rows have no label: such people cannot report")
     lines = ["[label]", f"name = {quote(name)}"]
     lines += ["# guess: all values of the sample; confirm", *(f"# {hint}" for hint in hints)]
-    return "\n".join([*lines, *listed(texts), ""])
+    return "\n".join([*lines, *format_value_list(texts), ""])
 
 
 def _reasons(left_out: Mapping[str, str]) -> list[str]:

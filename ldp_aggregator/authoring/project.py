@@ -14,7 +14,7 @@ from encoders.survey.parse_value import is_missing
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.authoring.projected import Projected, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
-from ldp_aggregator.authoring.toml_text import quote
+from ldp_aggregator.authoring.toml_edit import quote
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 

@@ -10,10 +10,19 @@ from typing import Any
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.numeric_features import NumericFeature
-from ldp_aggregator.authoring.derived import add_suffix, comment, parsed, prove, renamed
 from ldp_aggregator.authoring.projection_inputs import component_weight, projection_inputs
-from ldp_aggregator.authoring.toml_edit import exchange
-from ldp_aggregator.authoring.toml_text import array, key, plain, quote
+from ldp_aggregator.authoring.toml_edit import (
+    add_suffix,
+    check_edit,
+    format_array,
+    format_comment,
+    format_decimal,
+    format_key,
+    parse_toml,
+    quote,
+    rename_survey,
+    replace_tables,
+)
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from reduction.publish import Fit
 
@@ -97,16 +106,18 @@ class Projected:
         header = [first, *self.header, _LAST, then]
         names = [each.name for each in self.found.projection.inputs]
         tables = self._tables(survey)
-        changed = exchange(renamed(text, survey.id, entry), [("features", name) for name in names], tables)
-        prove(changed, self._expected(text, names, tables, entry))
-        changed = f"{comment(*header)}\n{changed}"
+        changed = replace_tables(
+            rename_survey(text, survey.id, entry), [("features", name) for name in names], tables
+        )
+        check_edit(changed, self._expected(text, names, tables, entry))
+        changed = f"{format_comment(*header)}\n{changed}"
         read_survey(changed)
         return changed
 
     @staticmethod
     def _expected(text: str, names: Sequence[str], tables: str, entry: Mapping[str, str]) -> dict[str, Any]:
         """Return what the text said, but for the survey's entry and the tables exchanged."""
-        document, added = map(parsed, (text, tables))
+        document, added = map(parse_toml, (text, tables))
         left = {name: table for name, table in document["features"].items() if name not in names}
         return {
             **document,
@@ -133,18 +144,18 @@ class Projected:
         weight = component_weight(survey)
         places = range(len(self.found.powers))
         components = (self._component(place, weight) for place in places)
-        return "\n".join([comment(*self.origin, _DEVICE), *map(_input, weights), *components])
+        return "\n".join([format_comment(*self.origin, _DEVICE), *map(_input, weights), *components])
 
     def _component(self, place: int, weight: int) -> str:
         component = self.found.projection.components[place]
         gaps = any(each.missing == "category" for each in self.found.projection.inputs)
         low, high = self.found.bounds[place]
         lines = [
-            comment(self.powers[place]).rstrip(),
+            format_comment(self.powers[place]).rstrip(),
             f"[features.{component.name}]",
-            array("weights", component.weights),
+            format_array("weights", component.weights),
             f"offset = {component.offset}",
-            comment(self.ranges[place]).rstrip(),
+            format_comment(self.ranges[place]).rstrip(),
             f"range = [{low}, {high}]",
             *([f"bins = {self.bins}"] if self.bins else []),
             *(["# missing where one of the numbers is", 'missing = "category"'] if gaps else []),
@@ -155,8 +166,8 @@ class Projected:
 
 def _input(feature: NumericFeature) -> str:
     lines = [
-        f"[projection.inputs.{key(feature.name)}]",
-        array("range", [plain(Decimal(feature.low)), plain(Decimal(feature.high))]),
+        f"[projection.inputs.{format_key(feature.name)}]",
+        format_array("range", [format_decimal(Decimal(feature.low)), format_decimal(Decimal(feature.high))]),
         *(['missing = "category"'] if feature.missing == "category" else []),
     ]
     return "\n".join([*lines, ""])

@@ -1,31 +1,174 @@
-"""Tables and entries of a TOML text exchanged for others, all else of it kept as it was written."""
+"""TOML that is written and edited as text: quoting, reading, and edits that keep the author's layout."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+import textwrap
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
+from encoders.survey.canonical import decimal_text
+from encoders.survey.parse_value import text_of
 from encoders.survey.toml_lines import find_line
 
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LEADING_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _VALUE = re.compile(r"(=\s*)[^\s#]+")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LINE_WIDTH = 100
+_COMMENT_WIDTH = 105
+_MAX_PLAIN_DIGITS = 18
+_MAX_ID_LENGTH = 64
 
 
 class LayoutError(LdpError):
-    """A text whose entries cannot be told apart by their lines; says how to write them."""
+    """A survey file whose layout cannot be edited by lines; says how to write it."""
 
 
-def exchange(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:
-    """Cut tables out, each with the comments at its header and at its end; put others where the first was.
+# -- text ---------------------------------------------------------------------------------------
+
+
+def quote(text: str) -> str:
+    """Return a basic string on one line; unprintable characters are escaped."""
+    return '"' + "".join(map(_escape, text)) + '"'
+
+
+def _escape(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
+def format_key(name: str) -> str:
+    """Return a key, bare where TOML allows it."""
+    return name if _BARE_KEY.fullmatch(name) else quote(name)
+
+
+def format_values(texts: Sequence[str], last: Sequence[str] = ()) -> str:
+    """Return ``values = [...]``, sorted but for `last`; numbers are bare only if all values are numbers."""
+    ordered = [*sorted(texts, key=_natural_order), *last]
+    is_bare = all(map(is_whole_number, ordered))
+    return format_array("values", ordered if is_bare else [quote(text) for text in ordered])
+
+
+def _natural_order(text: str) -> tuple[float, str]:
+    number = _LEADING_NUMBER.match(text)
+    return (float(number[0]) if number else math.inf, text)
+
+
+def is_whole_number(text: str) -> bool:
+    """Return whether a text is a whole number as the survey spells it: no sign +, no leading zero."""
+    return bool(_WHOLE_NUMBER.fullmatch(text)) and text_of(int(text)) == text
+
+
+def format_decimal(number: Decimal) -> str:
+    """Return a number as text, in scientific notation only if it is long otherwise."""
+    text = decimal_text(number)
+    return text if len(text) <= _MAX_PLAIN_DIGITS else f"{number.normalize():E}"
+
+
+def format_array(name: str, items: Iterable[str]) -> str:
+    """Return ``name = [...]``, over several lines if it is long."""
+    items = list(items)
+    line = f"{name} = [{', '.join(items)}]"
+    if len(line) <= _LINE_WIDTH:
+        return line
+    lines = [f"{name} = ["]
+    for item in items:
+        if lines[-1].startswith("    ") and len(lines[-1]) + len(item) + 2 <= _LINE_WIDTH:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"    {item},")
+    return "\n".join([*lines, "]"])
+
+
+def format_comment(*paragraphs: str) -> str:
+    """Return paragraphs as a wrapped comment."""
+    wrapped = (
+        textwrap.fill(
+            each, _COMMENT_WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+        )
+        for each in paragraphs
+    )
+    return "\n#\n".join(wrapped) + "\n"
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def read_survey_text(path: Path) -> str:
+    """Read an authored survey as text.
+
+    Raises
+    ------
+    SurveyError
+        If the file cannot be read, is no text, or is a plan, a model or a snapshot.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
+    if text.lstrip().startswith("{"):
+        raise SurveyError(
+            f"{path.name}: is {_describe_json(text)}; give the TOML survey that it was made from"
+        )
+    return text
+
+
+def _describe_json(text: str) -> str:
+    """Return which of the project's JSON files this is."""
+    if '"ldp-bayes model"' in text:
+        return "a model of ldp-train"
+    if '"ldp-bayes snapshot"' in text:
+        return "a snapshot"
+    return "a compiled plan" if '"format"' in text else "JSON, and a survey file is TOML"
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML, with fractions as decimals."""
+    return tomllib.loads(text, parse_float=Decimal)
+
+
+# -- editing ------------------------------------------------------------------------------------
+
+
+def add_suffix(name: str, suffix: str) -> str:
+    """Return an id that ends in a suffix, cut to the greatest length of an id."""
+    return name[: _MAX_ID_LENGTH - len(suffix)] + suffix
+
+
+def rename_survey(text: str, old: str, entry: Mapping[str, str]) -> str:
+    """Replace the id in its line, and add the family below; no id holds a quote or an escape."""
+    lines = text.split("\n")
+    index = (find_line(text, ("survey", "id")) or 1) - 1
+    quoted = (f'"{old}"', f"'{old}'")
+    written = min((each for each in quoted if each in lines[index]), key=lines[index].find, default=old)
+    lines[index] = lines[index].replace(written, f'"{entry["id"]}"', 1)
+    if "family" in entry:
+        lines.insert(index + 1, f'family = "{entry["family"]}"  # who answered one round answers no other')
+    return "\n".join(lines)
+
+
+def replace_tables(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:
+    """Replace tables, each with the comments at its header and at its end, by others where the first was.
 
     Parameters
     ----------
     text : str
         Valid TOML.
     paths : iterable of tuple of str
-        The tables to cut out, at least one.
+        The tables to remove, at least one.
     new : str
-        Lines of TOML to put in, the last one ending.
+        Lines of TOML to insert; the last one ends in a line break.
 
     Raises
     ------
@@ -33,15 +176,15 @@ def exchange(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:
         Naming the first of `paths` that has no header ``[...]``.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    spans = sorted(_span(lines, _header(text, lines, path)) for path in paths)
+    spans = sorted(_find_span(lines, _find_header(text, lines, path)) for path in paths)
     kept = [*lines[: spans[0][0]], *new.split("\n")]
     for (_, end), (start, _) in zip(spans, [*spans[1:], (len(lines), 0)], strict=True):
         kept += lines[end:start]
     return "\n".join(kept).rstrip("\n") + "\n"
 
 
-def assign(text: str, path: tuple[str, ...], value: int) -> str:
-    """Give an entry of a table a value, in its own line or, if it is new, below the table's header.
+def set_entry(text: str, path: tuple[str, ...], value: int) -> str:
+    """Set an entry of a table, in its own line or, if it is new, below the table's header.
 
     Raises
     ------
@@ -49,17 +192,35 @@ def assign(text: str, path: tuple[str, ...], value: int) -> str:
         Naming the table, if it has no header ``[...]``.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    header = _header(text, lines, path[:-1])
+    header = _find_header(text, lines, path[:-1])
     line = find_line(text, path)
     assert line is not None
-    if line - 1 == header:  # the table's own, since the entry is not there
+    if line - 1 == header:  # find_line returns the table's line where the entry is not there
         lines.insert(line, f"{path[-1]} = {value}")
     else:
         lines[line - 1] = _VALUE.sub(rf"\g<1>{value}", lines[line - 1], count=1)
     return "\n".join(lines)
 
 
-def _header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
+def check_edit(changed: str, expected: Mapping[str, Any]) -> None:
+    """Check that a changed text parses to what is expected.
+
+    Raises
+    ------
+    LayoutError
+        If it does not, because the edit mistook one line for another.
+    """
+    try:
+        same = parse_toml(changed) == expected
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise LayoutError(
+            "the survey is laid out too freely: write its id and each table on lines of its own"
+        )
+
+
+def _find_header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
     line = find_line(text, path)
     if line is None or not _is_header(lines[line - 1]):
         name = ".".join((*path[:-1], "NAME")) if len(path) > 1 else path[0]
@@ -67,7 +228,7 @@ def _header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
     return line - 1
 
 
-def _span(lines: list[str], header: int) -> tuple[int, int]:
+def _find_span(lines: list[str], header: int) -> tuple[int, int]:
     """Return the first line of a table, and the first line that follows it."""
     start = header
     while start and _is_comment(lines[start - 1]):

@@ -11,7 +11,7 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from ldp_aggregator.authoring.toml_text import read_survey_text
+from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot

@@ -21,7 +21,7 @@ from ldp_aggregator.authoring.overview import overview
 from ldp_aggregator.authoring.project import project
 from ldp_aggregator.authoring.sample_row import make_sample_row, rivals
 from ldp_aggregator.authoring.signing import sign_file, write_key
-from ldp_aggregator.authoring.toml_text import read_survey_text
+from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_text_columns, read_typed_columns
 from ldp_aggregator.models.model_file import read_model

@@ -7,7 +7,7 @@ import math
 from encoders.survey import Survey
 from ldp_aggregator.authoring.projected import Projected, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
-from ldp_aggregator.authoring.toml_text import quote
+from ldp_aggregator.authoring.toml_edit import quote
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.learn import PILOT_SHARE, doubts, learn_projection, min_people
 from reduction.class_means import LEARNED_METHOD

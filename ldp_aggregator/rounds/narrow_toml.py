@@ -11,21 +11,19 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.plan_checks import TOKEN
 from encoders.text_table import format_table
-from ldp_aggregator.authoring.derived import (
-    TOKENS,
+from ldp_aggregator.authoring.toml_edit import (
     add_suffix,
-    comment,
-    further_round_entry,
-    is_trained_on,
-    parsed,
-    prove,
-    renamed,
+    check_edit,
+    format_comment,
+    parse_toml,
+    quote,
+    rename_survey,
+    set_entry,
 )
-from ldp_aggregator.authoring.toml_edit import assign
-from ldp_aggregator.authoring.toml_text import quote
 from ldp_aggregator.estimation.relevance import compute_relevance, format_relevance
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
 from ldp_aggregator.rounds.narrow import CLEAR, Told, median_stderr, narrowed, validated_features
 
 _ORIGIN = (
@@ -109,10 +107,10 @@ def narrow(text: str, model: Model, source: str) -> str:
     found = narrowed(survey, told, chosen)
     if found is survey:
         raise NarrowError(_CHOSEN_ALREADY if chosen else _why_not(survey, told))
-    changed = renamed(text, survey.id, _entry(survey))
+    changed = rename_survey(text, survey.id, _entry(survey))
     for path, weight in _weights(survey, found):
-        changed = assign(changed, (*path, "weight"), weight)
-    prove(changed, _expected(text, survey, found))
+        changed = set_entry(changed, (*path, "weight"), weight)
+    check_edit(changed, _expected(text, survey, found))
     read_survey(changed).compile()
     return f"{_comments(survey, found, model, told, chosen, source)}\n{changed}"
 
@@ -175,7 +173,7 @@ def _weights(survey: Survey, found: Survey) -> Iterator[tuple[tuple[str, ...], i
 
 def _expected(text: str, survey: Survey, found: Survey) -> dict[str, Any]:
     """Return what the text said, but for the survey's entry and the weights."""
-    document = parsed(text)
+    document = parse_toml(text)
     document["survey"] |= _entry(survey)
     for path, weight in _weights(survey, found):
         place = document
@@ -207,8 +205,8 @@ def _comments(
     if chosen:
         more = [_MORE] if not chosen.issuperset(kept) else []
         why = [_CHOSEN, *more, _RAW]
-    said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), *why]
-    header = comment(*(each.format(**words) for each in said))
+    said = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else []), *why]
+    header = format_comment(*(each.format(**words) for each in said))
     rows = _rows(model, told, asked, kept, bool(chosen))
     alignment = f"<{'>' * (len(rows[0]) - 2)}<"
     return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in format_table(rows, alignment)), "#"])

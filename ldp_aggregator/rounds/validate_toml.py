@@ -12,21 +12,21 @@ from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.plan_checks import TOKEN
 from encoders.survey.validation_round import Validation
-from ldp_aggregator.authoring.derived import (
-    TOKENS,
+from ldp_aggregator.authoring.toml_edit import (
     add_suffix,
-    comment,
-    further_round_entry,
-    is_trained_on,
-    parsed,
-    prove,
-    renamed,
+    check_edit,
+    format_array,
+    format_comment,
+    format_key,
+    parse_toml,
+    quote,
+    rename_survey,
 )
-from ldp_aggregator.authoring.toml_text import array, key, quote
 from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
 from ldp_aggregator.rounds.validate import ValidationError, build_validation
 
 _ORIGIN = (
@@ -84,9 +84,9 @@ def validate(text: str, model: Model, source: str) -> str:
     judged = build_validation(model.plan, model.prior, model.conditionals)
     entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
     tables = _tables(judged)
-    changed = f"{renamed(text, survey.id, entry)}\n{tables}"
-    expected = parsed(text)
-    prove(changed, {**expected, "survey": {**expected["survey"], **entry}, **parsed(tables)})
+    changed = f"{rename_survey(text, survey.id, entry)}\n{tables}"
+    expected = parse_toml(text)
+    check_edit(changed, {**expected, "survey": {**expected["survey"], **entry}, **parse_toml(tables)})
     plan = read_survey(changed).compile()
     return f"{_comments(survey, model, plan, source)}\n{changed}"
 
@@ -94,16 +94,16 @@ def validate(text: str, model: Model, source: str) -> str:
 def _tables(judged: Validation) -> str:
     names = [feature.name for feature in judged.features]
     lines = [
-        comment("A label's score is the sum of these; they are thousandths of logarithms.").rstrip(),
+        format_comment("A label's score is the sum of these; they are thousandths of logarithms.").rstrip(),
         "[validation]",
-        array("order", [quote(names[place]) for place in judged.order]),
-        array("tops", map(str, judged.top_k)),
-        comment(f"for each of {', '.join(judged.label.values)}").rstrip(),
-        array("prior", map(str, judged.prior)),
+        format_array("order", [quote(names[place]) for place in judged.order]),
+        format_array("tops", map(str, judged.top_k)),
+        format_comment(f"for each of {', '.join(judged.label.values)}").rstrip(),
+        format_array("prior", map(str, judged.prior)),
         "",
         "[validation.scores]",
         *(
-            array(key(name), (str(list(row)) for row in table))
+            format_array(format_key(name), (str(list(row)) for row in table))
             for name, table in zip(names, judged.scores, strict=True)
         ),
     ]
@@ -124,8 +124,8 @@ def _comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
         "right": Z95 * _error_of_right(plan),
         "gain": Z95 * max(_errors_of_gains(plan)),
     }
-    said = [_ORIGIN, *([TOKENS] if survey.enrolment == TOKEN else []), _ASKED, _PRECISION, _THEN]
-    return comment(*(each.format(**words) for each in said))
+    said = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else []), _ASKED, _PRECISION, _THEN]
+    return format_comment(*(each.format(**words) for each in said))
 
 
 def _error_of_right(plan: Plan) -> float:

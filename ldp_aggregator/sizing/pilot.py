@@ -12,7 +12,7 @@ from typing import Any
 from encoders.errors import LdpError
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.authoring.toml_text import quote
+from ldp_aggregator.authoring.toml_edit import quote
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model

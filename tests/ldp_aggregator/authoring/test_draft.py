@@ -12,7 +12,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.authoring import overview
 from ldp_aggregator.authoring.column_types import guess, round_outward
 from ldp_aggregator.authoring.draft import DraftError, draft, make_survey_id
-from ldp_aggregator.authoring.toml_text import quote
+from ldp_aggregator.authoring.toml_edit import quote
 
 ODD = [
     'say "hi"',

@@ -1,0 +1,22 @@
+"""What the survey files of further rounds share: the model's rounds, the new id and family."""
+
+from __future__ import annotations
+
+from encoders.survey import Survey
+from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
+
+TOKENS_NOTE = "Invite others than were invited before: a token of this round counts, whoever has it."
+
+
+def is_trained_on(model: Model, survey: Survey) -> bool:
+    """Return whether a model was trained on a survey, alone or with other rounds."""
+    try:
+        return choose_covering_plan(model.plan, survey.compile()) == model.plan
+    except SnapshotError:
+        return False
+
+
+def further_round_entry(survey: Survey, name: str) -> dict[str, str]:
+    """Return the entries of [survey] that change in a further round: the id, and the family if it is new."""
+    return {"id": name} if survey.family else {"id": name, "family": survey.id}

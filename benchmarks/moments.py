@@ -49,7 +49,14 @@ def plan_of(cell: Cell) -> Plan:
     features = tuple(NumericFeature(f"x{place}", "-1", "1") for place in range(cell.numbers))
     weights = (None, *(1 for _ in features))
     label = Label("class", ("a", "b"))
-    return Survey("moments", Decimal(cell.epsilon), label, features, weights, numeric=cell.numeric).compile()
+    return Survey(
+        id="moments",
+        epsilon=Decimal(cell.epsilon),
+        label=label,
+        features=features,
+        weights=weights,
+        numeric=cell.numeric,
+    ).compile()
 
 
 def errors(cell: Cell) -> Floats:

@@ -48,7 +48,13 @@ def against(
     """Time whole calls of predict, checks of the rows and the labels' own names included."""
     values = tuple(map(str, range(labels.max() + 1)))
     fields: tuple[Feature, ...] = tuple(features)
-    survey = Survey("speed", Decimal(4), Label("class", values), fields, (None, *(1 for _ in fields)))
+    survey = Survey(
+        id="speed",
+        epsilon=Decimal(4),
+        label=Label("class", values),
+        features=fields,
+        weights=(None, *(1 for _ in fields)),
+    )
     training = table[:TRAINING], np.array(values)[labels[:TRAINING]]
     ours = NaiveBayes(survey=survey, random_state=1).fit(*training)
     peer.fit(*training)

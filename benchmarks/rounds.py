@@ -69,7 +69,13 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
         people = make_people(world, seed)
         features = tuple(CategoricalFeature(each, ("x", "y"), "error") for each in people if each != "class")
         weights = (None, *(1 for _ in features))
-        survey = Survey("rounds", parse_epsilon(1), Label("class", ("a", "b")), features, weights)
+        survey = Survey(
+            id="rounds",
+            epsilon=parse_epsilon(1),
+            label=Label("class", ("a", "b")),
+            features=features,
+            weights=weights,
+        )
         for epsilon in EPSILONS:
             grids = (
                 SimulationGrid(epsilons=[epsilon], rounds=ROUNDS),

@@ -1,21 +1,199 @@
-"""How often to ask for the label alone, so that few people at a small epsilon still tell the prior."""
+"""Compiles a survey to questions: which features each asks about, how often, and by which mechanism."""
 
 from __future__ import annotations
 
-PRIOR_ERROR = 0.1
-"""Which standard error of P(label) is small enough; so far off, features that tell something still decide."""
-WORTH = 1.5
-"""How much more than other questions one about the label alone must tell of it."""
-MOST_WEIGHT = 8
-"""What a question about the label alone weighs at most, in features: they are what it takes reports from."""
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import ceil, fsum, prod
+from typing import NamedTuple
+
+from encoders.errors import SurveyError, map_collecting_errors
+from encoders.mechanisms import (
+    NUMERIC_MECHANISMS,
+    FrequencyOracle,
+    Laplace,
+    NumericDomain,
+    NumericMechanism,
+    design,
+    design_numeric,
+)
+from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
+from encoders.mechanisms.registry import AUTO
+from encoders.survey.features import Feature, Label
+from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.plan_checks import MAX_WEIGHT
+from encoders.survey.projection import Projection
+from encoders.survey.question_groups import group_features
+from encoders.survey.questions import MEAN, SQUARE, Question, build_numeric_domain
+from encoders.survey.validation_round import Validation
+
+MAX_PRIOR_ERROR = 0.1
+"""Standard error of P(label) that is small enough: features that are informative still decide then."""
+MIN_INFORMATION_RATIO = 1.5
+"""How much more about the label a question about it alone must tell than the other questions do."""
+MAX_LABEL_WEIGHT = 8
+"""Greatest weight of the question about the label alone, in features: it takes reports from them."""
+
+_TOO_MANY_COMBINATIONS = (
+    "{:,} values{} x {:,} values of the label = {:,} combinations, and one question asks for at most "
+    f"{MAX_DOMAIN:,}: merge rare values, use fewer bins, or do not ask for it (weight = 0)"
+)
+_NO_LABEL_QUESTION = (
+    "0 leaves no question that tells of the label: give it a weight, or ask numbers by auto or sign"
+)
 
 
-def label_weight(users: int, features: float, alone: float, information: float) -> float:
+class _Draft(NamedTuple):
+    """A question without its place in the plan."""
+
+    feature_indices: tuple[int, ...]
+    weight: int
+    moment: int | None
+    mechanism: FrequencyOracle | NumericMechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiler:
+    """Makes the questions of a survey; see :class:`~encoders.survey.survey.Survey` for the attributes.
+
+    Each mechanism is designed once, whatever number of questions share it.
+    """
+
+    epsilon: Decimal
+    label: Label
+    features: tuple[Feature, ...]
+    weights: tuple[int | None, ...]
+    frequency: str
+    numeric: str
+    users: int | None
+    projection: Projection | None
+    validation: Validation | None
+    _oracles: dict[int, FrequencyOracle] = field(init=False, default_factory=dict)
+    _numeric_mechanisms: dict[NumericDomain, NumericMechanism] = field(init=False, default_factory=dict)
+
+    def compile_questions(self) -> tuple[Question, ...]:
+        """Return the questions in the order of a plan: the label, single features, all numbers at once."""
+        self._check_sizes()
+        weighted = {index: weight for index, weight in enumerate(self.weights[1:]) if weight}
+        numbers = [index for index in weighted if isinstance(self.features[index], NumericFeature)]
+        scale = 2 if numbers else 1  # a number is two questions
+        # 1. features with a list of values, and each number alone
+        drafts = list(self._draft_discrete(weighted, numbers, scale))
+        if self.numeric != Laplace.name:
+            drafts += [
+                self._draft((index,), weighted[index], moment)
+                for index in numbers
+                for moment in (MEAN, SQUARE)
+            ]
+        drafts.sort(key=lambda draft: draft.feature_indices[0])
+        # 2. or all numbers at once
+        if self.numeric == Laplace.name and numbers:
+            weight = sum(weighted[index] for index in numbers)
+            drafts += [self._draft(tuple(numbers), weight, moment) for moment in (MEAN, SQUARE)]
+        # 3. the label alone, if the others do not estimate its prior, or not well enough
+        if weight := self._choose_label_weight(drafts, weighted, numbers, scale):
+            drafts.insert(0, self._draft((), weight * scale, None))
+        return tuple(
+            Question(
+                index=index,
+                label=self.label,
+                feature_indices=draft.feature_indices,
+                asked_features=tuple(self.features[each] for each in draft.feature_indices),
+                weight=draft.weight,
+                mechanism=draft.mechanism,
+                moment=draft.moment,
+                projection=self.projection,
+                validation=self.validation,
+            )
+            for index, draft in enumerate(drafts)
+        )
+
+    def _check_sizes(self) -> None:
+        """Refuse every feature whose combinations of value and label are too many for one question."""
+        labels = len(self.label.values)
+        if labels > MAX_DOMAIN:
+            why = f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question"
+            raise SurveyError(why, "label.values")
+        weighted = zip(self.features, self.weights[1:], strict=True)
+        discrete = [each for each, weight in weighted if weight and not isinstance(each, NumericFeature)]
+        map_collecting_errors(self._check_size, discrete)
+
+    def _check_size(self, feature: Feature) -> None:
+        labels = len(self.label.values)
+        if feature.size * labels > MAX_DOMAIN:
+            counted = " (the missing one too)" * (feature.missing == "category")
+            why = _TOO_MANY_COMBINATIONS.format(feature.size, counted, labels, feature.size * labels)
+            raise SurveyError(why, f"features.{feature.name}")
+
+    def _draft_discrete(
+        self, weighted: Mapping[int, int], numbers: Sequence[int], scale: int
+    ) -> Iterator[_Draft]:
+        """Draft the questions about listed values; only "auto" asks about several features at once."""
+        discrete = [index for index in weighted if index not in numbers]
+        for weight in sorted({weighted[index] for index in discrete}):
+            equal = [index for index in discrete if weighted[index] == weight]
+            groups: list[tuple[int, ...]] = [(place,) for place in range(len(equal))]
+            if self.frequency == AUTO:
+                sizes = [self.features[index].size for index in equal]
+                groups = group_features(sizes, len(self.label.values), self._variance)
+            for group in groups:
+                yield self._draft(tuple(equal[place] for place in group), weight * scale, None)
+
+    def _variance(self, domain: int, parts: int) -> float:
+        return self._oracle(domain).uniform_variance(parts)
+
+    def _choose_label_weight(
+        self, drafts: Sequence[_Draft], weighted: Mapping[int, int], numbers: Sequence[int], scale: int
+    ) -> int:
+        """Return the weight of the question about the label alone; 0 if it is not asked."""
+        estimates_prior = self.numeric == AUTO or NUMERIC_MECHANISMS[self.numeric].estimates_prior
+        estimated = bool(weighted) and (estimates_prior or len(numbers) < len(weighted))
+        weight = self.weights[0]
+        if weight == 0 and weighted and not estimated:
+            raise SurveyError(_NO_LABEL_QUESTION, "label.weight")
+        if weight is not None:
+            return weight
+        least = 0 if estimated else 1
+        if not (drafts and self.users):
+            return least
+        k = len(self.label.values)
+        total = sum(draft.weight for draft in drafts)
+        information = fsum(draft.weight / _label_variance(draft.mechanism, k) for draft in drafts) / total
+        alone = _label_variance(self._design((), None), k)
+        mean = sum(weighted.values()) / len(weighted)
+        multiple = compute_label_weight(self.users, total / (mean * scale), alone, information)
+        return max(least, min(ceil(mean * multiple), MAX_WEIGHT))
+
+    def _draft(self, indices: tuple[int, ...], weight: int, moment: int | None) -> _Draft:
+        return _Draft(indices, weight, moment, self._design(indices, moment))
+
+    def _design(self, indices: tuple[int, ...], moment: int | None) -> FrequencyOracle | NumericMechanism:
+        asked = tuple(self.features[index] for index in indices)
+        try:
+            if moment is None:
+                return self._oracle(prod(each.size for each in asked) * len(self.label.values))
+            domain = build_numeric_domain(self.label, asked, moment)
+            if domain not in self._numeric_mechanisms:
+                self._numeric_mechanisms[domain] = design_numeric(self.numeric, domain, self.epsilon)
+            return self._numeric_mechanisms[domain]
+        except SurveyError as error:
+            name = f"features.{asked[0].name}" if asked else "label"
+            raise type(error)(error.why, name) from error
+
+    def _oracle(self, domain: int) -> FrequencyOracle:
+        if domain not in self._oracles:
+            self._oracles[domain] = design(self.frequency, domain, self.epsilon)
+        return self._oracles[domain]
+
+
+def compute_label_weight(users: int, features: float, alone: float, information: float) -> float:
     """Return how often to ask for the label alone, as a multiple of how often each feature is asked about.
 
-    Zero where the questions about features by themselves tell P(label) with a standard error of at most
-    PRIOR_ERROR, or almost as much as asking for it alone; else as often as that takes, but at most
-    MOST_WEIGHT. From public numbers only.
+    Zero where the questions about features by themselves estimate P(label) with a standard error of at most
+    MAX_PRIOR_ERROR, or almost as well as asking for it alone; else as often as that takes, but at most
+    MAX_LABEL_WEIGHT. From public numbers only: a small number of users at a small epsilon still estimates
+    the prior.
 
     Parameters
     ----------
@@ -28,9 +206,15 @@ def label_weight(users: int, features: float, alone: float, information: float) 
     information : float
         One over that variance, if a feature is asked about; their average.
     """
-    needed = 1 / (PRIOR_ERROR**2 * users) - information
+    needed = 1 / (MAX_PRIOR_ERROR**2 * users) - information
     gained = 1 / alone - information
-    if needed <= 0 or 1 / alone < WORTH * information:
+    if needed <= 0 or 1 / alone < MIN_INFORMATION_RATIO * information:
         return 0.0
     share = needed / gained
-    return min(features * share / (1 - share), MOST_WEIGHT) if share < 1 else MOST_WEIGHT
+    return min(features * share / (1 - share), MAX_LABEL_WEIGHT) if share < 1 else MAX_LABEL_WEIGHT
+
+
+def _label_variance(mechanism: FrequencyOracle | NumericMechanism, labels: int) -> float:
+    if isinstance(mechanism, FrequencyOracle):
+        return mechanism.uniform_variance(labels)
+    return mechanism.label_variance

@@ -12,21 +12,20 @@ from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
-from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey import canonical
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
+from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection
-from encoders.survey.questions import Question, build_numeric_domain, draw, thresholds
+from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.validation_round import Validation
 
 FORMAT = 1
 MAX_PLAN_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """A compiled survey.
 
@@ -113,7 +112,7 @@ class Plan:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(f"not a plan of format {FORMAT}", "format")
         try:
-            plan = _from_dict(document)
+            plan = cls(**parse_plan_fields(document))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
             raise SurveyError("the plan lacks an entry or has one of the wrong type") from error
         if plan.json != data:
@@ -227,71 +226,3 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
 
 def _tables_key(tables: object) -> str:
     return hashlib.sha256(canonical.dump_canonical_json(tables)).hexdigest()[:16]
-
-
-def _from_dict(document: dict[str, Any]) -> Plan:
-    validation = None
-    if "validation" in document:
-        validation = Validation.from_dict(document["validation"], *_row_form(document["validation"]))
-    label, features, projection = form = _row_form(document)
-    built: dict[tuple[object, ...], Mechanism] = {}
-    questions = tuple(
-        _question(index, entry, form, validation, document["tables"], built)
-        for index, entry in enumerate(document["questions"])
-    )
-    epsilon, family = Decimal(document["epsilon"]), document.get("family", "")
-    enrolment = document.get("enrolment", OPEN)
-    return Plan(
-        document["id"], epsilon, label, features, questions, projection, family, enrolment, validation
-    )
-
-
-_Form = tuple[Label, tuple[Feature, ...], Projection | None]
-
-
-def _row_form(document: Mapping[str, Any]) -> _Form:
-    """Read a label, features and maybe a projection: of a plan, or of the model that one validates."""
-    label = Label(document["label"]["name"], tuple(document["label"]["values"]))
-    features = tuple(_feature(entry) for entry in document["features"])
-    projection = Projection.from_dict(document["projection"]) if "projection" in document else None
-    return label, features, projection
-
-
-def _question(
-    index: int,
-    entry: dict[str, Any],
-    form: _Form,
-    validation: Validation | None,
-    tables: dict[str, Any],
-    built: dict[tuple[object, ...], Mechanism],
-) -> Question:
-    """Build a question; its mechanism is built once for all questions that share it."""
-    label, features, projection = form
-    places = _places(entry["feature"], len(features), f"questions.{index}.feature")
-    asked, moment, name = tuple(features[place] for place in places), entry.get("moment"), entry["mechanism"]
-    if moment is None:
-        which: tuple[object, ...] = (name, entry["domain"], entry["tables"])
-        mechanism = built.get(which) or load(name, entry["domain"], tables[entry["tables"]])
-    else:
-        numeric = build_numeric_domain(label, asked, moment)
-        which = (name, numeric, entry["tables"])
-        mechanism = built.get(which) or load_numeric(name, numeric, tables[entry["tables"]])
-    built[which] = mechanism
-    return Question(index, label, places, asked, entry["weight"], mechanism, moment, projection, validation)
-
-
-def _places(entry: object, count: int, field: str) -> tuple[int, ...]:
-    listed = [] if entry is None else entry if isinstance(entry, list) else [entry]
-    if not all(type(place) is int and 0 <= place < count for place in listed):
-        raise SurveyError("there is no such feature", field)
-    return tuple(listed)
-
-
-def _feature(entry: dict[str, Any]) -> Feature:
-    if entry["kind"] == CategoricalFeature.kind:
-        return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
-    if entry["kind"] == BinnedFeature.kind:
-        return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
-    if entry["kind"] == NumericFeature.kind:
-        return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
-    raise SurveyError("a kind of feature that this version does not know", entry["name"])

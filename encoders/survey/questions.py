@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MEAN, SQUARE = 1, 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """One question of a plan.
 

@@ -69,17 +69,17 @@ class _Reader:
         weights += [self.weight(entry, ("features", name), 1) for name, entry in tables["features"].items()]
         mechanism = tables["mechanism"]
         survey = Survey(
-            self.id(tables["survey"]),
-            self.epsilon(tables["survey"]),
-            label,
-            tuple(feature for feature in features if feature),
-            tuple(weights),
-            self.mechanism(mechanism, "frequency", check_name),
-            self.mechanism(mechanism, "numeric", check_numeric_name),
-            self.projection(tables["projection"], tables["features"]),
-            self.family(tables["survey"]),
-            self.enrolment(tables["survey"]),
-            self.users(tables["survey"]),
+            id=self.id(tables["survey"]),
+            epsilon=self.epsilon(tables["survey"]),
+            label=label,
+            features=tuple(feature for feature in features if feature),
+            weights=tuple(weights),
+            frequency=self.mechanism(mechanism, "frequency", check_name),
+            numeric=self.mechanism(mechanism, "numeric", check_numeric_name),
+            projection=self.projection(tables["projection"], tables["features"]),
+            family=self.family(tables["survey"]),
+            enrolment=self.enrolment(tables["survey"]),
+            users=self.users(tables["survey"]),
         )
         judged = self.validation(tables["validation"], survey) if "validation" in self.document else None
         return survey.with_validation(judged) if judged else survey
@@ -300,13 +300,13 @@ class _Reader:
             )
             return None
         found = Validation(
-            survey.label,
-            survey.features,
-            tuple(place for place in order if place is not None),
-            tuple(_list(table.get("tops"))),
-            tuple(_list(table.get("prior"))),
-            tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in places),
-            survey.projection,
+            label=survey.label,
+            features=survey.features,
+            order=tuple(place for place in order if place is not None),
+            top_k=tuple(_list(table.get("tops"))),
+            prior=tuple(_list(table.get("prior"))),
+            scores=tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in places),
+            projection=survey.projection,
         )
         try:
             found.check()

@@ -37,7 +37,7 @@ OUTCOMES = ("wrong", "right")
 Scores = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Validation:
     """A model to be judged, and which of its features alone are judged too.
 
@@ -171,9 +171,15 @@ class Validation:
         projection: Projection | None,
     ) -> Validation:
         """Read the plan's form, of which the parts that every plan has were read before."""
-        scores = tuple(tuple(map(tuple, table)) for table in document["scores"])
-        order, tops, prior = (tuple(document[name]) for name in ("order", "tops", "prior"))
-        return cls(label, features, order, tops, prior, scores, projection)
+        return cls(
+            label=label,
+            features=features,
+            order=tuple(document["order"]),
+            top_k=tuple(document["tops"]),
+            prior=tuple(document["prior"]),
+            scores=tuple(tuple(map(tuple, table)) for table in document["scores"]),
+            projection=projection,
+        )
 
 
 def cells_of(feature: Feature) -> int:

@@ -56,7 +56,13 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
     scores = tuple(_whole(_logs(feature, conditional)) for feature, conditional in pairs)
     [own] = _whole(_log(prior)[None, :])
     return Validation(
-        plan.label, plan.features, tuple(order), top_k_sizes(len(order)), own, scores, plan.projection
+        label=plan.label,
+        features=plan.features,
+        order=tuple(order),
+        top_k=top_k_sizes(len(order)),
+        prior=own,
+        scores=scores,
+        projection=plan.projection,
     )
 
 

@@ -165,7 +165,14 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
 def make_validation(prior=(0, 0)):
     survey = read_survey(SURVEY.format(survey="one"))
     table = ((0, -1), (-1, 0), (0, 0))
-    judged = Validation(survey.label, survey.features, (0, 1), (1,), prior, (table, table[:2]))
+    judged = Validation(
+        label=survey.label,
+        features=survey.features,
+        order=(0, 1),
+        top_k=(1,),
+        prior=prior,
+        scores=(table, table[:2]),
+    )
     return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(judged).compile()
 
 

@@ -17,15 +17,15 @@ from tests.encoders.survey.authored import GOOD
 
 def test_a_survey_is_read_as_written() -> None:
     assert read_survey(GOOD) == Survey(
-        "sleep-2026",
-        Decimal("1.5"),
-        Label("rested", ("yes", "no")),
-        (
+        id="sleep-2026",
+        epsilon=Decimal("1.5"),
+        label=Label("rested", ("yes", "no")),
+        features=(
             CategoricalFeature("age", ("young", "old"), "category"),
             BinnedFeature("hours", ("0", "2.5", "5", "7.5", "10"), "error"),
         ),
-        (None, 1, 3),
-        "OUE",
+        weights=(None, 1, 3),
+        frequency="OUE",
     )
 
 

@@ -14,7 +14,7 @@ from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import DESIGN_CONTEXT
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
-from encoders.survey.compiler import MOST_WEIGHT, PRIOR_ERROR, label_weight
+from encoders.survey.compiler import MAX_LABEL_WEIGHT, MAX_PRIOR_ERROR, compute_label_weight
 
 TEXT = """
 [survey]
@@ -44,7 +44,7 @@ def test_without_a_number_of_users_the_label_is_not_asked_for_alone():
 
 
 def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature():
-    assert weight_of_label("users = 100")[0] == MOST_WEIGHT * (5 + 3) / 2
+    assert weight_of_label("users = 100")[0] == MAX_LABEL_WEIGHT * (5 + 3) / 2
 
 
 def test_many_users_need_no_question_about_the_label():
@@ -53,11 +53,11 @@ def test_many_users_need_no_question_about_the_label():
 
 def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     weight, plan = weight_of_label("users = 1_300")
-    assert 0 < weight < MOST_WEIGHT * 4
+    assert 0 < weight < MAX_LABEL_WEIGHT * 4
     told = math.fsum(
         plan.question_probability(each) / each.mechanism.uniform_variance(3) for each in plan.questions
     )
-    assert 1 / math.sqrt(told * 1_300) == pytest.approx(PRIOR_ERROR, rel=0.05)
+    assert 1 / math.sqrt(told * 1_300) == pytest.approx(MAX_PRIOR_ERROR, rel=0.05)
 
 
 @pytest.mark.parametrize("sizes", [(10,), (30, 30, 30), (8, 8, 8, 8), (2, 3, 4)])
@@ -67,7 +67,13 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(size
         CategoricalFeature(f"f{place}", tuple(map(str, range(size))), "error")
         for place, size in enumerate(sizes)
     )
-    survey = Survey("s", Decimal(epsilon), Label("c", ("a", "b")), features, (None, *(1 for _ in sizes)))
+    survey = Survey(
+        id="s",
+        epsilon=Decimal(epsilon),
+        label=Label("c", ("a", "b")),
+        features=features,
+        weights=(None, *(1 for _ in sizes)),
+    )
     asked = 0
     for users in range(40, 8000, 40):
         plan = replace(survey, users=users).compile()
@@ -75,11 +81,11 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(size
         told = math.fsum(
             plan.question_probability(each) / each.mechanism.uniform_variance(2) for each in plan.questions
         )
-        if 0 < weight < MOST_WEIGHT:
-            assert 1 / math.sqrt(told * users) <= PRIOR_ERROR
+        if 0 < weight < MAX_LABEL_WEIGHT:
+            assert 1 / math.sqrt(told * users) <= MAX_PRIOR_ERROR
             asked += 1
         elif not weight and epsilon != "3":
-            assert 1 / math.sqrt(told * users) <= PRIOR_ERROR
+            assert 1 / math.sqrt(told * users) <= MAX_PRIOR_ERROR
     assert asked or epsilon == "3"
 
 
@@ -90,7 +96,7 @@ def test_where_features_tell_nothing_of_the_label_users_decide_too():
     )
     text += '[mechanism]\nnumeric = "onebit"\n'
     few, many = (read_survey(text.format(users)).compile().questions[0] for users in (100, 10**7))
-    assert few.weight == 2 * MOST_WEIGHT * 4
+    assert few.weight == 2 * MAX_LABEL_WEIGHT * 4
     assert many.weight == 2 * 1
 
 
@@ -101,7 +107,7 @@ def test_what_the_author_says_goes():
 
 def test_numbers_count_by_what_they_tell_of_the_label():
     few, many = (weight_of_label(f"users = {users}", y="range = [0, 1]")[0] for users in (100, 10**6))
-    assert few == 2 * MOST_WEIGHT * 4  # all weights count double beside numbers
+    assert few == 2 * MAX_LABEL_WEIGHT * 4  # all weights count double beside numbers
     assert many == 0
 
 
@@ -114,16 +120,16 @@ def test_users_are_a_whole_number(users):
 
 
 def test_weights_never_fall_with_fewer_users():
-    found = [label_weight(users, 6, 10.0, 0.02) for users in range(100, 20_000, 100)]
+    found = [compute_label_weight(users, 6, 10.0, 0.02) for users in range(100, 20_000, 100)]
     assert found == sorted(found, reverse=True)
-    assert found[0] == MOST_WEIGHT
+    assert found[0] == MAX_LABEL_WEIGHT
     assert found[-1] == 0
 
 
 def test_a_question_that_tells_less_of_the_label_than_others_is_not_asked():
-    assert label_weight(10, 6, 50.0, 0.1) == 0
-    assert label_weight(10, 6, 50.0, 0.015) == 0  # hardly more, and it would take most reports
-    assert label_weight(10, 6, 50.0, 0.01) == MOST_WEIGHT
+    assert compute_label_weight(10, 6, 50.0, 0.1) == 0
+    assert compute_label_weight(10, 6, 50.0, 0.015) == 0  # hardly more, and it would take most reports
+    assert compute_label_weight(10, 6, 50.0, 0.01) == MAX_LABEL_WEIGHT
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

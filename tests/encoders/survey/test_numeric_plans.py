@@ -206,7 +206,9 @@ def test_laplace_asks_for_a_hundred_numbers_at_most() -> None:
     def of(count: int) -> Survey:
         features = tuple(NumericFeature(f"x{i}", "0", "1") for i in range(count))
         weights, epsilon = (None, *[1] * count), Decimal(8)
-        return Survey("x", epsilon, SURVEY.label, features, weights, numeric="laplace")
+        return Survey(
+            id="x", epsilon=epsilon, label=SURVEY.label, features=features, weights=weights, numeric="laplace"
+        )
 
     plan = of(100).compile()
     assert Plan.from_json(plan.json) == plan
@@ -218,10 +220,24 @@ def test_laplace_asks_for_a_hundred_numbers_at_most() -> None:
 def test_a_report_about_too_many_numbers_names_the_first() -> None:
     label = dataclasses.replace(SURVEY.label, values=tuple(map(str, range(11))))
     features = tuple(NumericFeature(f"x{i}", "0", "1", "category") for i in range(92))
-    plan = Survey("x", Decimal(8), label, features[:91], (None, *[1] * 91), numeric="laplace").compile()
+    plan = Survey(
+        id="x",
+        epsilon=Decimal(8),
+        label=label,
+        features=features[:91],
+        weights=(None, *[1] * 91),
+        numeric="laplace",
+    ).compile()
     assert max(question.mechanism.payload_bytes for question in plan.questions) == 4004
     with pytest.raises(SurveyError, match="reports longer than 4096 bytes") as caught:
-        Survey("x", Decimal(8), label, features, (None, *[1] * 92), numeric="laplace").compile()
+        Survey(
+            id="x",
+            epsilon=Decimal(8),
+            label=label,
+            features=features,
+            weights=(None, *[1] * 92),
+            numeric="laplace",
+        ).compile()
     assert caught.value.field == "x0"
 
 

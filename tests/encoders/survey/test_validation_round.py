@@ -21,7 +21,7 @@ from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
 from encoders.survey.encode_table import encode_labels, encode_table
-from encoders.survey.plan import _from_dict
+from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
 from tests.encoders.survey.authored import PROJECTED, VALIDATED
@@ -34,8 +34,8 @@ SIZE = NumericFeature("size", "0", "8")
 DOSE = NumericFeature("dose", "-1", "1", "category")
 FEATURES = (KIND, HOURS, SIZE, DOSE)
 MODEL = Validation(
-    LABEL,
-    FEATURES,
+    label=LABEL,
+    features=FEATURES,
     order=(3, 0, 2),
     top_k=(1, 2),
     prior=(-10, 0, -20),
@@ -75,7 +75,14 @@ def models(draw: st.DrawFn) -> Validation:
         for place, feature in enumerate(FEATURES)
     )
     label = Label("mood", ("good", "fair", "bad", "awful")[:count])
-    return Validation(label, FEATURES, order, tuple(sorted(tops)), draw(rows), scores)
+    return Validation(
+        label=label,
+        features=FEATURES,
+        order=order,
+        top_k=tuple(sorted(tops)),
+        prior=draw(rows),
+        scores=scores,
+    )
 
 
 table = st.lists(st.tuples(*map(codes_of, FEATURES)), min_size=1, max_size=8)
@@ -249,15 +256,15 @@ def test_a_plan_of_a_validation_survives_the_wire(frequency: str) -> None:
 
 def test_a_client_that_knows_no_validations_refuses_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     # it reads what it knows, and finds that the plan says more
-    def older(document: dict[str, Any]) -> Plan:
-        return _from_dict({name: entry for name, entry in document.items() if name != "validation"})
+    def older(document: dict[str, Any]) -> dict[str, Any]:
+        return parse_plan_fields({name: entry for name, entry in document.items() if name != "validation"})
 
-    monkeypatch.setattr("encoders.survey.plan._from_dict", older)
+    monkeypatch.setattr("encoders.survey.plan.parse_plan_fields", older)
     with pytest.raises(SurveyError, match="contradicts itself"):
         Plan.from_json(PLAN.json)
 
 
-def test_a_row_is_judged_where_it_is_coded() -> None:
+def test_encode_validates_the_model_on_the_row() -> None:
     assert PLAN.validation is not None
     for label in JUDGED.label.values:
         codes, code = JUDGED.encode(ROW, label)
@@ -265,7 +272,7 @@ def test_a_row_is_judged_where_it_is_coded() -> None:
     assert {PLAN.encode(ROW, label)[1] for label in JUDGED.label.values} == {0, 1}
 
 
-def test_a_table_s_verdicts_are_its_rows_() -> None:
+def test_validate_table_equals_validate_on_each_row() -> None:
     assert PLAN.validation is not None
     tops, all_ = PLAN.validation.validate_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
     for place, label in enumerate(LABELS):

@@ -45,7 +45,14 @@ def make_survey(epsilon: float = 1) -> Survey:
 def make_validation(tops: tuple[int, ...] = (1, 2)) -> Validation:
     """A model whose two echoes, together, outvote the one feature that tells more."""
     survey = make_survey()
-    return Validation(survey.label, survey.features, (0, 1, 2), tops, (0, 0), (SURE, UNSURE, UNSURE, NOTHING))
+    return Validation(
+        label=survey.label,
+        features=survey.features,
+        order=(0, 1, 2),
+        top_k=tops,
+        prior=(0, 0),
+        scores=(SURE, UNSURE, UNSURE, NOTHING),
+    )
 
 
 def make_people(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

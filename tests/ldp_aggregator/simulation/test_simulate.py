@@ -392,7 +392,13 @@ def echoes():
 
 def test_a_validated_model_does_better_without_features_that_only_repeat_others(echoes):
     features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
-    survey = Survey("echoes", Decimal(2), Label("class", ("a", "b")), tuple(features), (None, *[1] * 6))
+    survey = Survey(
+        id="echoes",
+        epsilon=Decimal(2),
+        label=Label("class", ("a", "b")),
+        features=tuple(features),
+        weights=(None, *[1] * 6),
+    )
     plain, validated, both = (
         simulate(survey, echoes, SimulationGrid(epsilons=[2], **more), repeats=4).rows[0]
         for more in ({}, {"validate": True}, {"validate": True, "rounds": [2]})
@@ -404,6 +410,12 @@ def test_a_validated_model_does_better_without_features_that_only_repeat_others(
 
 def test_where_a_model_tells_nothing_there_is_nothing_to_judge(echoes):
     features = (CategoricalFeature("tells", ("a", "b"), "error"),)
-    survey = Survey("echoes", Decimal(2), Label("class", ("a", "b")), features, (None, 1))
+    survey = Survey(
+        id="echoes",
+        epsilon=Decimal(2),
+        label=Label("class", ("a", "b")),
+        features=features,
+        weights=(None, 1),
+    )
     row = simulate(survey, echoes, SimulationGrid(epsilons=[2], validate=True), repeats=1).rows[0]
     assert row.accuracy > 0.85

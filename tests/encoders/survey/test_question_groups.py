@@ -16,7 +16,7 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.mechanisms import MECHANISMS, FrequencyOracle, design
 from encoders.survey import Plan, Question, canonical, read_survey
-from encoders.survey.grouping import MOST_CELLS, WORTH, grouped
+from encoders.survey.question_groups import MAX_GROUP_DOMAIN, MIN_GROUP_GAIN, group_features
 
 HEAD = '[survey]\nid = "together"\nepsilon = {}\n[label]\nname = "win"\nvalues = ["yes", "no", "draw"]\n'
 VALUES = "[features.{}]\nvalues = {}\nweight = {}\n"
@@ -44,7 +44,9 @@ def oracle(domain: int, epsilon: str) -> FrequencyOracle:
 
 
 def groups(sizes: Sequence[int], labels: int, epsilon: str) -> list[tuple[int, ...]]:
-    return grouped(sizes, labels, lambda domain, parts: oracle(domain, epsilon).uniform_variance(parts))
+    return group_features(
+        sizes, labels, lambda domain, parts: oracle(domain, epsilon).uniform_variance(parts)
+    )
 
 
 # -- the rule -----------------------------------------------------------------------------------
@@ -144,9 +146,9 @@ def test_each_feature_that_joins_makes_a_question_worth_more_and_the_next_would_
         joined: list[int] = []
         for place in order:
             longer = [*joined, sizes[place]]
-            fits = len(longer) > 1 and math.prod(longer) * labels <= MOST_CELLS
+            fits = len(longer) > 1 and math.prod(longer) * labels <= MAX_GROUP_DOMAIN
             before = by_hand(joined, labels, epsilon) if fits else 1.0
-            worth = fits and by_hand(longer, labels, epsilon) >= WORTH * before
+            worth = fits and by_hand(longer, labels, epsilon) >= MIN_GROUP_GAIN * before
             together = place != order[0] and found[place] == found[order[order.index(place) - 1]]
             assert together == worth
             joined = longer if worth else [sizes[place]]
@@ -157,7 +159,7 @@ def test_asking_about_features_together_is_worth_more_than_one_by_one(epsilon: s
     for sizes in ([2] * 6, [2, 2, 3, 3, 5], [2, 4, 3]):
         found = groups(sizes, 2, epsilon)
         worth = sum(by_hand([sizes[place] for place in group], 2, epsilon) for group in found) / len(found)
-        assert worth == pytest.approx(1) if len(found) == len(sizes) else worth >= WORTH
+        assert worth == pytest.approx(1) if len(found) == len(sizes) else worth >= MIN_GROUP_GAIN
 
 
 # -- what is asked ------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""Which features to ask about together: where one report holds more than one of them needs.
+"""Chooses which features share a question: where one report can hold more than one of them needs.
 
-A question about several features has all their combinations with the label for answers. It tells of each
-feature less exactly than a question about it alone would, but every report tells of all of them. At a
-large epsilon that is worth it, at a small one it is not; closed forms tell, from public numbers only.
+The answers of a question about several features are all combinations of their values with the label. Its
+estimate of each feature is less exact than that of a question about the feature alone, but every report
+counts for all of them. That gains accuracy at a large epsilon and loses it at a small one; closed forms of
+public numbers decide.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-WORTH = 1.05
-"""How many times as good one more feature must make a question: less is not worth a longer one."""
-MOST_CELLS = 256
+MIN_GROUP_GAIN = 1.05
+"""Factor by which one more feature must improve a question; a smaller gain does not pay for a longer one."""
+MAX_GROUP_DOMAIN = 256
 """Answers that a question about several features may have: a report names one of them in a byte."""
 
 Variance = Callable[[int, int], float]
 
 
-def grouped(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple[int, ...]]:
-    """Return which of some equally important features are asked about together, as sorted places.
+def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple[int, ...]]:
+    """Return which of some equally important features share a question, as sorted indices.
 
     Features with few values come first, of equally many those at the front; each joins the question before
     it while that gains. So questions that are left out leave the others as they are.
@@ -35,22 +36,22 @@ def grouped(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple
         1/parts, asked over the domain.
     """
     groups: list[list[int]] = []
-    for place in sorted(range(len(sizes)), key=lambda place: (sizes[place], place)):
-        joined = [*groups[-1], place] if groups else [place]
+    for index in sorted(range(len(sizes)), key=lambda index: (sizes[index], index)):
+        joined = [*groups[-1], index] if groups else [index]
         before, after = ([sizes[each] for each in group] for group in (joined[:-1], joined))
-        if before and _gain(after, labels, variance) >= WORTH * _gain(before, labels, variance):
+        if before and _gain(after, labels, variance) >= MIN_GROUP_GAIN * _gain(before, labels, variance):
             groups[-1] = joined
         else:
-            groups.append([place])
+            groups.append([index])
     return sorted(tuple(sorted(group)) for group in groups)
 
 
 def _gain(sizes: Sequence[int], labels: int, variance: Variance) -> float:
-    """Return how many reports about one feature alone a report about all of them is worth, on average."""
+    """Return how many reports about one feature alone equal one report about all of them, on average."""
     domain = prod(sizes) * labels
     if len(sizes) == 1:
         return 1.0
-    if domain > MOST_CELLS:
+    if domain > MAX_GROUP_DOMAIN:
         return 0.0
     parts = [size * labels for size in sizes]
     return sum(variance(part, part) / variance(domain, part) for part in parts)

@@ -1,0 +1,113 @@
+"""Reads the parts of a plan from its JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from encoders.errors import SurveyError
+from encoders.mechanisms import Mechanism, load, load_numeric
+from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.plan_checks import OPEN
+from encoders.survey.projection import Projection
+from encoders.survey.questions import Question, build_numeric_domain
+from encoders.survey.validation_round import Validation
+
+
+def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the plan that a document describes; each mechanism is built once.
+
+    Raises
+    ------
+    SurveyError, KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError
+        If an entry is missing or is of the wrong type.
+    """
+    validation = None
+    if "validation" in document:
+        validation = Validation.from_dict(document["validation"], *_row_schema(document["validation"]))
+    schema = _row_schema(document)
+    built: dict[tuple[object, ...], Mechanism] = {}
+    questions = tuple(
+        _question(index, entry, schema, validation, document["tables"], built)
+        for index, entry in enumerate(document["questions"])
+    )
+    return {
+        "id": document["id"],
+        "epsilon": Decimal(document["epsilon"]),
+        "label": schema.label,
+        "features": schema.features,
+        "questions": questions,
+        "projection": schema.projection,
+        "family": document.get("family", ""),
+        "enrolment": document.get("enrolment", OPEN),
+        "validation": validation,
+    }
+
+
+class _RowSchema(NamedTuple):
+    """What rows are coded by."""
+
+    label: Label
+    features: tuple[Feature, ...]
+    projection: Projection | None
+
+
+def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
+    """Read what rows are coded by: of a plan, or of the model that one validates."""
+    return _RowSchema(
+        label=Label(document["label"]["name"], tuple(document["label"]["values"])),
+        features=tuple(_feature(entry) for entry in document["features"]),
+        projection=Projection.from_dict(document["projection"]) if "projection" in document else None,
+    )
+
+
+def _question(
+    index: int,
+    entry: dict[str, Any],
+    schema: _RowSchema,
+    validation: Validation | None,
+    tables: dict[str, Any],
+    built: dict[tuple[object, ...], Mechanism],
+) -> Question:
+    """Build a question; its mechanism is built once for all questions that share it."""
+    indices = _feature_indices(entry["feature"], len(schema.features), f"questions.{index}.feature")
+    asked = tuple(schema.features[each] for each in indices)
+    moment, name = entry.get("moment"), entry["mechanism"]
+    if moment is None:
+        which: tuple[object, ...] = (name, entry["domain"], entry["tables"])
+        mechanism = built.get(which) or load(name, entry["domain"], tables[entry["tables"]])
+    else:
+        domain = build_numeric_domain(schema.label, asked, moment)
+        which = (name, domain, entry["tables"])
+        mechanism = built.get(which) or load_numeric(name, domain, tables[entry["tables"]])
+    built[which] = mechanism
+    return Question(
+        index=index,
+        label=schema.label,
+        feature_indices=indices,
+        asked_features=asked,
+        weight=entry["weight"],
+        mechanism=mechanism,
+        moment=moment,
+        projection=schema.projection,
+        validation=validation,
+    )
+
+
+def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
+    indices = [] if entry is None else entry if isinstance(entry, list) else [entry]
+    if not all(type(index) is int and 0 <= index < count for index in indices):
+        raise SurveyError("there is no such feature", field)
+    return tuple(indices)
+
+
+def _feature(entry: dict[str, Any]) -> Feature:
+    if entry["kind"] == CategoricalFeature.kind:
+        return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
+    if entry["kind"] == BinnedFeature.kind:
+        return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
+    if entry["kind"] == NumericFeature.kind:
+        return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
+    raise SurveyError("a kind of feature that this version does not know", entry["name"])

@@ -1,10 +1,10 @@
-"""Naive Bayes trained on the rows themselves, without privacy: the yardstick of simulations."""
+"""The baseline of simulations: Naive Bayes trained on the rows themselves, without privacy."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from encoders.survey import Feature, NumericFeature, Plan
+from encoders.survey import NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
@@ -13,7 +13,7 @@ from ldp_aggregator.models.scoring import LogProbabilities
 
 
 def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
-    """Count P(label) and P(value | label), one added to every count (Laplace); of numbers the moments.
+    """Count P(label) and P(value | label), one added to each count (Laplace); of numbers the moments.
 
     Parameters
     ----------
@@ -24,30 +24,28 @@ def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray
     rows : int array
         Which rows to train on.
     """
-    k, own = len(plan.label.values), labels[rows]
-    prior = np.bincount(own, minlength=k) + 1.0
-    columns = zip(plan.features, codes.T, strict=True)
-    conditionals = [_count(feature, column[rows], own, k) for feature, column in columns]
+    k, row_labels = len(plan.label.values), labels[rows]
+    prior = np.bincount(row_labels, minlength=k) + 1.0
+    conditionals: list[ClassConditional] = []
+    for feature, column in zip(plan.features, codes.T, strict=True):
+        if isinstance(feature, NumericFeature):
+            conditionals.append(_estimate_gaussian(feature, column[rows], row_labels, k))
+        else:
+            cells = np.bincount(column[rows] * k + row_labels, minlength=feature.size * k)
+            counts = cells.reshape(feature.size, k) + 1.0
+            conditionals.append(counts / counts.sum(axis=0))
     return LogProbabilities.from_probabilities(prior / prior.sum(), conditionals)
 
 
-def _count(feature: Feature, codes: IntArray, labels: IntArray, k: int) -> ClassConditional:
-    if isinstance(feature, NumericFeature):
-        return _moments(feature, codes, labels, k)
-    joint = np.bincount(codes * k + labels, minlength=feature.size * k).reshape(feature.size, k) + 1.0
-    table: ClassConditional = joint / joint.sum(axis=0)
-    return table
-
-
-def _moments(feature: NumericFeature, codes: IntArray, labels: IntArray, k: int) -> Gaussian:
+def _estimate_gaussian(feature: NumericFeature, codes: IntArray, labels: IntArray, k: int) -> Gaussian:
     """Return mean and variance per label; a label without rows has those of all rows."""
-    there = codes <= 2 * GRID
-    x, own = (codes[there] - GRID) / GRID, labels[there]
-    groups = [x[own == label] for label in range(k)]
+    is_present = codes <= 2 * GRID
+    x, x_labels = (codes[is_present] - GRID) / GRID, labels[is_present]
+    groups = [x[x_labels == label] for label in range(k)]
     groups = [group if len(group) else (x if len(x) else np.zeros(1)) for group in groups]
-    gone, present = (np.bincount(labels[chosen], minlength=k) + 1.0 for chosen in (~there, there))
+    missing, present = (np.bincount(labels[mask], minlength=k) + 1.0 for mask in (~is_present, is_present))
     return Gaussian(
         mean=np.array([group.mean() for group in groups]),
         variance=np.array([max(float(group.var()), MIN_VARIANCE) for group in groups]),
-        missing=gone / (gone + present) if feature.missing == "category" else None,
+        missing=missing / (missing + present) if feature.missing == "category" else None,
     )

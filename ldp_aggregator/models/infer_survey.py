@@ -1,7 +1,7 @@
-"""A survey guessed from rows in memory, for experiments.
+"""Infers a survey from rows in memory, for experiments.
 
-In the field the categories and bounds of a survey are public and written down before anyone is
-asked. Reading them off private rows would leak; here the rows are in the experimenter's hands anyway.
+The categories and bounds of a real survey are public, and written down before anybody is asked. Inferring
+them from private rows would leak information; in an experiment the rows are not private.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def infer_survey(
         Of the survey: `mechanism` for what is discrete, `numeric` for numbers.
     bins : int or None
     label_weight : int, optional
-        Weight of a label question beside the features, which weigh 1; by default it is asked only if no
-        other question tells of the label, or if few users need it.
+        Weight of the label question, where each feature has weight 1; by default it is asked only if no
+        other question estimates the label, or if few users need it.
     users : int, optional
         How many people will answer.
     """
@@ -60,7 +60,7 @@ def infer_survey(
         id="inferred",
         epsilon=parse_epsilon(epsilon),
         label=Label(label_name, tuple(labels)),
-        features=tuple(_feature(name, values, bins and int(bins)) for name, values in columns.items()),
+        features=tuple(_infer_feature(name, values, bins and int(bins)) for name, values in columns.items()),
         weights=(label_weight, *(1 for _ in columns)),
         frequency=check_name(mechanism),
         numeric=check_numeric_name(numeric),
@@ -68,17 +68,17 @@ def infer_survey(
     )
 
 
-def _feature(name: str, column: Any, bins: int | None) -> Feature:
+def _infer_feature(name: str, column: Any, bins: int | None) -> Feature:
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
     present = [value for value in values if not is_missing(value)]
     missing = "category" if len(present) < len(values) else "error"
     if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
         numbers = [number for value in present if (number := number_of(value, name)) is not None]
-        return _number(name, numbers, bins, missing)
-    return CategoricalFeature(name, _texts(name, present), missing)
+        return _infer_numeric_feature(name, numbers, bins, missing)
+    return CategoricalFeature(name, _infer_values(name, present), missing)
 
 
-def _number(name: str, numbers: Sequence[float], bins: int | None, missing: str) -> Feature:
+def _infer_numeric_feature(name: str, numbers: Sequence[float], bins: int | None, missing: str) -> Feature:
     low, high = min(numbers), max(numbers)
     edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
     if len({float(edge) for edge in edges}) == (bins or 1) + 1:
@@ -87,12 +87,12 @@ def _number(name: str, numbers: Sequence[float], bins: int | None, missing: str)
             if bins
             else NumericFeature(name, edges[0], edges[-1], missing)
         )
-    # nothing to tell apart: one bin, which the coupled question turns into one more look at the label
+    # all numbers are equal: one bin, so that the coupled question asks about the label alone
     above = decimal_text(Decimal(repr(math.nextafter(low, math.inf))))
     return BinnedFeature(name, (decimal_text(Decimal(repr(low))), above), missing)
 
 
-def _texts(name: str, present: Sequence[Any]) -> tuple[str, ...]:
+def _infer_values(name: str, present: Sequence[Any]) -> tuple[str, ...]:
     texts = {text_of(value) for value in set(present)}
     if None in texts:
         raise RowError(name, "holds something that is neither a number nor a text")

@@ -1,4 +1,4 @@
-"""Rows as people hold them - dicts, a DataFrame, an array - to one column per feature."""
+"""Converts tables - a list of dicts, a DataFrame, a dict of columns, an array - to one column per feature."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Columns = dict[str, Any]
 
 
 def has_column_names(rows: object) -> bool:
-    """Tell whether rows carry names: a list of dicts, a DataFrame, or a dict of columns."""
+    """Return whether columns have names: in a list of dicts, a DataFrame, or a dict of columns."""
     return hasattr(rows, "columns") or isinstance(rows, Mapping) or is_list_of_dicts(rows)
 
 
 def is_list_of_dicts(rows: object) -> bool:
-    """Tell whether rows are a list or tuple of mappings."""
+    """Return whether rows are a list or tuple of mappings."""
     return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
 
 
@@ -36,30 +36,27 @@ def select_columns(rows: Any, names: Sequence[str]) -> Columns:
         If features are absent: all of them in `problems`. A missing value must be given as None, so that
         a misspelt name cannot pass for one.
     """
-    if is_list_of_dicts(rows):
-        columns = map_collecting_errors(lambda name: [_entry(row, name) for row in rows], names)
-    else:
-        columns = map_collecting_errors(lambda name: _column(rows, name), names)
+    read_column = _read_entries if is_list_of_dicts(rows) else _read_column
+    columns = map_collecting_errors(lambda name: read_column(rows, name), names)
     return dict(zip(names, columns, strict=True))
 
 
-def _column(rows: Any, name: str) -> Any:
+def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    if not all(name in row for row in rows):
+        raise RowError(name, "is absent; give None for a missing value")
+    return [row[name] for row in rows]
+
+
+def _read_column(rows: Any, name: str) -> Any:
+    """Return a column: of a DataFrame plain numbers as they are, all else cell by cell."""
     if name not in rows:
         raise RowError(name, "there is no such column")
-    return rows[name] if isinstance(rows, Mapping) else _array(rows[name])
-
-
-def _array(column: Any) -> Any:
-    """Return a column of a DataFrame: plain numbers as they are, all else cell by cell."""
+    column = rows[name]
+    if isinstance(rows, Mapping):
+        return column
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
         return column.to_numpy()
     return column.to_numpy(dtype=object, na_value=None)
-
-
-def _entry(row: Mapping[str, Any], name: str) -> Any:
-    if name not in row:
-        raise RowError(name, "is absent; give None for a missing value")
-    return row[name]
 
 
 def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
@@ -67,15 +64,15 @@ def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
     return {name: table[:, index] for index, name in enumerate(names)}
 
 
-def take_rows(rows: Columns | NDArray[Any], places: IntArray) -> Columns | NDArray[Any]:
+def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDArray[Any]:
     """Return some of the rows of a table, or of columns that are arrays."""
     if isinstance(rows, np.ndarray):
-        return rows[places]
-    return {name: column[places] for name, column in rows.items()}
+        return rows[indices]
+    return {name: column[indices] for name, column in rows.items()}
 
 
 def to_array(rows: Any) -> Any:
-    """Keep each cell's own type when rows are lists: numpy would turn [["a", 1]] into strings."""
+    """Return lists as an array that keeps the type of each cell: numpy would turn [["a", 1]] into strings."""
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows
 
 
@@ -91,14 +88,11 @@ def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
         numbers = column.astype(np.float64, copy=False)
         if not np.isinf(numbers).any():
             return numbers
-    return np.array([math.nan if number is None else number for number in _read(column, name)])
-
-
-def _read(column: Iterable[Any], name: str) -> Sequence[float | None]:
-    numbers = []
+    doubles = []
     for row, value in enumerate(column, 1):
         try:
-            numbers.append(number_of(value, name))
+            number = number_of(value, name)
         except RowError as error:
             raise RowError(name, f"row {row}: {error.why}") from error
-    return numbers
+        doubles.append(math.nan if number is None else number)
+    return np.array(doubles)

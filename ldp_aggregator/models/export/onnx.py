@@ -1,8 +1,8 @@
-"""A model as an ONNX file, which runs without Python: features in, label and probabilities out.
+"""Exports a model as an ONNX file, which runs without Python: features in, label and probabilities out.
 
-It does what predicting does, step by step, in doubles: the same coding, the same sums in the same order. A
-row that coding refuses - a category that is none, a missing value where the survey has no place for one -
-points beyond the end of a table, which every runtime refuses.
+Its graph predicts as `NaiveBayes` does, step by step, in doubles: the same encoding, the same sums in the
+same order. A row that does not fit the survey - an unknown category, a missing value that the survey does not
+allow - becomes an index beyond the end of a table, which every runtime refuses.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-_OPSET, _ML_OPSET, _IR = 17, 3, 8
-"""Of 2022: runtimes since then read it."""
+_OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
+"""Versions of 2022, which all later runtimes read."""
+_INT64 = 7
+"""TensorProto.INT64, for casts."""
 
 
 def save_onnx(path: str | os.PathLike[str], model: NaiveBayes) -> None:
-    """Write a model as ONNX, whole or not at all; see :func:`to_onnx`."""
+    """Write a model as an ONNX file, atomically; see :func:`to_onnx`."""
     write_atomically(path, to_onnx(model).SerializeToString())
 
 
 def require_onnx() -> None:
-    """Raise ModelError unless onnx is installed; to be asked before a long training."""
+    """Raise ModelError unless onnx is installed; call it before a long training."""
     with needs_extra("onnx", "an ONNX file", ModelError):
         import onnx  # noqa: F401
 
@@ -59,121 +61,120 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     from onnx import helper
 
     check_is_fitted(model)
-    graph = _Graph([entry.name for entry in model.plan_.entries])
-    outputs = graph.classify(_scores(graph, model), model.classes_)
-    made = helper.make_model(
+    graph = _GraphBuilder([entry.name for entry in model.plan_.entries])
+    outputs = graph.add_outputs(_add_scores(graph, model), model.classes_)
+    proto = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "naive-bayes",
-            [graph.input(entry) for entry in model.plan_.entries],
+            [graph.describe_input(entry) for entry in model.plan_.entries],
             outputs,
             graph.constants,
         ),
         producer_name="ldp-bayes",
-        ir_version=_IR,
+        ir_version=_IR_VERSION,
         opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)],
     )
     plan = model.plan_
     helper.set_model_props(
-        made,
+        proto,
         {"survey": plan.id, "plan_digest": plan.digest, "epsilon": format(plan.epsilon.normalize(), "f")},
     )
-    return made
+    return proto
 
 
-class _Graph:
-    """Nodes and constants in the order they are made; each gets a name that no feature has."""
+class _GraphBuilder:
+    """Builds a graph: nodes and constants in the order they are added, with names that no feature has."""
 
     def __init__(self, inputs: Sequence[str]) -> None:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self._taken = set(inputs)
 
-    def _name(self, wish: str) -> str:
-        while wish in self._taken:
-            wish += "_"
-        self._taken.add(wish)
-        return wish
+    def _choose_name(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
 
-    def constant(self, value: Any) -> str:
+    def add_constant(self, value: Any) -> str:
         from onnx import numpy_helper
 
-        name = self._name(f"constant {len(self.constants)}")
+        name = self._choose_name(f"constant {len(self.constants)}")
         self.constants.append(numpy_helper.from_array(np.asarray(value), name))
         return name
 
-    def do(self, operator: str, *inputs: str, wish: str = "", domain: str = "", **attributes: Any) -> str:
-        """Add a node and return the name of what it makes."""
+    def add(self, operator: str, *inputs: Any, name: str = "", domain: str = "", **attributes: Any) -> str:
+        """Add a node; return the name of its output.
+
+        An input is the name of an output or of a feature; anything else is a constant.
+        """
         from onnx import helper
 
-        name = self._name(wish or f"step {len(self.nodes)}")
-        self.nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
+        names = [each if isinstance(each, str) else self.add_constant(each) for each in inputs]
+        name = self._choose_name(name or f"step {len(self.nodes)}")
+        self.nodes.append(helper.make_node(operator, names, [name], domain=domain, **attributes))
         return name
 
-    def input(self, entry: Feature) -> ValueInfoProto:
+    def describe_input(self, entry: Feature) -> ValueInfoProto:
         from onnx import TensorProto, helper
 
         kind = TensorProto.STRING if isinstance(entry, CategoricalFeature) else TensorProto.DOUBLE
         return helper.make_tensor_value_info(entry.name, kind, ["rows"])
 
-    def classify(self, scores: str, classes: np.ndarray[Any, Any]) -> list[ValueInfoProto]:
-        """Add what leads from scores (rows, k) to the outputs."""
+    def add_outputs(self, scores: str, classes: np.ndarray[Any, Any]) -> list[ValueInfoProto]:
+        """Add the outputs, label and probabilities, of scores (rows, k)."""
         from onnx import TensorProto, helper
 
-        best = self.do("ArgMax", scores, axis=1, keepdims=0)
-        names = self.constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
-        label = self.do("Gather", names, best, wish="label")
+        best = self.add("ArgMax", scores, axis=1, keepdims=0)
+        names = self.add_constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
         kind = self.constants[-1].data_type
-        # a row that every label's veto met is uniform, as in normalise_log_scores
-        top = self.do("ReduceMax", scores, axes=[1], keepdims=1)
-        bare = self.do("Where", self.do("IsInf", top), self.constant(0.0), scores)
-        shares = self.do("Softmax", bare, axis=1, wish="probabilities")
+        label = self.add("Gather", names, best, name="label")
+        # where all labels have probability zero they are uniform, as in normalise_log_scores
+        peak = self.add("ReduceMax", scores, axes=[1], keepdims=1)
+        finite_scores = self.add("Where", self.add("IsInf", peak), 0.0, scores)
+        probabilities = self.add("Softmax", finite_scores, axis=1, name="probabilities")
         return [
             helper.make_tensor_value_info(label, kind, ["rows"]),
-            helper.make_tensor_value_info(shares, TensorProto.DOUBLE, ["rows", len(classes)]),
+            helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, ["rows", len(classes)]),
         ]
 
-    def finite(self, numbers: str) -> str:
-        """Tell which numbers are there: x - x is zero."""
-        return self.do("Equal", self.do("Sub", numbers, numbers), self.constant(0.0))
+    def add_is_finite(self, numbers: str) -> str:
+        """Add which numbers are finite: x - x is zero."""
+        return self.add("Equal", self.add("Sub", numbers, numbers), 0.0)
 
-    def absence(self, numbers: str, there: str) -> str:
-        """Return 0 for a number, 1 for a missing one, and 2 for an infinite one: no table has a row 2."""
-        infinite = self.do("Cast", self.do("IsInf", numbers), to=7)
-        return self.do("Add", self.do("Cast", self.do("Not", there), to=7), infinite)
+    def add_missing_index(self, numbers: str, is_finite: str) -> str:
+        """Add 0 for a number, 1 for a missing one, and 2 for an infinite one: no table has a row 2."""
+        infinite = self.add("Cast", self.add("IsInf", numbers), to=_INT64)
+        return self.add("Add", self.add("Cast", self.add("Not", is_finite), to=_INT64), infinite)
 
-    def clear(self, numbers: str, there: str) -> str:
-        """Put zero where no number is."""
-        return self.do("Where", there, numbers, self.constant(0.0))
-
-    def look_up(self, rows: Any, codes: str) -> str:
-        return self.do("Gather", self.constant(rows), codes, axis=0)
-
-    def column(self, numbers: str) -> str:
-        """Turn shape (rows,) into (rows, 1)."""
-        return self.do("Unsqueeze", numbers, self.constant(np.array([1])))
+    def add_column(self, numbers: str) -> str:
+        """Add numbers of shape (rows,) in shape (rows, 1)."""
+        return self.add("Unsqueeze", numbers, np.array([1]))
 
 
-def _scores(graph: _Graph, model: NaiveBayes) -> str:
-    projected = _project(graph, model.plan_.projection) if model.plan_.projection else {}
-    total = graph.constant(model.log_probabilities_.prior[None, :])
-    for feature, column in zip(model.plan_.features, model.log_probabilities_.likelihoods, strict=True):
+def _add_scores(graph: _GraphBuilder, model: NaiveBayes) -> str:
+    """Add the scores of `LogProbabilities.scores`, shape (rows, k)."""
+    projected = _add_projection(graph, model.plan_.projection) if model.plan_.projection else {}
+    scores = graph.add_constant(model.log_probabilities_.prior[None, :])
+    for feature, likelihood in zip(model.plan_.features, model.log_probabilities_.likelihoods, strict=True):
         value = projected.get(feature.name, feature.name)
         if isinstance(feature, NumericFeature):
-            assert isinstance(column, GaussianLikelihood)
-            said = _density(graph, feature, column, value)
+            assert isinstance(likelihood, GaussianLikelihood)
+            log_likelihood = _add_log_density(graph, feature, likelihood, value)
         else:
-            assert isinstance(column, DiscreteLikelihood)
-            said = graph.look_up(column.log_table, _code(graph, feature, value))
-        total = graph.do("Add", total, said)
-    return total
+            assert isinstance(likelihood, DiscreteLikelihood)
+            code = _add_code(graph, feature, value)
+            log_likelihood = graph.add("Gather", likelihood.log_table, code, axis=0)
+        scores = graph.add("Add", scores, log_likelihood)
+    return scores
 
 
-def _code(graph: _Graph, feature: CategoricalFeature | BinnedFeature, value: str) -> str:
-    """Return the code of a category or a bin; one too many for what is refused."""
+def _add_code(graph: _GraphBuilder, feature: CategoricalFeature | BinnedFeature, value: str) -> str:
+    """Add the code of a category or a bin; a value that does not fit gets an index beyond the table."""
     missing = feature.size - (feature.missing == "category")
     if isinstance(feature, CategoricalFeature):
-        return graph.do(
+        return graph.add(
             "LabelEncoder",
             value,
             domain="ai.onnx.ml",
@@ -182,47 +183,53 @@ def _code(graph: _Graph, feature: CategoricalFeature | BinnedFeature, value: str
             default_int64=feature.size,
         )
     edges = np.array([float(edge) for edge in feature.edges[1:-1]] or [np.inf])
-    above = graph.do("GreaterOrEqual", graph.column(value), graph.constant(edges))
-    bins = graph.do("ReduceSum", graph.do("Cast", above, to=7), graph.constant(np.array([1])), keepdims=0)
-    there = graph.finite(value)
-    lost = graph.do("Add", graph.absence(value, there), graph.constant(np.int64(missing - 1)))
-    return graph.do("Where", there, bins, lost)
+    above = graph.add("Cast", graph.add("GreaterOrEqual", graph.add_column(value), edges), to=_INT64)
+    bins = graph.add("ReduceSum", above, np.array([1]), keepdims=0)
+    is_finite = graph.add_is_finite(value)
+    missing_code = graph.add("Add", graph.add_missing_index(value, is_finite), np.int64(missing - 1))
+    return graph.add("Where", is_finite, bins, missing_code)
 
 
-def _on_grid(graph: _Graph, feature: NumericFeature, value: str, there: str) -> str:
-    """Return a number's code less GRID, a double; zero steps above the lower bound where it is missing."""
+def _add_grid_steps(graph: _GraphBuilder, feature: NumericFeature, value: str, is_finite: str) -> str:
+    """Add the code of a number less GRID, a double; a missing number counts as zero."""
     low, high = feature.bounds
-    clipped = graph.do("Clip", graph.clear(value, there), graph.constant(low), graph.constant(high))
-    share = graph.do("Div", graph.do("Sub", clipped, graph.constant(low)), graph.constant(high - low))
-    steps = graph.do("Mul", share, graph.constant(2.0 * GRID))
-    code = graph.do("Floor", graph.do("Add", steps, graph.constant(0.5)))
-    return graph.do("Sub", code, graph.constant(float(GRID)))
+    clipped = graph.add("Clip", graph.add("Where", is_finite, value, 0.0), low, high)
+    share = graph.add("Div", graph.add("Sub", clipped, low), high - low)
+    steps = graph.add("Mul", share, 2.0 * GRID)
+    code = graph.add("Floor", graph.add("Add", steps, 0.5))
+    return graph.add("Sub", code, float(GRID))
 
 
-def _density(graph: _Graph, feature: NumericFeature, column: GaussianLikelihood, value: str) -> str:
-    there = graph.finite(value)
-    x = graph.do("Div", _on_grid(graph, feature, value, there), graph.constant(float(GRID)))
-    off = graph.do("Sub", graph.column(x), graph.constant(column.mean))
-    bent = graph.do("Mul", graph.constant(0.5 * column.precision), graph.do("Mul", off, off))
-    density = graph.do("Sub", graph.constant(column.log_peak), bent)
-    gone = [] if column.log_missing is None else [column.log_missing]
-    said = graph.look_up(np.array([np.zeros_like(column.mean), *gone]), graph.absence(value, there))
-    return graph.do("Add", graph.clear(density, graph.column(there)), said)
+def _add_log_density(
+    graph: _GraphBuilder, feature: NumericFeature, likelihood: GaussianLikelihood, value: str
+) -> str:
+    """Add the log-density of a number, or log P(missing | label), shape (rows, k)."""
+    is_finite = graph.add_is_finite(value)
+    x = graph.add("Div", _add_grid_steps(graph, feature, value, is_finite), float(GRID))
+    deviation = graph.add("Sub", graph.add_column(x), likelihood.mean)
+    exponent = graph.add("Mul", 0.5 * likelihood.precision, graph.add("Mul", deviation, deviation))
+    density = graph.add("Sub", likelihood.log_peak, exponent)
+    finite_density = graph.add("Where", graph.add_column(is_finite), density, 0.0)
+    missing_rows = [] if likelihood.log_missing is None else [likelihood.log_missing]
+    table = np.array([np.zeros_like(likelihood.mean), *missing_rows])
+    missing_term = graph.add("Gather", table, graph.add_missing_index(value, is_finite), axis=0)
+    return graph.add("Add", finite_density, missing_term)
 
 
-def _project(graph: _Graph, projection: Projection) -> dict[str, str]:
-    """Return each component by name: NaN where an input is missing, as in Projection.columns."""
+def _add_projection(graph: _GraphBuilder, projection: Projection) -> dict[str, str]:
+    """Add each component, by name: NaN where an input is missing, as in Projection.columns."""
     codes = []
     for feature in projection.inputs:
-        there = graph.finite(feature.name)
-        gone = [0.0, np.nan] if feature.missing == "category" else [0.0]
-        lost = graph.look_up(np.array(gone), graph.absence(feature.name, there))
-        codes.append(graph.column(graph.do("Add", _on_grid(graph, feature, feature.name, there), lost)))
-    table = graph.do("Concat", *codes, axis=1)
-    made = {}
+        is_finite = graph.add_is_finite(feature.name)
+        steps = _add_grid_steps(graph, feature, feature.name, is_finite)
+        table = np.array([0.0, np.nan] if feature.missing == "category" else [0.0])
+        missing_term = graph.add("Gather", table, graph.add_missing_index(feature.name, is_finite), axis=0)
+        codes.append(graph.add_column(graph.add("Add", steps, missing_term)))
+    inputs = graph.add("Concat", *codes, axis=1)
+    components = {}
     for component, (weights, offset) in zip(projection.components, projection.millionths, strict=True):
-        parts = graph.do("Mul", table, graph.constant(np.array(weights, dtype=np.float64)))
-        total = graph.do("ReduceSum", parts, graph.constant(np.array([1])), keepdims=0)
-        total = graph.do("Add", total, graph.constant(float(offset * GRID)))
-        made[component.name] = graph.do("Div", total, graph.constant(float(UNIT * GRID)))
-    return made
+        products = graph.add("Mul", inputs, np.array(weights, dtype=np.float64))
+        total = graph.add("ReduceSum", products, np.array([1]), keepdims=0)
+        total = graph.add("Add", total, float(offset * GRID))
+        components[component.name] = graph.add("Div", total, float(UNIT * GRID))
+    return components

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,20 +12,20 @@ from encoders.survey import Label
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.authoring.projected import Projected, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
+from ldp_aggregator.authoring.projection_toml import ProjectedSurvey, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.toml_edit import quote
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 
-_GAP = 2 * GRID + 1
+_MISSING_CODE = 2 * GRID + 1
 
-_HEADER = (
+_PUBLIC_ROWS = (
     "Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC, {source}, and are public "
     "from now on, as all of a survey is. Epsilon does not cover the fit: fitted on private rows, they would "
     "leak those rows, whatever epsilon is."
 )
-_TITLES = {
+_METHODS = {
     "dca": "Discriminant component analysis (DCA), ridge {ridge:.4g} of the mean within-class variance,",
     "pca": "Principal component analysis (PCA)",
 }
@@ -39,7 +39,7 @@ _RANGE = (
 )
 
 
-def project(
+def write_projection(
     text: str,
     columns: Mapping[str, Sequence[str]],
     source: str,
@@ -84,76 +84,59 @@ def project(
     """
     text, survey = read_unprojected(text, method, components)
     inputs = tuple(projection_inputs(survey))
-    label = survey.label if method == "dca" else None
-    sample = _sample(inputs, label, columns)
-    found = fit(method, inputs, sample.rows, sample.labels, components, ridge)
-    title = _TITLES[method].format(ridge=ridge)
-    return Projected(
-        found,
-        method,
-        header=(_HEADER.format(source=quote(source)),),
-        origin=(f"{title} of {quote(source)}: {sample.described}.", *_noise(sample, components)),
-        powers=tuple(_POWERS[method].format(round(power, 9)) for power in found.powers),
-        ranges=tuple(_RANGE.format(*middle) for middle in found.middle),
-        bins=bins,
-    ).survey(text, survey)
-
-
-def _noise(sample: _Sample, components: int) -> Iterator[str]:
-    """Warn of components that DCA finds no signal for."""
-    classes = 0 if sample.labels is None else len(np.unique(sample.labels))
+    rows, labels, total = _read_public_rows(inputs, survey.label if method == "dca" else None, columns)
+    fitted = fit(method, inputs, rows, labels, components, ridge)
+    lacking = "a number" if labels is None else "a number or the label"
+    gaps = f"; the others lack {lacking}" if len(rows) < total else ""
+    title = _METHODS[method].format(ridge=ridge)
+    origin = [f"{title} of {quote(source)}: {len(rows)} of its {total} rows{gaps}."]
+    classes = 0 if labels is None else len(np.unique(labels))
     if classes and components >= classes:
         signals = "component" if classes == 2 else f"{classes - 1} components"
-        yield f"Only the first {signals} can tell {classes} classes apart; in the others, their means agree."
+        origin.append(
+            f"Only the first {signals} can tell {classes} classes apart; in the others, their means agree."
+        )
+    return ProjectedSurvey(
+        fit=fitted,
+        stem=method,
+        header=(_PUBLIC_ROWS.format(source=quote(source)),),
+        origin=tuple(origin),
+        powers=tuple(_POWERS[method].format(round(power, 9)) for power in fitted.powers),
+        ranges=tuple(_RANGE.format(*middle) for middle in fitted.middle),
+        bins=bins,
+    ).write(text, survey)
 
 
-# -- the public rows ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Rows without gaps: normalised numbers (m, n), perhaps labels (m,), and how many rows there were."""
-
-    rows: FloatArray
-    labels: IntArray | None
-    total: int
-
-    @property
-    def described(self) -> str:
-        """How many of the rows are used, and why not the others."""
-        lacking = "a number" if self.labels is None else "a number or the label"
-        gaps = f"; the others lack {lacking}" if len(self.rows) < self.total else ""
-        return f"{len(self.rows)} of its {self.total} rows{gaps}"
-
-
-def _sample(
+def _read_public_rows(
     inputs: Sequence[NumericFeature], label: Label | None, columns: Mapping[str, Sequence[str]]
-) -> _Sample:
-    numbers = [_codes(columns, each.name, _code_of(each)) for each in inputs]
-    codes = np.stack(numbers, axis=1)
-    whole = (codes != _GAP).all(axis=1)
-    if label is None:
-        return _Sample((codes[whole] - GRID) / GRID, None, len(codes))
-    labels = _codes(columns, label.name, lambda cell: _GAP if is_missing(cell) else label.code(cell))
-    whole &= labels != _GAP
-    return _Sample((codes[whole] - GRID) / GRID, labels[whole], len(codes))
+) -> tuple[FloatArray, IntArray | None, int]:
+    """Return the normalised numbers (m, n) and the labels (m,) of rows without gaps, and the rows' number."""
+    codes = np.stack([_encode_column(columns, each.name, _number_encoder(each)) for each in inputs], axis=1)
+    complete = (codes != _MISSING_CODE).all(axis=1)
+    labels = None
+    if label:
+        labels = _encode_column(
+            columns, label.name, lambda cell: _MISSING_CODE if is_missing(cell) else label.code(cell)
+        )
+        complete &= labels != _MISSING_CODE
+        labels = labels[complete]
+    return (codes[complete] - GRID) / GRID, labels, len(codes)
 
 
-def _code_of(feature: NumericFeature) -> Callable[[str], int]:
-    """Return what codes a cell; a gap is allowed here also where devices refuse it."""
+def _number_encoder(feature: NumericFeature) -> Callable[[str], int]:
+    """Return a function that codes a cell; a gap is allowed here also where devices refuse it."""
     tolerant = replace(feature, missing="category")
     return lambda cell: tolerant.code(tolerant.from_text(cell))
 
 
-def _codes(columns: Mapping[str, Sequence[str]], name: str, code: Callable[[str], int]) -> IntArray:
+def _encode_column(columns: Mapping[str, Sequence[str]], name: str, encode: Callable[[str], int]) -> IntArray:
     if name not in columns:
-        raise ProjectionError(
-            f"the table has no column {quote(name)}; it has {', '.join(map(quote, columns))}"
-        )
+        known = ", ".join(map(quote, columns))
+        raise ProjectionError(f"the table has no column {quote(name)}; it has {known}")
     codes = []
     for row, cell in enumerate(columns[name], 1):
         try:
-            codes.append(code(cell))
+            codes.append(encode(cell))
         except RowError as error:
             raise RowError(name, f"row {row}: {error.why}") from error
     return np.array(codes, dtype=np.int64)

@@ -18,14 +18,14 @@ from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.authoring.draft import draft
 from ldp_aggregator.authoring.overview import overview
-from ldp_aggregator.authoring.project import project
+from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.sample_row import make_sample_row, rivals
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_text_columns, read_typed_columns
 from ldp_aggregator.models.model_file import read_model
-from ldp_aggregator.rounds.learn_toml import learn
+from ldp_aggregator.rounds.learn_toml import write_learned_round
 from ldp_aggregator.rounds.narrow_toml import narrow
 from ldp_aggregator.rounds.validate_toml import validate
 from reduction.dca import DEFAULT_RIDGE
@@ -151,7 +151,7 @@ def project_(
     if method != "dca" and ridge is not None:
         raise click.UsageError("--ridge goes with --method dca")
     with _clear_errors():
-        text = project(
+        text = write_projection(
             read_survey_text(survey),
             read_text_columns(sample),
             sample.name,
@@ -183,7 +183,9 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     written says whether two rounds are recommended, or why not.
     """
     with _clear_errors():
-        text = learn(read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people)
+        text = write_learned_round(
+            read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people
+        )
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 

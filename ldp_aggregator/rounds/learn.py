@@ -1,6 +1,6 @@
-"""A second round about a projection that the first one taught.
+"""The decision on a second round about a projection that is learned from the first round's reports.
 
-The first round, the pilot, asks about every number; the second about what tells its classes apart.
+The first round, the pilot, asks about every number; the second about components that separate the classes.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from reduction.publish import Fit
 
 PILOT_SHARE = 0.7
 PILOT_BINS = 2
-"""The best pilot known asks 70% of the people on which side of its range's middle each number is."""
+"""The best pilot known asks 70% of the people on which side of the middle of its range each number is."""
 
-_BREAK_EVEN = 1000
-_LARGEST_EPSILON = Decimal(2)  # that it was measured at
-_GAPS = 0.05
+_BREAK_EVEN_FACTOR = 1000
+_MAX_MEASURED_EPSILON = Decimal(2)
+_MAX_MISSING_SHARE = 0.05
 
 
 def min_people(numbers: int, epsilon: Decimal) -> int:
-    """Return how many people, over both rounds, make a second round worth it: 1000 n / epsilon^2.
+    """Return from how many people, over both rounds, a second round is recommended: 1000 n / epsilon^2.
 
     Measured up to epsilon 2, and taken to be no fewer beyond; see docs/learned-projection.md.
     """
-    return math.ceil(_BREAK_EVEN * numbers / min(epsilon, _LARGEST_EPSILON) ** 2)
+    return math.ceil(_BREAK_EVEN_FACTOR * numbers / min(epsilon, _MAX_MEASURED_EPSILON) ** 2)
 
 
-def doubts(
+def find_objections(
     pilot: Survey, prior: FloatArray, conditionals: Sequence[ClassConditional], components: int
 ) -> list[str]:
-    """Return what speaks against a second round, however many people answer it; as far as measured."""
-    heard = zip(pilot.features, conditionals, pilot.weights[1:], strict=True)
-    asked = [(feature, said) for feature, said, weight in heard if weight]
+    """Return the reasons, as far as measured, against a second round of however many people."""
+    triples = zip(pilot.features, conditionals, pilot.weights[1:], strict=True)
+    asked = [(feature, conditional) for feature, conditional, weight in triples if weight]
     numbers = [pair for pair in asked if not isinstance(pair[0], CategoricalFeature)]
-    complete = math.prod(1 - _share_missing(feature, said, prior) for feature, said in numbers)
+    complete = math.prod(1 - _missing_share(*pair, prior) for pair in numbers)
     k = len(prior)
-    found = {
+    objections = {
         "one number is its own direction": len(numbers) == 1,
         f"the first round did not ask about every number in {PILOT_BINS} bins": not all(
             isinstance(each, BinnedFeature) and len(each.edges) == PILOT_BINS + 1 for each, _ in numbers
@@ -53,15 +53,17 @@ def doubts(
             len(numbers) < len(asked)
         ),
         f"{k} classes differ in {k - 1} components": components < min(k - 1, len(numbers)),
-        f"{1 - complete:.0%} lack one of the numbers, and so the components": complete < 1 - _GAPS,
+        f"{1 - complete:.0%} lack one of the numbers, and so the components": (
+            complete < 1 - _MAX_MISSING_SHARE
+        ),
     }
-    return [doubt for doubt, holds in found.items() if holds]
+    return [objection for objection, holds in objections.items() if holds]
 
 
-def _share_missing(feature: Feature, said: ClassConditional, prior: FloatArray) -> float:
+def _missing_share(feature: Feature, conditional: ClassConditional, prior: FloatArray) -> float:
     if feature.missing != "category":
         return 0.0
-    missing = said.missing if isinstance(said, Gaussian) else said[-1]
+    missing = conditional.missing if isinstance(conditional, Gaussian) else conditional[-1]
     assert missing is not None
     return float(missing @ prior)
 
@@ -77,7 +79,7 @@ def learn_projection(
         Its numbers, in bins or not, become the inputs if they are asked.
     prior : (k,) array
     conditionals : sequence of (A_i, k) arrays and Gaussians
-        P(value | label) of each of its features, as a classifier uses it: shrunk where noise drowns it.
+        P(value | label) of each of its features, as the classifier uses it, with shrinkage.
     components : int
 
     Raises
@@ -86,18 +88,21 @@ def learn_projection(
         See :func:`reduction.class_means.learn`.
     """
     inputs = tuple(projection_inputs(pilot))
-    heard = {each.name: (each, said) for each, said in zip(pilot.features, conditionals, strict=True)}
-    means = [_class_means(*heard[each.name]) for each in inputs]
+    pairs = {
+        feature.name: (feature, conditional)
+        for feature, conditional in zip(pilot.features, conditionals, strict=True)
+    }
+    means = [_class_means(*pairs[each.name]) for each in inputs]
     return learn(inputs, np.stack(means, axis=1), prior, components)
 
 
-def _class_means(feature: Feature, said: ClassConditional) -> FloatArray:
+def _class_means(feature: Feature, conditional: ClassConditional) -> FloatArray:
     """Return a number's class means (k,), normalised; in bins, each bin counts as its middle."""
-    if isinstance(said, Gaussian):
-        return said.mean
+    if isinstance(conditional, Gaussian):
+        return conditional.mean
     assert isinstance(feature, BinnedFeature)
     edges = np.array(feature.edges, dtype=np.float64)
     middles = (edges[1:] + edges[:-1] - edges[0] - edges[-1]) / (edges[-1] - edges[0])
-    present = said[: len(middles)]
+    present = conditional[: len(middles)]
     means: FloatArray = middles @ present / present.sum(axis=0)
     return means

@@ -1,42 +1,44 @@
-"""A survey whose numbers are projected, the projection learned from the reports of a first round."""
+"""The survey file of a second round that asks about a projection learned from the first round's reports."""
 
 from __future__ import annotations
 
 import math
 
 from encoders.survey import Survey
-from ldp_aggregator.authoring.projected import Projected, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
+from ldp_aggregator.authoring.projection_toml import ProjectedSurvey, ProjectionError, read_unprojected
 from ldp_aggregator.authoring.toml_edit import quote
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.rounds.learn import PILOT_SHARE, doubts, learn_projection, min_people
+from ldp_aggregator.rounds.learn import PILOT_SHARE, find_objections, learn_projection, min_people
 from reduction.class_means import LEARNED_METHOD
 
-_HEADER = (
+_ORIGIN = (
     "It is a further round of the family {family}: a device that answered another round does not answer this "
     "one. Serve it at the address of the other rounds, unless apps pin the author's key. Weights and offsets "
     "were learned from the {reports} randomised reports of an earlier round, as the model {source} tells "
     "them. Their epsilon covers it; no other data was used."
 )
-_YES = (
+_RECOMMENDED = (
     "Recommended for {people} people over both rounds: from about {needed} on, 1000 n / epsilon^2 with "
     "n = {n} numbers, two rounds told two classes apart better than one of as many people."
 )
-_NO = "NOT recommended for {people} people over both rounds: {doubts}."
-_FEW = "it takes about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
-_CHECK = (
+_NOT_RECOMMENDED = "NOT recommended for {people} people over both rounds: {objections}."
+_TOO_FEW_PEOPLE = "it takes about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
+_SIMULATE = (
     "Rows like theirs tell more:  ldp-simulate SURVEY ROWS --epsilon {epsilon} --project none,learned:{count}"
 )
-_ORIGIN = "The directions along which the classes' means differ most, as {reports} reports of {source} tell."
+_TABLES_ORIGIN = (
+    "The directions along which the classes' means differ most, as {reports} reports of {source} tell."
+)
 _POWER = "holds {:.2%} of the variance between the classes, as far as the reports tell"
-_ONLY = "along the difference of the two classes' means, as far as the reports tell"
+_POWER_OF_TWO_CLASSES = "along the difference of the two classes' means, as far as the reports tell"
 _RANGE = (
     "two standard deviations around the mean, if the numbers are independent and each's is a sixth of its "
     "range; what is beyond is clipped"
 )
 
 
-def learn(
+def write_learned_round(
     text: str,
     model: Model,
     source: str,
@@ -88,31 +90,38 @@ def learn(
         raise ProjectionError(
             f"people counts both rounds, and the first alone had {reports:,}: nobody is left"
         )
-    found = learn_projection(survey, model.prior, model.conditionals, components)
-    family, named = survey.family or survey.id, quote(source)
-    several = len(model.prior) > 2
-    return Projected(
-        found,
-        LEARNED_METHOD,
+    fit = learn_projection(survey, model.prior, model.conditionals, components)
+    family = survey.family or survey.id
+    words = {"family": quote(family), "reports": f"{reports:,}", "source": quote(source)}
+    if len(model.prior) > 2:
+        powers = [_POWER.format(power) for power in fit.powers]
+    else:
+        powers = [_POWER_OF_TWO_CLASSES] * len(fit.powers)
+    return ProjectedSurvey(
+        fit=fit,
+        stem=LEARNED_METHOD,
         header=(
-            _HEADER.format(family=quote(family), reports=f"{reports:,}", source=named),
-            _worth(survey, model, components, people),
-            _CHECK.format(epsilon=survey.epsilon, count=components),
+            _ORIGIN.format(**words),
+            _recommend(survey, model, components, people),
+            _SIMULATE.format(epsilon=survey.epsilon, count=components),
         ),
-        origin=(_ORIGIN.format(reports=f"{reports:,}", source=named),),
-        powers=tuple(_POWER.format(power) if several else _ONLY for power in found.powers),
+        origin=(_TABLES_ORIGIN.format(**words),),
+        powers=tuple(powers),
         ranges=(_RANGE,) * components,
         bins=bins,
         family=family,
-    ).survey(text, survey)
+    ).write(text, survey)
 
 
-def _worth(survey: Survey, model: Model, components: int, people: int | None) -> str:
+def _recommend(survey: Survey, model: Model, components: int, people: int | None) -> str:
+    """Return whether a second round is recommended, or the objections to it."""
     expected = math.ceil(model.reports / PILOT_SHARE) if people is None else people
     n = len(projection_inputs(survey))
     needed = min_people(n, survey.epsilon)
-    shown = {"people": f"{expected:,}", "needed": f"{needed:,}", "n": n}
-    against = doubts(survey, model.prior, model.conditionals, components)
+    words = {"people": f"{expected:,}", "needed": f"{needed:,}", "n": n}
+    objections = find_objections(survey, model.prior, model.conditionals, components)
     if expected < needed:
-        against.insert(0, _FEW.format(**shown))
-    return _NO.format(**shown, doubts="; ".join(against)) if against else _YES.format(**shown)
+        objections.insert(0, _TOO_FEW_PEOPLE.format(**words))
+    if objections:
+        return _NOT_RECOMMENDED.format(**words, objections="; ".join(objections))
+    return _RECOMMENDED.format(**words)

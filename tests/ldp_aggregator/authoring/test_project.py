@@ -14,8 +14,8 @@ from encoders.errors import RowError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan, read_survey
 from encoders.survey.encode_table import encode_table
 from encoders.survey.numeric_features import NumericFeature
-from ldp_aggregator.authoring.project import project
-from ldp_aggregator.authoring.projected import ProjectionError
+from ldp_aggregator.authoring.project import write_projection
+from ldp_aggregator.authoring.projection_toml import ProjectionError
 from ldp_aggregator.authoring.toml_edit import LayoutError
 from reduction.errors import FitError
 from reduction.fit import fit
@@ -90,7 +90,7 @@ def with_(**columns):
 
 
 def test_numbers_become_inputs_and_components_take_their_place():
-    survey = read_survey(project(SURVEY, TABLE, "rows.csv", "dca", 2, bins=4))
+    survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "dca", 2, bins=4))
     assert survey.id == "tea-dca2"
     assert [feature.name for feature in survey.features] == ["kind", "dca1", "dca2", "city"]
     assert survey.projection.inputs == (
@@ -107,19 +107,19 @@ def test_numbers_become_inputs_and_components_take_their_place():
 
 
 def test_without_bins_components_are_numbers():
-    survey = read_survey(project(SURVEY, TABLE, "rows.csv", "pca"))
+    survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "pca"))
     assert survey.id == "tea-pca1"
     assert isinstance(survey.features[1], NumericFeature)
     assert survey.features[1].name == "pca1"
 
 
 def test_numbers_without_bins_are_inputs_too():
-    text = project(SURVEY.replace("bins = 3\n", ""), TABLE, "rows.csv", bins=4)
-    assert tomllib.loads(text) == tomllib.loads(project(SURVEY, TABLE, "rows.csv", bins=4))
+    text = write_projection(SURVEY.replace("bins = 3\n", ""), TABLE, "rows.csv", bins=4)
+    assert tomllib.loads(text) == tomllib.loads(write_projection(SURVEY, TABLE, "rows.csv", bins=4))
 
 
 def test_all_else_stays_as_it_was_written():
-    text = project(SURVEY, TABLE, "rows.csv")
+    text = write_projection(SURVEY, TABLE, "rows.csv")
     kept = text[text.index("# What this is about") :]
     assert kept[: kept.index("# Discriminant")] == SURVEY[: SURVEY.index("# About the hours")].replace(
         'id = "tea"', 'id = "tea-dca1"'
@@ -135,7 +135,7 @@ def test_the_matrix_is_the_fit_of_the_table():
         [np.array(TABLE["hours"], float) / 6 - 1, np.array(TABLE["cups [a day]"], float) / 10 - 1], 1
     )
     labels = (np.array(TABLE["tired"]) == "no").astype(int)
-    survey = read_survey(project(SURVEY, TABLE, "rows.csv", "dca", 2, ridge=0.5))
+    survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "dca", 2, ridge=0.5))
     found = fit("dca", survey.projection.inputs, x, labels, 2, 0.5)
     for one, other in zip(survey.projection.components, found.projection.components, strict=True):
         np.testing.assert_allclose(
@@ -145,7 +145,7 @@ def test_the_matrix_is_the_fit_of_the_table():
 
 
 def test_the_devices_components_are_centred_and_within_their_ranges():
-    survey = read_survey(project(SURVEY, TABLE, "rows.csv", "dca", 2))
+    survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "dca", 2))
     columns = {name: list(map(float, TABLE[name])) for name in ("hours", "cups [a day]")}
     for feature, column in zip(
         survey.features[1:3], survey.projection.columns(columns).values(), strict=True
@@ -162,7 +162,7 @@ def test_the_devices_components_are_centred_and_within_their_ranges():
 
 
 def test_the_text_begins_with_where_the_matrix_came_from():
-    text = project(SURVEY, TABLE, "my rows.csv", "dca", 2, ridge=0.02)
+    text = write_projection(SURVEY, TABLE, "my rows.csv", "dca", 2, ridge=0.02)
     beginning = said(text.split("\n\n")[0])
     assert 'stated to be PUBLIC, "my rows.csv",' in beginning
     assert "Epsilon does not cover the fit" in beginning
@@ -172,8 +172,8 @@ def test_the_text_begins_with_where_the_matrix_came_from():
     assert "# discriminant power 1." in text
     assert "# discriminant power 0:" in text
     assert "Only the first component can tell 2 classes apart" in said(text)
-    assert "Only the first" not in project(SURVEY, TABLE, "rows.csv")
-    by_pca = project(SURVEY, TABLE, "rows.csv", "pca", 2)
+    assert "Only the first" not in write_projection(SURVEY, TABLE, "rows.csv")
+    by_pca = write_projection(SURVEY, TABLE, "rows.csv", "pca", 2)
     assert "ridge" not in by_pca
     shares = [float(part.split("%")[0]) for part in by_pca.split("# holds ")[1:]]
     assert sum(shares) == pytest.approx(100, abs=0.02)
@@ -182,21 +182,24 @@ def test_the_text_begins_with_where_the_matrix_came_from():
 def test_rows_with_a_gap_are_left_out_and_counted():
     gaps = with_(hours=["", " ", "nan", *TABLE["hours"][3:]], tired=[*TABLE["tired"][:-1], ""])
     whole = {name: cells[3:-1] for name, cells in TABLE.items()}
-    text, expected = project(SURVEY, gaps, "rows.csv"), project(SURVEY, whole, "rows.csv")
+    text, expected = (
+        write_projection(SURVEY, gaps, "rows.csv"),
+        write_projection(SURVEY, whole, "rows.csv"),
+    )
     assert "296 of its 300 rows; the others lack a number or the label." in said(text)
     assert tomllib.loads(text) == tomllib.loads(expected)
-    by_pca = project(SURVEY, gaps, "rows.csv", "pca")
+    by_pca = write_projection(SURVEY, gaps, "rows.csv", "pca")
     assert "297 of its 300 rows; the others lack a number." in said(by_pca)
 
 
 def test_pca_needs_no_label():
-    assert "PCA" in project(
+    assert "PCA" in write_projection(
         SURVEY, {name: TABLE[name] for name in TABLE if name != "tired"}, "rows.csv", "pca"
     )
 
 
 def test_components_may_be_missing_if_an_input_may():
-    text = project(SURVEY.replace("bins = 3", 'bins = 3\nmissing = "category"'), TABLE, "rows.csv")
+    text = write_projection(SURVEY.replace("bins = 3", 'bins = 3\nmissing = "category"'), TABLE, "rows.csv")
     survey = read_survey(text)
     assert [each.missing for each in survey.projection.inputs] == ["category", "error"]
     assert survey.features[1].missing == "category"
@@ -205,13 +208,18 @@ def test_components_may_be_missing_if_an_input_may():
 
 def test_components_take_the_weight_that_all_numbers_share():
     both = SURVEY.replace("bins = 3", "bins = 3\nweight = 4").replace("edges = [", "weight = 4\nedges = [")
-    assert read_survey(project(both, TABLE, "rows.csv", components=2)).weights[1:] == (1, 4, 4, 1)
+    assert read_survey(write_projection(both, TABLE, "rows.csv", components=2)).weights[1:] == (
+        1,
+        4,
+        4,
+        1,
+    )
     one = SURVEY.replace("bins = 3", "bins = 3\nweight = 4")
-    assert read_survey(project(one, TABLE, "rows.csv")).weights[1:] == (1, 1, 1)
+    assert read_survey(write_projection(one, TABLE, "rows.csv")).weights[1:] == (1, 1, 1)
 
 
 def test_a_number_that_nobody_is_asked_about_stays_as_it_is():
-    text = project(SURVEY.replace("bins = 3", "bins = 3\nweight = 0"), TABLE, "rows.csv")
+    text = write_projection(SURVEY.replace("bins = 3", "bins = 3\nweight = 0"), TABLE, "rows.csv")
     survey = read_survey(text)
     assert [feature.name for feature in survey.features] == ["kind", "hours", "dca1", "city"]
     assert [each.name for each in survey.projection.inputs] == ["cups [a day]"]
@@ -219,7 +227,7 @@ def test_a_number_that_nobody_is_asked_about_stays_as_it_is():
 
 
 def test_a_long_id_is_shortened_to_make_room():
-    survey = read_survey(project(SURVEY.replace('"tea" ', f'"{"t" * 64}" '), TABLE, "rows.csv"))
+    survey = read_survey(write_projection(SURVEY.replace('"tea" ', f'"{"t" * 64}" '), TABLE, "rows.csv"))
     assert survey.id == "t" * 59 + "-dca1"
 
 
@@ -243,7 +251,7 @@ def test_a_long_id_is_shortened_to_make_room():
 )
 def test_every_sensible_layout_is_kept(change):
     text = change(SURVEY)
-    new, old = read_survey(project(text, TABLE, "rows.csv")), read_survey(text)
+    new, old = read_survey(write_projection(text, TABLE, "rows.csv")), read_survey(text)
     assert new.id == "tea-dca1"
     assert new.label == old.label
     kept = [feature for feature in old.features if isinstance(feature, CategoricalFeature)]
@@ -252,10 +260,10 @@ def test_every_sensible_layout_is_kept(change):
 
 def test_comments_right_above_the_next_header_stay_with_it():
     between = "# bins = 4\n\n# Nothing of this belongs to hours.\n\n"
-    text = project(SURVEY.replace(between, "# About the cups.\n"), TABLE, "rows.csv")
+    text = write_projection(SURVEY.replace(between, "# About the cups.\n"), TABLE, "rows.csv")
     assert "About the cups" not in text
     swapped = SURVEY.replace("20,\n]\n\n", "20,\n]\n")
-    assert "# About the city.\n[features.city]" in project(swapped, TABLE, "rows.csv")
+    assert "# About the city.\n[features.city]" in write_projection(swapped, TABLE, "rows.csv")
 
 
 def test_the_example_can_be_projected():
@@ -267,7 +275,7 @@ def test_the_example_can_be_projected():
         "debt": [str(number) for number in rng.integers(0, 10**6, 50)],
         "missed_payment": ["yes", "no"] * 25,
     }
-    plan = read_survey(project(example, columns, "rows.csv", "dca", 2, 8)).compile()
+    plan = read_survey(write_projection(example, columns, "rows.csv", "dca", 2, 8)).compile()
     assert {feature.name for feature in plan.entries} == {"age", "income", "cards", "debt"}
 
 
@@ -276,13 +284,13 @@ def test_the_example_can_be_projected():
 
 def test_a_projected_survey_is_not_projected_again():
     with pytest.raises(ProjectionError, match="has a projection already"):
-        project(project(SURVEY, TABLE, "rows.csv"), TABLE, "rows.csv")
+        write_projection(write_projection(SURVEY, TABLE, "rows.csv"), TABLE, "rows.csv")
 
 
 def test_a_survey_without_numbers_is_refused():
     text = SURVEY.replace("bins = 3", "bins = 3\nweight = 0").replace("edges = [", "weight = 0\nedges = [")
     with pytest.raises(ProjectionError, match="asks for no number"):
-        project(text, TABLE, "rows.csv")
+        write_projection(text, TABLE, "rows.csv")
 
 
 @pytest.mark.parametrize(
@@ -298,14 +306,14 @@ def test_a_survey_without_numbers_is_refused():
 def test_a_number_without_a_table_of_its_own_is_refused(old, new):
     assert old in SURVEY
     with pytest.raises(LayoutError, match=r"features\.hours: needs a table of its own"):
-        project(SURVEY.replace(old, new), TABLE, "rows.csv")
+        write_projection(SURVEY.replace(old, new), TABLE, "rows.csv")
 
 
 def test_a_layout_that_cannot_be_kept_is_refused():
     freely = SURVEY.replace('id = "tea" ', 'id = """\ntea""" ')
     assert read_survey(freely).id == "tea"
     with pytest.raises(LayoutError, match="laid out too freely"):
-        project(freely, TABLE, "rows.csv")
+        write_projection(freely, TABLE, "rows.csv")
 
 
 @pytest.mark.parametrize("place", ["[features.kind]", '"tired"'])
@@ -313,7 +321,7 @@ def test_a_name_that_is_taken_is_refused(place):
     text = SURVEY.replace(place, place.replace("kind", "dca1").replace("tired", "dca1"))
     columns = with_(dca1=TABLE["tired"])
     with pytest.raises(ProjectionError, match="dca1: the survey has a column of that name"):
-        project(text, columns, "rows.csv")
+        write_projection(text, columns, "rows.csv")
 
 
 SECRET = "s3cret"
@@ -334,15 +342,15 @@ def test_a_table_that_does_not_fit_is_named_without_its_values(name):
     kind, changes, why = UNFIT[name]
     columns = {name: cells for name, cells in (TABLE | changes).items() if cells is not None}
     with pytest.raises(kind, match=why) as caught:
-        project(SURVEY, columns, "rows.csv")
+        write_projection(SURVEY, columns, "rows.csv")
     assert SECRET not in str(caught.value)
 
 
 def test_more_components_than_numbers_are_refused():
     with pytest.raises(FitError, match="2 inputs make 1 to 2 components, not 3"):
-        project(SURVEY, TABLE, "rows.csv", "pca", 3)
+        write_projection(SURVEY, TABLE, "rows.csv", "pca", 3)
 
 
 def test_a_survey_with_mistakes_is_refused_as_ever():
     with pytest.raises(SurveyError, match=r"line 5: survey\.epsilon"):
-        project(SURVEY.replace("1.0", "0"), TABLE, "rows.csv")
+        write_projection(SURVEY.replace("1.0", "0"), TABLE, "rows.csv")

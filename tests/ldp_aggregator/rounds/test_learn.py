@@ -9,7 +9,7 @@ import pytest
 
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.rounds.learn import doubts, learn_projection, min_people
+from ldp_aggregator.rounds.learn import find_objections, learn_projection, min_people
 
 PILOT = """
 [survey]
@@ -92,6 +92,6 @@ def test_what_speaks_against_a_second_round_is_named(old, new, conditionals, wor
     prior = np.full(len(survey.label.values), 1 / len(survey.label.values))
     if len(prior) == 3:
         conditionals = tuple(np.full((2, 3), 0.5) if each is EVEN else each for each in conditionals)
-    found = doubts(survey, prior, conditionals, 1)
+    found = find_objections(survey, prior, conditionals, 1)
     assert len(found) == len(words)
     assert all(word in doubt for word, doubt in zip(words, found, strict=True))

@@ -200,7 +200,7 @@ def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(t
 def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
     text = validate(SURVEY, model, "model.json")
     with pytest.raises(
-        SnapshotError, match="tea-validation judges a model, and its reports are not added to tea"
+        SnapshotError, match="tea-validation validates a model, and its reports are not added to tea"
     ):
         make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
 

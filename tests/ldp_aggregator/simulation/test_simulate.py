@@ -12,7 +12,7 @@ from encoders.randomness import FastStream
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator import SimulationGrid, simulate
-from ldp_aggregator.authoring.project import project
+from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation import trial as trials
@@ -299,7 +299,7 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
     found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
     asked = Variant(epsilon=Decimal(1), projection="dca:1").apply(survey, found)
     cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}
-    written = read_survey(project(text, cells, "rows.csv"))
+    written = read_survey(write_projection(text, cells, "rows.csv"))
     weights = dict(zip((each.name for each in asked.features), asked.weights[1:], strict=True))
     assert weights == dict(zip((each.name for each in written.features), written.weights[1:], strict=True))
     assert weights == {"idle": 0, "kind": 1, "dca1": 3}

@@ -1,8 +1,7 @@
-"""The text of a projected survey: new tables where the numbers were, all else as its author wrote it."""
+"""The text of a projected survey: tables of inputs and components replace those of the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -26,9 +25,9 @@ from ldp_aggregator.authoring.toml_edit import (
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from reduction.publish import Fit
 
-_FIRST = "The survey {old}, its numbers projected."
-_THEN = "Look at the tables [features.{stem}...], then run  ldp-survey check  and  ldp-survey preview."
-_LAST = "It is another survey than that, so it has another id: confirm it. Fitted anew, it needs a new one."
+_TITLE = "The survey {old}, its numbers projected."
+_NEW_ID = "It is another survey than that, so it has another id: confirm it. Fitted anew, it needs a new one."
+_NEXT_STEPS = "Look at the tables [features.{stem}...], then run  ldp-survey check  and  ldp-survey preview."
 _DEVICE = (
     "Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted "
     "sums below. It is asked about the sums only."
@@ -40,7 +39,7 @@ class ProjectionError(LdpError):
 
 
 def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey]:
-    """Return an authored survey with bare line ends, and what it says.
+    """Read an authored survey that can be projected, and return its text with bare line ends too.
 
     Raises
     ------
@@ -57,32 +56,32 @@ def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey
             "the survey asks for no number, a feature with range or edges: nothing to project"
         )
     taken = {survey.label.name, *(feature.name for feature in survey.features)}
-    for name in (f"{stem}{place}" for place in range(1, components + 1)):
+    for name in (f"{stem}{number}" for number in range(1, components + 1)):
         if name in taken:
             raise ProjectionError(f"{name}: the survey has a column of that name already; rename it")
     return text, survey
 
 
-@dataclass(frozen=True)
-class Projected:
-    """A projection as it is written, and what the comments say of it.
+@dataclass(frozen=True, kw_only=True)
+class ProjectedSurvey:
+    """A projection, and the comments that a survey file explains it with.
 
     Attributes
     ----------
-    found : Fit
+    fit : Fit
     stem : str
         What its components' names begin with, and the suffix of the survey's id.
     header, origin : tuple of str
-        Paragraphs: where the projection came from, at the top and above its tables.
+        Paragraphs on where the projection comes from, for the top of the file and for its tables.
     powers, ranges : tuple of str
-        Of each component: what it is good for, and where its range came from.
+        Of each component: how informative it is, and where its range comes from.
     bins : int or None
         Bins of each component; None for numbers.
     family : str or None
-        The family to make the survey a round of, if it is to be.
+        The family to make the survey a round of, if any.
     """
 
-    found: Fit
+    fit: Fit
     stem: str
     header: tuple[str, ...]
     origin: tuple[str, ...]
@@ -91,44 +90,17 @@ class Projected:
     bins: int | None
     family: str | None = None
 
-    def survey(self, text: str, survey: Survey) -> str:
-        """Return the projected survey of the `survey` that is written as `text`.
+    def write(self, text: str, survey: Survey) -> str:
+        """Return the text of a survey with its numbers projected.
 
         Raises
         ------
         LayoutError
-            If the tables of the text cannot be told apart.
+            If the tables of the text cannot be found.
         SurveyError
-            If the result is no survey, for being too large.
+            If the result is too large for a survey.
         """
-        entry = self._entry(survey)
-        first, then = _FIRST.format(old=quote(survey.id)), _THEN.format(stem=self.stem)
-        header = [first, *self.header, _LAST, then]
-        names = [each.name for each in self.found.projection.inputs]
-        tables = self._tables(survey)
-        changed = replace_tables(
-            rename_survey(text, survey.id, entry), [("features", name) for name in names], tables
-        )
-        check_edit(changed, self._expected(text, names, tables, entry))
-        changed = f"{format_comment(*header)}\n{changed}"
-        read_survey(changed)
-        return changed
-
-    @staticmethod
-    def _expected(text: str, names: Sequence[str], tables: str, entry: Mapping[str, str]) -> dict[str, Any]:
-        """Return what the text said, but for the survey's entry and the tables exchanged."""
-        document, added = map(parse_toml, (text, tables))
-        left = {name: table for name, table in document["features"].items() if name not in names}
-        return {
-            **document,
-            "survey": {**document["survey"], **entry},
-            "features": {**left, **added["features"]},
-            "projection": added["projection"],
-        }
-
-    def _entry(self, survey: Survey) -> dict[str, str]:
-        """Return what becomes of the survey's id, and of its family if that changes."""
-        suffix = f"-{self.stem}{len(self.found.powers)}"
+        suffix = f"-{self.stem}{len(self.fit.powers)}"
         entry = {"id": add_suffix(survey.id, suffix)}
         if entry["id"] == survey.id:
             raise ProjectionError(
@@ -136,35 +108,57 @@ class Projected:
             )
         if self.family and self.family != survey.family:
             entry["family"] = self.family
-        return entry
+        inputs = self.fit.projection.inputs
+        tables = self._format_tables(survey)
+        projected = replace_tables(
+            rename_survey(text, survey.id, entry), [("features", each.name) for each in inputs], tables
+        )
+        # Parsed, the result must be the survey as it was, but for its entry and the tables replaced.
+        document, new = parse_toml(text), parse_toml(tables)
+        features: dict[str, Any] = {**document["features"], **new["features"]}
+        for each in inputs:
+            del features[each.name]
+        check_edit(
+            projected,
+            {
+                **document,
+                "survey": {**document["survey"], **entry},
+                "features": features,
+                "projection": new["projection"],
+            },
+        )
+        title, next_steps = _TITLE.format(old=quote(survey.id)), _NEXT_STEPS.format(stem=self.stem)
+        projected = f"{format_comment(title, *self.header, _NEW_ID, next_steps)}\n{projected}"
+        read_survey(projected)
+        return projected
 
-    def _tables(self, survey: Survey) -> str:
+    def _format_tables(self, survey: Survey) -> str:
         """Return the tables of the inputs and of the components."""
-        weights = projection_inputs(survey)
+        tables = [format_comment(*self.origin, _DEVICE)]
+        tables += [_format_input(feature) for feature in projection_inputs(survey)]
         weight = component_weight(survey)
-        places = range(len(self.found.powers))
-        components = (self._component(place, weight) for place in places)
-        return "\n".join([format_comment(*self.origin, _DEVICE), *map(_input, weights), *components])
+        tables += [self._format_component(index, weight) for index in range(len(self.fit.powers))]
+        return "\n".join(tables)
 
-    def _component(self, place: int, weight: int) -> str:
-        component = self.found.projection.components[place]
-        gaps = any(each.missing == "category" for each in self.found.projection.inputs)
-        low, high = self.found.bounds[place]
+    def _format_component(self, index: int, weight: int) -> str:
+        component = self.fit.projection.components[index]
+        can_miss = any(each.missing == "category" for each in self.fit.projection.inputs)
+        low, high = self.fit.bounds[index]
         lines = [
-            format_comment(self.powers[place]).rstrip(),
+            format_comment(self.powers[index]).rstrip(),
             f"[features.{component.name}]",
             format_array("weights", component.weights),
             f"offset = {component.offset}",
-            format_comment(self.ranges[place]).rstrip(),
+            format_comment(self.ranges[index]).rstrip(),
             f"range = [{low}, {high}]",
             *([f"bins = {self.bins}"] if self.bins else []),
-            *(["# missing where one of the numbers is", 'missing = "category"'] if gaps else []),
+            *(["# missing where one of the numbers is", 'missing = "category"'] if can_miss else []),
             *([f"weight = {weight}"] if weight != 1 else []),
         ]
         return "\n".join([*lines, ""])
 
 
-def _input(feature: NumericFeature) -> str:
+def _format_input(feature: NumericFeature) -> str:
     lines = [
         f"[projection.inputs.{format_key(feature.name)}]",
         format_array("range", [format_decimal(Decimal(feature.low)), format_decimal(Decimal(feature.high))]),

@@ -1,11 +1,12 @@
 """Surveys: authored TOML, and the immutable plan that it compiles to."""
 
-from encoders.survey.authoring import Survey, read_survey
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question
+from encoders.survey.survey import Survey
+from encoders.survey.toml_reader import read_survey
 
 __all__ = [
     "BinnedFeature",

@@ -7,12 +7,9 @@ decimal strings. Reading is strict: bytes that are not the canonical spelling ar
 from __future__ import annotations
 
 import json
-from decimal import Context, Decimal
 from typing import Any, NoReturn
 
 from encoders.errors import SurveyError
-
-_EXACT = Context(prec=1000)
 
 
 def dump_canonical_json(document: object) -> bytes:
@@ -40,12 +37,6 @@ def load_canonical_json(data: bytes) -> Any:
         )
         raise SurveyError(why)
     return document
-
-
-def decimal_text(value: Decimal) -> str:
-    """Spell a finite decimal canonically: no exponent, no trailing zeros, whatever the caller's context."""
-    text = format(value.normalize(_EXACT), "f")
-    return "0" if text == "-0" else text
 
 
 def _no_float(text: str) -> NoReturn:

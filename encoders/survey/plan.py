@@ -13,7 +13,8 @@ from typing import Any
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
-from encoders.survey import canonical
+from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
 from encoders.survey.plan_document import parse_plan_fields
@@ -72,7 +73,7 @@ class Plan:
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
             raise SurveyError("is open or token", "enrolment")
-        object.__setattr__(self, "json", canonical.dump_canonical_json(_as_dict(self)))
+        object.__setattr__(self, "json", dump_canonical_json(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
 
@@ -108,7 +109,7 @@ class Plan:
         """
         if len(data) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
-        document = canonical.load_canonical_json(data)
+        document = load_canonical_json(data)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(f"not a plan of format {FORMAT}", "format")
         try:
@@ -212,9 +213,9 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         more["validation"] = plan.validation.as_dict()
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     realised = {question.mechanism.ratio: "" for question in plan.questions}
-    realised = {ratio: canonical.decimal_text(realised_epsilon(ratio)) for ratio in realised}
+    realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in realised}
     return more | {
-        "epsilon": canonical.decimal_text(plan.epsilon),
+        "epsilon": decimal_text(plan.epsilon),
         "features": [feature.as_dict() for feature in plan.features],
         "format": FORMAT,
         "id": plan.id,
@@ -225,4 +226,4 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _tables_key(tables: object) -> str:
-    return hashlib.sha256(canonical.dump_canonical_json(tables)).hexdigest()[:16]
+    return hashlib.sha256(dump_canonical_json(tables)).hexdigest()[:16]

@@ -12,7 +12,7 @@ from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
-from encoders.survey.canonical import decimal_text
+from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT

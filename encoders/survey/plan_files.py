@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
-from encoders.survey.authoring import TOML_ONLY, Survey, read_survey
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
+from encoders.survey.survey import Survey
 from encoders.survey.toml_lines import find_line
+from encoders.survey.toml_reader import TOML_ONLY, read_survey
 
 
 def load_plan_file(path: Path) -> Plan:

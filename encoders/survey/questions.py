@@ -25,7 +25,7 @@ from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-from encoders.survey import canonical
+from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.features import Feature, Label
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
@@ -138,7 +138,7 @@ class Question:
             asked["projection"] = projected
         if self.validation:
             asked["validation"] = self.validation.digest
-        return hashlib.sha256(canonical.dump_canonical_json(asked)).hexdigest()[:16]
+        return hashlib.sha256(dump_canonical_json(asked)).hexdigest()[:16]
 
     def _projected(self) -> dict[str, Any] | None:
         """Return the part of the projection that this question's numbers come from, if they do."""

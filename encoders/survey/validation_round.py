@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.numeric_base import GRID
-from encoders.survey import canonical
+from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import Projection
@@ -148,7 +148,7 @@ class Validation:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what the devices do, in hexadecimal."""
-        return hashlib.sha256(canonical.dump_canonical_json(self.as_dict())).hexdigest()
+        return hashlib.sha256(dump_canonical_json(self.as_dict())).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan's form."""

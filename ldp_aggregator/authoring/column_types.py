@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.explain.nonresponse import OTHER, is_complete
-from encoders.survey.decimals import number as fits_survey
+from encoders.survey.decimals import parse_decimal as fits_survey
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
 from ldp_aggregator.authoring.toml_edit import (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
-from encoders.survey.canonical import decimal_text
+from encoders.survey.decimals import decimal_text
 from encoders.survey.parse_value import text_of
 from encoders.survey.toml_lines import find_line
 

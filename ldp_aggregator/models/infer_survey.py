@@ -17,8 +17,7 @@ import numpy as np
 from encoders.errors import RowError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
-from encoders.survey.canonical import decimal_text
-from encoders.survey.decimals import equal_width
+from encoders.survey.decimals import decimal_text, equal_width_edges
 from encoders.survey.parse_value import is_missing, number_of, text_of
 from ldp_aggregator.simulated_population import parse_epsilon
 
@@ -80,7 +79,7 @@ def _infer_feature(name: str, column: Any, bins: int | None) -> Feature:
 
 def _infer_numeric_feature(name: str, numbers: Sequence[float], bins: int | None, missing: str) -> Feature:
     low, high = min(numbers), max(numbers)
-    edges = equal_width(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
+    edges = equal_width_edges(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
     if len({float(edge) for edge in edges}) == (bins or 1) + 1:
         return (
             BinnedFeature(name, edges, missing)

@@ -12,7 +12,7 @@ from math import prod
 from encoders.errors import LdpError, SurveyError
 from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
-from encoders.survey.decimals import equal_width
+from encoders.survey.decimals import equal_width_edges
 from ldp_aggregator.authoring.projection_inputs import project_survey, projection_inputs, to_number
 from ldp_aggregator.rounds.narrow import MAX_ROUNDS
 from ldp_aggregator.simulated_population import parse_epsilon
@@ -202,5 +202,5 @@ def _to_bins(feature: Feature, bins: int) -> Feature:
     if isinstance(feature, CategoricalFeature):
         return feature
     number = to_number(feature)
-    edges = equal_width(Decimal(number.low), Decimal(number.high), bins)
+    edges = equal_width_edges(Decimal(number.low), Decimal(number.high), bins)
     return BinnedFeature(number.name, edges, number.missing)

@@ -15,7 +15,7 @@ from encoders.mechanisms import load, load_numeric
 from encoders.probability_tables import bit_ratio
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, canonical, read_survey
-from encoders.survey.canonical import decimal_text
+from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import build_numeric_domain
 from ldp_client import make_report
 from tests.vectors.common import WORD, first_draws, random_bytes, words

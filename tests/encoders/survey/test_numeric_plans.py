@@ -23,7 +23,7 @@ from encoders.errors import PrivacyError, RowError, SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS, load_numeric
 from encoders.probability_tables import WORD
 from encoders.survey import Plan, Survey, canonical, read_survey
-from encoders.survey.canonical import decimal_text
+from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID, NumericFeature
 from tests.contracts.reference import e_to_the
 from tests.encoders.survey.authored import PROJECTED

@@ -18,7 +18,7 @@ from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import load
 from encoders.probability_tables import WORD
 from encoders.survey import Plan, canonical, read_survey
-from encoders.survey.canonical import decimal_text
+from encoders.survey.decimals import decimal_text
 from tests.contracts.reference import e_to_the
 from tests.encoders.survey.authored import GOOD
 from tests.encoders.survey.documents import Path, inner, leaves_of, objects_of

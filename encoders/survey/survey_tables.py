@@ -1,0 +1,274 @@
+"""Reads the tables of a parsed survey file: [survey], [label], [features.NAME], [mechanism] and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.errors import SurveyError
+from encoders.mechanisms import check_name, check_numeric_name
+from encoders.survey.decimals import decimal_text, equal_width_edges, parse_decimal
+from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
+from encoders.survey.projection import Component, Projection
+from encoders.survey.survey import Survey
+from encoders.survey.table_entries import EntryReader, Mistake, Path, Table
+from encoders.survey.validation_round import Validation
+
+MAX_USERS = 10**11
+MAX_BINS = 1000
+
+_TABLE_KEYS = {
+    "survey": {"id", "epsilon", "family", "enrolment", "users"},
+    "label": {"name", "values", "weight"},
+    "mechanism": {"frequency", "numeric"},
+    "projection": {"inputs"},
+    "validation": {"order", "tops", "prior", "scores"},
+}
+_FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
+_INPUT_KEYS = {"range", "missing"}
+_ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
+
+
+def read_tables(document: Table) -> tuple[Survey, list[Mistake]]:
+    """Return the survey that a parsed TOML document describes, and every mistake in it."""
+    reader = _SurveyReader(document)
+    return reader.read_survey(), reader.mistakes
+
+
+class _SurveyReader(EntryReader):
+    """Reads the tables in order; an entry with a mistake is replaced by a default, to read on."""
+
+    def __init__(self, document: Table) -> None:
+        super().__init__()
+        self.document = document
+
+    def read_survey(self) -> Survey:
+        tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
+        self.check_keys(self.document, tables, ())
+        for name, known in _TABLE_KEYS.items():
+            self.check_keys(tables[name], known, (name,))
+        label = self.read_label(tables["label"])
+        features = self.read_features(tables["features"])
+        if label.name in tables["features"]:
+            self.note(("features", label.name), "has the label's name; the label is not a feature")
+        weights = [self.read_weight(tables["label"], ("label",), None)]
+        weights += [
+            self.read_weight(entry, ("features", name), 1) for name, entry in tables["features"].items()
+        ]
+        survey = Survey(
+            id=self.read_id(tables["survey"]),
+            epsilon=self.read_epsilon(tables["survey"]),
+            label=label,
+            features=features,
+            weights=tuple(weights),
+            frequency=self.read_mechanism(tables["mechanism"], "frequency", check_name),
+            numeric=self.read_mechanism(tables["mechanism"], "numeric", check_numeric_name),
+            projection=self.read_projection(tables["projection"], tables["features"]),
+            family=self.read_family(tables["survey"]),
+            enrolment=self.read_enrolment(tables["survey"]),
+            users=self.read_users(tables["survey"]),
+        )
+        if "validation" not in self.document or self.mistakes:
+            return survey
+        validation = self.read_validation(tables["validation"], survey)
+        return survey.with_validation(validation) if validation else survey
+
+    def read_table(self, name: str) -> dict[str, Any]:
+        entry = self.document.get(name, {})
+        if not isinstance(entry, dict):
+            self.note((name,), f"is a table: [{name}]")
+            return {}
+        return entry
+
+    # -- [survey], [label] and [mechanism] -------------------------------------------------
+
+    def read_id(self, table: Table) -> str:
+        value = table.get("id")
+        if not is_survey_id(value):
+            self.note(("survey", "id"), "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"")
+        return str(value)
+
+    def read_family(self, table: Table) -> str:
+        value = table.get("family", "")
+        if "family" in table and not is_survey_id(value):
+            self.note(("survey", "family"), "needs the id of the first survey of its family")
+        return str(value)
+
+    def read_enrolment(self, table: Table) -> str:
+        value = table.get("enrolment", OPEN)
+        if value not in ENROLMENTS:
+            self.note(("survey", "enrolment"), '"open" (anybody answers) or "token" (by invitation)')
+            return OPEN
+        return str(value)
+
+    def read_users(self, table: Table) -> int | None:
+        value = table.get("users")
+        if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
+            return value
+        self.note(("survey", "users"), "needs how many people are expected to answer, a whole number from 1")
+        return None
+
+    def read_epsilon(self, table: Table) -> Decimal:
+        value = parse_decimal(table.get("epsilon"))
+        if value is None or not MIN_EPSILON <= value <= MAX_EPSILON:
+            why = f"needs a number from {MIN_EPSILON} to {MAX_EPSILON}, for example 1.0"
+            self.note(("survey", "epsilon"), why)
+            return Decimal(1)
+        return value
+
+    def read_label(self, table: Table) -> Label:
+        name = table.get("name")
+        if not (isinstance(name, str) and name):
+            self.note(("label", "name"), "needs the name of the label's column")
+        elif why := text_fault(name):
+            self.note(("label", "name"), f"needs another name: this one {why}")
+        return Label(str(name), self.read_values(table.get("values"), ("label", "values"), 2))
+
+    def read_mechanism(self, table: Table, key: str, check: Callable[[str], str]) -> str:
+        name = table.get(key, "auto")
+        try:
+            return check(name if isinstance(name, str) else "")
+        except SurveyError as error:
+            self.note(("mechanism", key), error.why)
+            return "auto"
+
+    # -- [features.NAME] -------------------------------------------------------------------
+
+    def read_features(self, tables: Table) -> tuple[Feature, ...]:
+        features = [self.read_feature(name, entry, ("features", name)) for name, entry in tables.items()]
+        if not features:
+            self.note(("features",), "add at least one table [features.NAME]")
+        return tuple(feature for feature in features if feature)
+
+    def read_feature(self, name: str, entry: Any, path: Path) -> Feature | None:
+        self.check_name(name, path)
+        if not isinstance(entry, dict):
+            self.note(path, f"is a table: [features.{name}]")
+            return None
+        self.check_keys(entry, _FEATURE_KEYS, path)
+        missing = self.read_missing(entry, path)
+        kinds = [key for key in ("values", "range", "edges") if key in entry]
+        if len(kinds) != 1:
+            self.note(path, _ONE_KIND)
+            return None
+        if "bins" in entry and kinds != ["range"]:
+            self.note((*path, "bins"), "goes with range = [low, high]")
+        if kinds == ["values"]:
+            values = self.read_values(entry["values"], (*path, "values"), 1 if missing == "category" else 2)
+            if MISSING_TEXT in values:
+                why = f'{MISSING_TEXT!r} is the name of a missing value: write missing = "category" instead'
+                self.note((*path, "values"), why, MISSING_TEXT)
+            return CategoricalFeature(name, values, missing)
+        if kinds == ["edges"]:
+            edges = self.read_edges(entry["edges"], path)
+            return BinnedFeature(name, edges, missing) if edges else None
+        bounds = self.read_bounds(entry, path)
+        if "bins" not in entry:
+            return NumericFeature(name, *bounds, missing) if bounds else None
+        bins = entry["bins"]
+        if not (type(bins) is int and 2 <= bins <= MAX_BINS):
+            self.note((*path, "bins"), f"needs a whole number of bins from 2 to {MAX_BINS}")
+            return None
+        if not bounds:
+            return None
+        return BinnedFeature(name, equal_width_edges(Decimal(bounds[0]), Decimal(bounds[1]), bins), missing)
+
+    # -- [projection] ----------------------------------------------------------------------
+
+    def read_projection(self, table: Table, features: Table) -> Projection | None:
+        path = ("projection", "inputs")
+        tables = {name: each for name, each in features.items() if isinstance(each, dict)}
+        components = [
+            self.read_component(name, each, ("features", name))
+            for name, each in tables.items()
+            if {"weights", "offset"} & set(each)
+        ]
+        entries = table.get("inputs", {})
+        if not isinstance(entries, dict):
+            self.note(path, "is made of tables: [projection.inputs.NAME]")
+            return None
+        inputs = [self.read_input(name, each, (*path, name)) for name, each in entries.items()]
+        taken = [name for name in entries if name in (*features, self.read_table("label").get("name"))]
+        for name in taken:
+            self.note((*path, name), "has the name of a feature or the label; an input is neither")
+        if not (components or "projection" in self.document):
+            return None
+        projection = Projection(
+            inputs=tuple(each for each in inputs if each),
+            components=tuple(each for each in components if each),
+        )
+        if None not in inputs and None not in components and not taken:
+            for problem in projection.problems():
+                self.note(_split_field(problem.field), problem.why)
+        return projection
+
+    def read_component(self, name: str, entry: Table, path: Path) -> Component | None:
+        if "range" not in entry and "edges" not in entry:
+            self.note(path, "has weights, so it is a number: give it a range = [low, high], or edges")
+        listed = entry.get("weights", [])
+        numbers = [parse_decimal(each) for each in listed] if isinstance(listed, list) else []
+        weights = [each for each in numbers if each is not None]
+        if not weights or len(weights) < len(numbers):
+            self.note((*path, "weights"), "needs a list of finite numbers, one for each input")
+            return None
+        offset = parse_decimal(entry.get("offset", 0))
+        if offset is None:
+            self.note((*path, "offset"), "needs a finite number")
+            return None
+        return Component(name, tuple(decimal_text(each) for each in weights), decimal_text(offset))
+
+    def read_input(self, name: str, entry: Any, path: Path) -> NumericFeature | None:
+        if not isinstance(entry, dict):
+            self.note(path, f"is a table: [projection.inputs.{name}]")
+            return None
+        self.check_name(name, path)
+        self.check_keys(entry, _INPUT_KEYS, path)
+        bounds = self.read_bounds(entry, path)
+        missing = self.read_missing(entry, path)
+        return NumericFeature(name, *bounds, missing) if bounds else None
+
+    # -- [validation] ----------------------------------------------------------------------
+
+    def read_validation(self, table: Table, survey: Survey) -> Validation | None:
+        places = {feature.name: place for place, feature in enumerate(survey.features)}
+        order = [places.get(name) if isinstance(name, str) else None for name in _list(table.get("order"))]
+        if None in order:
+            self.note(("validation", "order"), "needs a list of the names of features")
+            return None
+        scores = table.get("scores")
+        if not isinstance(scores, dict) or set(scores) != set(places):
+            why = "needs a table of scores for each feature, NAME = [[...], ...]"
+            self.note(("validation", "scores"), why)
+            return None
+        validation = Validation(
+            label=survey.label,
+            features=survey.features,
+            order=tuple(place for place in order if place is not None),
+            top_k=tuple(_list(table.get("tops"))),
+            prior=tuple(_list(table.get("prior"))),
+            scores=tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in places),
+            projection=survey.projection,
+        )
+        try:
+            validation.check()
+        except SurveyError as error:
+            self.note(tuple(error.field.split(".", 2)), error.why)  # a name may hold dots itself
+            return None
+        return validation
+
+
+def _split_field(field: str) -> Path:
+    """Split the dotted name of an entry of a projection; the name of a feature may hold dots itself."""
+    table, _, rest = field.partition(".")
+    name, _, key = rest.rpartition(".")
+    return tuple(part for part in (table, name, key) if part)
+
+
+def _list(value: object) -> list[Any]:
+    """Return a list as it is, and an empty one for anything else, which the checks that follow refuse."""
+    return value if isinstance(value, list) else []

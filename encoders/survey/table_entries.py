@@ -1,0 +1,102 @@
+"""Reads single entries of a survey file's tables, and notes every mistake with its path."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
+from encoders.survey.parse_value import text_of
+from encoders.survey.plan_checks import MAX_WEIGHT, text_fault
+
+Path = tuple[str, ...]
+Table = Mapping[str, Any]
+
+
+class Mistake(NamedTuple):
+    """The path of an entry, what is wrong with it, and which text of its list that is about, if any."""
+
+    path: Path
+    why: str
+    value: str = ""
+
+
+class EntryReader:
+    """Reads entries that several tables have, and notes every mistake instead of stopping at the first."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[Mistake] = []
+
+    def note(self, path: Path, why: str, value: str = "") -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(path, why, value))
+
+    def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
+        """Note every key of a table that is not known."""
+        for key in table:
+            if key not in known:
+                self.note((*path, key), f"is not an entry here; known: {', '.join(sorted(known))}")
+
+    def check_name(self, name: str, path: Path) -> None:
+        """Note what is wrong with the name of a table."""
+        if not name:
+            self.note(path, "needs a name")
+        elif why := text_fault(name):
+            self.note(path, f"needs another name: this one {why}")
+
+    def read_missing(self, table: Table, path: Path) -> str:
+        """Read what a missing value is: "category" or "error"."""
+        value = table.get("missing", "error")
+        if value in ("category", "error"):
+            return str(value)
+        self.note((*path, "missing"), '"category" (missing is one more value) or "error" (it is refused)')
+        return "error"
+
+    def read_weight(self, table: Any, path: Path, default: int | None) -> int | None:
+        """Read the weight of a question."""
+        if not isinstance(table, dict) or "weight" not in table:
+            return default
+        value = table["weight"]
+        if not (type(value) is int and 0 <= value <= MAX_WEIGHT):
+            self.note((*path, "weight"), "needs a whole number from 0 (never asked) to 1,000,000")
+            return default
+        return value
+
+    def read_values(self, entries: Any, path: Path, fewest: int) -> tuple[str, ...]:
+        """Read a list of different texts."""
+        texts = [text_of(entry) for entry in entries] if isinstance(entries, list) else []
+        if len(texts) < fewest:
+            self.note(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
+        if not all(texts):
+            self.note(path, "each value is a text that is not empty, a whole number, true or false")
+        for text in filter(None, dict.fromkeys(texts)):
+            if why := text_fault(text):
+                self.note(path, f"the value {text!a} {why}", text)
+        repeated = [text for text, count in Counter(texts).items() if text and count > 1]
+        if repeated:
+            self.note(path, f"has values twice: {', '.join(sorted(repeated))}")
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+    def read_bounds(self, table: Table, path: Path) -> tuple[str, str] | None:
+        """Read range = [low, high]."""
+        bounds = self.read_edges(table.get("range"), path, "range")
+        if bounds is None:
+            return None
+        if len(bounds) != 2:
+            self.note((*path, "range"), "needs two numbers: [low, high]")
+            return None
+        return bounds[0], bounds[1]
+
+    def read_edges(self, entries: Any, path: Path, key: str = "edges") -> tuple[str, ...] | None:
+        """Read a list of increasing numbers."""
+        numbers = [parse_decimal(entry) for entry in entries] if isinstance(entries, list) else []
+        finite = [value for value in numbers if value is not None]
+        fewest = 2 if key == "range" else 3
+        if len(finite) < fewest or len(finite) < len(numbers):
+            self.note((*path, key), f"needs at least {fewest} finite numbers of up to {MAX_DIGITS} digits")
+            return None
+        if sorted({float(value) for value in finite}) != [float(value) for value in finite]:
+            self.note((*path, key), "numbers must increase, low before high")
+            return None
+        return tuple(decimal_text(value) for value in finite)

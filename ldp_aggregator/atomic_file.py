@@ -1,4 +1,4 @@
-"""Writing a file of results: whole or not at all, for its owner alone, never through a symbolic link."""
+"""Atomic writing of result files: complete or not at all, and never through a symbolic link."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkstemp
 
-_PRIVATE = 0o600
+_PRIVATE_MODE = 0o600
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace a file atomically.
-
-    A new file can be read and written by its owner alone; one that is replaced keeps its mode.
+def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRIVATE_MODE) -> None:
+    """Write or replace a file atomically.
 
     Parameters
     ----------
     path : path
     data : bytes
+    mode : int
+        Permissions of a new file, by default for its owner alone; a file that is replaced keeps its own.
 
     Raises
     ------
@@ -31,15 +31,15 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         was there before is unchanged.
     """
     target = Path(path)
-    mode = require_replaceable(target)
-    # in the same folder, new, not following a link, and with a name that nobody can guess
+    existing_mode = require_replaceable(target)
+    # a new file in the same folder, with a name that nobody can guess
     descriptor, partial = mkstemp(prefix=".", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(partial, mode)
+        os.chmod(partial, mode if existing_mode is None else existing_mode)
         os.replace(partial, target)
     except BaseException:
         with suppress(OSError):
@@ -47,29 +47,28 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         raise
 
 
-def require_replaceable(path: str | os.PathLike[str]) -> int:
-    """Return the mode that a file at this path is to have.
+def require_replaceable(path: str | os.PathLike[str]) -> int | None:
+    """Return the permissions of the file at this path, None if there is none.
 
     Raises
     ------
     OSError
-        If the path is a symbolic link, no regular file, or a SQLite database or a file that SQLite keeps
-        beside it.
+        If the path is a symbolic link, no regular file, a SQLite database or one of its other files.
     """
-    _require_no_database(Path(path))
+    _refuse_database(Path(path))
     try:
-        found = os.lstat(path).st_mode
+        mode = os.lstat(path).st_mode
     except FileNotFoundError:
-        return _PRIVATE
-    if stat.S_ISLNK(found):
+        return None
+    if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, "is a symbolic link; name the file itself", str(path))
-    if not stat.S_ISREG(found):
+    if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "is no regular file; name another one", str(path))
-    return stat.S_IMODE(found)
+    return stat.S_IMODE(mode)
 
 
-def _require_no_database(path: Path) -> None:
-    """Refuse a path of a SQLite database: a store would be lost with all its counters."""
+def _refuse_database(path: Path) -> None:
+    """Refuse a SQLite database, which may be a store with all its counters."""
     names = [path.name, *(path.name.removesuffix(suffix) for suffix in _SQLITE_SUFFIXES)]
     for database in {path.with_name(name) for name in names if name}:
         if not database.is_symlink() and database.is_file():

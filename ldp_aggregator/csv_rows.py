@@ -1,4 +1,4 @@
-"""A CSV file of rows, its cells read as the survey's features read text."""
+"""Reads CSV files as columns, of text or of the values that a survey's features read from text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
 
-_OTHER_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
+_SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 class TableError(LdpError):
-    """A CSV file that is no table; names the row, never its content."""
+    """A CSV file that is no table; the message names the row, never its content."""
 
 
 def read_typed_columns(
@@ -44,16 +44,18 @@ def read_typed_columns(
     """
     columns: dict[str, Sequence[object]] = dict(read_text_columns(path))
     known = [feature for feature in features if feature.name in columns]
-    cells = map_collecting_errors(lambda feature: list(_cells(feature, columns[feature.name])), known)
-    return columns | {feature.name: column for feature, column in zip(known, cells, strict=True)}
+    parsed = map_collecting_errors(lambda feature: _parse_cells(feature, columns[feature.name]), known)
+    return columns | {feature.name: column for feature, column in zip(known, parsed, strict=True)}
 
 
-def _cells(feature: Feature, texts: Iterable[object]) -> Iterator[object]:
+def _parse_cells(feature: Feature, texts: Iterable[object]) -> list[object]:
+    values: list[object] = []
     for row, text in enumerate(texts, 1):
         try:
-            yield feature.from_text(str(text))
+            values.append(feature.from_text(str(text)))
         except RowError as error:
             raise RowError(feature.name, f"row {row}: {error.why}") from error
+    return values
 
 
 def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
@@ -67,7 +69,7 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            header, rows = _read(csv.reader(file, strict=True), str(path))
+            header, rows = _read_records(csv.reader(file, strict=True), str(path))
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -76,21 +78,21 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
 
 
 def _require_commas(header: list[str], path: str) -> None:
-    """Refuse a header with more of another separator than of commas: a column's name rarely holds one."""
-    for separator, called in _OTHER_SEPARATORS.items():
+    """Refuse a header that another separator splits into more columns than commas do."""
+    for separator, separator_name in _SEPARATOR_NAMES.items():
         if sum(name.count(separator) for name in header) >= len(header):
             raise TableError(
-                f"{path}: this file seems to be separated by {called}; save it with commas instead"
+                f"{path}: this file seems to be separated by {separator_name}; save it with commas instead"
             )
 
 
-def _read(reader: Iterator[list[str]], path: str) -> tuple[list[str], list[list[str]]]:
+def _read_records(reader: Iterator[list[str]], path: str) -> tuple[list[str], list[list[str]]]:
     header = next(reader, None)
     if not header:
         raise TableError(f"{path}: the first line must name the columns")
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        raise TableError(f"{path}: two columns are called {twice[0]!r}")
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise TableError(f"{path}: two columns are called {repeated[0]!r}")
     _require_commas(header, path)
     rows = [row for row in reader if row]
     for number, row in enumerate(rows, 1):

@@ -9,6 +9,9 @@ from pathlib import Path
 from encoders.errors import SignatureError
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import make_keys, public_key_of, sign, signature_text
+from ldp_aggregator.atomic_file import write_atomically
+
+_PUBLIC_MODE = 0o644
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> Signed:
         raise SignatureError(f"{key.name}: {error.why}") from error
     _check_replaceable(path)
     try:
-        path.write_text(signature_text(signature), encoding="ascii", newline="\n")
+        write_atomically(path, signature_text(signature).encode("ascii"), mode=_PUBLIC_MODE)
     except OSError as error:
         raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
     return Signed(path, plan.digest, public_key)

@@ -34,14 +34,16 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
         columns = read_typed_columns(rows, classifier.plan_.entries)
         probabilities = classifier.predict_proba(columns)
         labels = classifier.classes_[probabilities.argmax(axis=1)]
-        file = StringIO() if output else sys.stdout
-        writer = csv.writer(file, lineterminator="\n")
+        table = StringIO()
+        writer = csv.writer(table, lineterminator="\n")
         writer.writerow([classifier.plan_.label.name, *(f"P({label})" for label in classifier.classes_)])
         for label, row in zip(labels, probabilities.tolist(), strict=True):
             writer.writerow([label, *(f"{each:.6g}" for each in row)])
-        if output and isinstance(file, StringIO):
-            write_atomically(output, file.getvalue().encode())
+        if output:
+            write_atomically(output, table.getvalue().encode())
+        else:
+            sys.stdout.write(table.getvalue())
     except BrokenPipeError:
-        raise  # whoever reads has seen enough; click ends quietly
+        raise  # the reader closed the pipe: click exits without a message
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error

@@ -26,7 +26,7 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import Estimates, IntervalEstimate, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.contrasts import detect_non_uniform_classes
+from ldp_aggregator.estimation.intervals import detect_non_uniform_classes
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.simulated_population import simulate_reports

@@ -23,7 +23,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Label, NumericFeature, Plan, Survey
 from encoders.survey.encode_table import encode_table
 from ldp_aggregator.estimation.numeric.moments import mechanism_of
-from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 
@@ -73,7 +73,7 @@ def errors(cell: Cell) -> Floats:
     return np.array(seen)
 
 
-def compare(numbers: Sequence[Number], means: Floats) -> Floats:
+def compare(numbers: Sequence[ClassMoments], means: Floats) -> Floats:
     """Return for mean and square: squared error of E[x 1(class)], its closed form, of the class's moment."""
     prior, found = np.array(PRIOR), np.zeros((2, 3))
     for number, mu in zip(numbers, means.T, strict=True):

@@ -25,12 +25,9 @@ from encoders.mechanisms import (
 )
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
-    Support,
-    pair_p_value,
-    pair_surprise,
-    size_p_value,
-)
+from ldp_aggregator.estimation.poisoning.pair_test import compute_pair_deviations, compute_pair_p_value
+from ldp_aggregator.estimation.poisoning.size_test import compute_size_p_value
+from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
 
 QUESTIONS = 10
 LEVEL = 1e-6 / (2 * QUESTIONS)
@@ -109,8 +106,10 @@ def made_up(oracle: FrequencyOracle, attack: str, fakes: int, targets: int, seed
 
 def alarms(bits: SupportCounters, cells: NDArray[np.int64]) -> tuple[bool, bool]:
     """Return whether the numbers of ones and the pairs raise an alarm."""
-    support = Support.from_cells(bits, cells)
-    return size_p_value(support) < LEVEL, pair_p_value(support, pair_surprise(support)) < LEVEL
+    support = SupportCounts.from_cells(bits, cells)
+    return compute_size_p_value(support) < LEVEL, compute_pair_p_value(
+        support, compute_pair_deviations(support)
+    ) < LEVEL
 
 
 def least_share(oracle: FrequencyOracle, honest: list[NDArray[np.int64]], n: int, attack: str) -> list[str]:

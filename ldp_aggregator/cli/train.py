@@ -96,7 +96,7 @@ def main(
         if not allow_empty:
             _require_reports(snapshot)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-        estimates = estimate_snapshot(snapshot, estimator, validation)
+        estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True)
         try:
             save_model(output, snapshot, estimates, audit)
             if onnx_file:
@@ -144,11 +144,12 @@ def summary(estimates: Estimates, snapshot: Snapshot) -> str:
     lines += format_table([*alone, *asked], "<><<<")
     lines += ["", f"P({estimates.label}), with 95% intervals", *_prior(estimates)]
     lines += _rejected(snapshot)
-    lines += ["", *estimates.poisoning.lines]
+    lines += ["", *estimates.poisoning.lines] if estimates.poisoning else []
     if estimates.validation:
         lines += ["", *_validated(estimates.validation), *_rejected(estimates.validation_snapshot)]
-        first, *others = estimates.validation.poisoning.lines
-        lines += ["", f"{estimates.validation.survey}: {first}", *others]
+        if estimates.validation.poisoning:
+            first, *others = estimates.validation.poisoning.lines
+            lines += ["", f"{estimates.validation.survey}: {first}", *others]
     lines += ["", *(f"warning: {each}" for each in estimates.warnings)] if estimates.warnings else []
     return "\n".join(lines)
 

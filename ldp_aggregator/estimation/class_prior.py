@@ -1,4 +1,4 @@
-"""The class prior, pooled from every question that tells of the label."""
+"""The class prior, pooled from every question that estimates it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import IntervalEstimate, unknown
+from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.moments import Moments
 
 
 @dataclass(frozen=True)
 class LabelShares:
-    """What one question by itself says of P(label).
+    """P(label) as one question estimates it.
 
     Attributes
     ----------
@@ -30,28 +30,27 @@ class LabelShares:
     variance: FloatArray
 
     @classmethod
-    def from_frequencies(cls, heard: Frequencies, k: int) -> Self:
+    def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
         """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one."""
-        variance = np.maximum(heard.noise.against_classes(k)[1], 0.0)
-        told = heard.raw.reshape(-1, k).sum(axis=0)
-        return cls(heard.question.index, told, variance)
+        variance = np.maximum(frequencies.covariance.class_covariances(k)[1], 0.0)
+        return cls(frequencies.question.index, frequencies.raw.reshape(-1, k).sum(axis=0), variance)
 
     @classmethod
-    def from_moments(cls, heard: Moments) -> Self:
-        """Take G of a mean or square question that tells of the label."""
-        return cls(heard.question.index, heard.raw[2], heard.covariance[2, 2])
+    def from_moments(cls, moments: Moments) -> Self:
+        """Return G of a mean or square question that estimates it."""
+        return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2])
 
 
 @dataclass(frozen=True)
-class Prior:
-    """P(label), pooled.
+class PooledPrior:
+    """P(label), pooled from several questions.
 
     Attributes
     ----------
     estimate : IntervalEstimate
         (k,) and unbiased.
     weights : mapping of question index to weight
-        What each question contributed; they add up to one.
+        They add up to one.
     """
 
     estimate: IntervalEstimate
@@ -59,24 +58,24 @@ class Prior:
 
     @property
     def known(self) -> bool:
-        """Whether anything told of the label."""
+        """Whether any question estimates it."""
         return bool(self.weights)
 
 
-def pool_prior(told: Sequence[LabelShares], k: int) -> Prior:
-    """Return the prior that weighs each question by its inverse variance, averaged over the labels."""
-    if not told:
-        return Prior(unknown((k,)), {})
-    weights = np.array([1.0 / each.variance.mean() for each in told])
+def pool_prior(shares: Sequence[LabelShares], k: int) -> PooledPrior:
+    """Return the prior with each question weighted by its inverse variance, averaged over the classes."""
+    if not shares:
+        return PooledPrior(IntervalEstimate.unknown((k,)), {})
+    weights = np.array([1.0 / each.variance.mean() for each in shares])
     weights /= weights.sum()
-    value = weights @ np.stack([each.value for each in told])
-    variance = weights**2 @ np.stack([each.variance for each in told])
-    shares = {each.question: float(weight) for each, weight in zip(told, weights, strict=True)}
-    return Prior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), shares)
+    value = weights @ np.stack([each.value for each in shares])
+    variance = weights**2 @ np.stack([each.variance for each in shares])
+    by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
+    return PooledPrior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), by_question)
 
 
 def label_prior(label: Frequencies) -> IntervalEstimate:
     """Return the (k,) raw prior from the label question alone (Yilmaz et al. 2019, section 3.1.1)."""
     if label.n == 0:
-        return unknown(label.raw.shape)
+        return IntervalEstimate.unknown(label.raw.shape)
     return IntervalEstimate.from_stderr(label.raw, label.stderr)

@@ -1,31 +1,43 @@
-"""From a snapshot of totals to everything that is known about a survey's population."""
+"""From a snapshot of counters to all estimates of a survey."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.contrasts import detect_non_uniform_classes
-from ldp_aggregator.estimation.estimators import ESTIMATORS, EstimationError, Estimator, NaiveBayesParameters
+from ldp_aggregator.estimation.estimators import (
+    ESTIMATORS,
+    ClassConditionals,
+    EstimationError,
+    Estimator,
+)
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.intervals import IntervalEstimate, jsonable
-from ldp_aggregator.estimation.meter import measure_estimates
+from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes, to_json_list
 from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.estimation.poisoning.summary import Poisoning
-from ldp_aggregator.estimation.raw_estimates import RawEstimates, asked_about, compute_raw_estimates, total_of
-from ldp_aggregator.estimation.validation_result import ValidationResult, make_uninformative
+from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
+from ldp_aggregator.estimation.raw_estimates import (
+    RawEstimates,
+    compute_raw_estimates,
+    find_moment_questions,
+    total_of,
+)
+from ldp_aggregator.estimation.validation_result import (
+    ValidationResult,
+    check_same_survey,
+    mask_unselected_features,
+)
 from ldp_aggregator.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What is known about a survey's population.
+    """All estimates of a survey.
 
     Attributes
     ----------
@@ -33,22 +45,23 @@ class Estimates:
     label : str
         Name of the label.
     classes : tuple of str
-        The labels, in the order of their codes.
+        The values of the label, in the order of their codes.
     label_n : int or None
         Reports of the label question; None if the survey does not ask it.
     reports : int
-        Reports of all questions together.
+        Reports of all questions.
     raw_prior : IntervalEstimate
         (k,) P(label), unbiased, for people.
     prior : (k,) array
-        P(label), consistent, for the classifier.
+        P(label), a distribution, for the classifier.
     features : tuple of (FeatureResult or NumberResult)
-    poisoning : Poisoning
-        Whether reports look made up, and how far made-up ones could move the figures.
+    poisoning : PoisoningSummary or None
+        Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
+        computed.
     validation_result : ValidationResult or None
-        What devices said of a model, if that is what the survey asks.
+        If the survey is a validation round.
     validation : Estimates or None
-        Those of a further round, in which devices judged an earlier model: the classifier uses what it keeps.
+        Those of a validation round of an earlier model: the classifier uses the features it selects.
     """
 
     survey: str
@@ -61,31 +74,31 @@ class Estimates:
     raw_prior: IntervalEstimate
     prior: FloatArray
     features: tuple[FeatureResult | NumberResult, ...]
-    poisoning: Poisoning
+    poisoning: PoisoningSummary | None
     validation_result: ValidationResult | None = None
     validation: Estimates | None = None
 
     @property
     def used_features(self) -> frozenset[int]:
-        """The features that the classifier uses, by place: all, or those that a judged model keeps."""
-        verdicts = self.validation.validation_result if self.validation else None
-        return verdicts.selected_features if verdicts else frozenset(range(len(self.features)))
+        """The places of the features that the classifier uses: all, or those that a validation selects."""
+        result = self.validation.validation_result if self.validation else None
+        return result.selected_features if result else frozenset(range(len(self.features)))
 
     @property
     def validation_snapshot(self) -> Snapshot | None:
-        """The totals of the round in which devices judged an earlier model, if there was one."""
-        verdicts = self.validation.validation_result if self.validation else None
-        return verdicts.snapshot if verdicts else None
+        """The counters of the validation round, if there was one."""
+        result = self.validation.validation_result if self.validation else None
+        return result.snapshot if result else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before trusting the figures, one sentence each."""
-        return tuple(_warnings(self))
+        """What a reader should know before using the estimates, one sentence each."""
+        return tuple(_find_warnings(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON; unknown and infinite figures become None."""
-        more = {"verdicts": self.validation_result, "validation": self.validation}
-        return {name: part.as_dict() for name, part in more.items() if part} | {
+        """Return everything for JSON; unknown and infinite values become None."""
+        optional = {"validation_result": self.validation_result, "validation": self.validation}
+        return {name: part.as_dict() for name, part in optional.items() if part} | {
             "survey": self.survey,
             "plan_digest": self.plan_digest,
             "estimator": self.estimator,
@@ -95,126 +108,154 @@ class Estimates:
                 "values": list(self.classes),
                 "n": self.label_n,
                 "prior": self.raw_prior.as_dict(),
-                "uneven": detect_non_uniform_classes(self.raw_prior).tolist(),
-                "smoothed": jsonable(self.prior),
+                "non_uniform": detect_non_uniform_classes(self.raw_prior).tolist(),
+                "smoothed": to_json_list(self.prior),
             },
             "features": [feature.as_dict() for feature in self.features],
-            "poisoning": self.poisoning.as_dict(),
+            "poisoning": self.poisoning.as_dict() if self.poisoning else None,
             "warnings": list(self.warnings),
         }
 
 
 def estimate_snapshot(
-    snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
+    snapshot: Snapshot,
+    estimator: str = "default",
+    validation: Snapshot | None = None,
+    poisoning: bool = False,
 ) -> Estimates:
-    """Estimate priors, conditionals, means and variances, each with its standard error, from totals.
+    """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
 
     Parameters
     ----------
     snapshot : Snapshot
         The plan and the totals of its questions; questions without totals count as zero reports.
     estimator : {"default", "paper"}
-        The recipe for the classifier's probabilities; raw figures do not depend on it, except that
+        The estimator of the classifier's probabilities; raw estimates do not depend on it, except that
         "paper" takes the prior from the label question alone.
     validation : Snapshot, optional
-        The totals of a round that judged an earlier model: for the classifier, features that it did better
-        without tell nothing of the label.
+        The counters of a round that validated an earlier model: features that the validation result does
+        not select become uninformative for the classifier.
+    poisoning : bool
+        Whether to check for fabricated reports, which about doubles the time.
 
     Raises
     ------
     EstimationError
-        On an unknown estimator, or one that needs a question the survey does not ask; or if what was judged
-        is no model of this survey.
+        On an unknown estimator, or one that needs a question the survey does not ask; or if the validated
+        model is no model of this survey.
     """
-    plan, answers = snapshot.plan, compute_raw_estimates(snapshot)
-    judged = estimate_snapshot(_of_same(snapshot, validation)) if validation else None
-    chosen = _keeping(_recipe(estimator)(answers), judged.validation_result if judged else None)
-    features = tuple(_features(snapshot, answers, chosen))
+    stages, plan = _find_estimator(estimator), snapshot.plan
+
+    # 1. Raw estimates: unbiased frequencies and moments of every question, with their covariances.
+    raw = compute_raw_estimates(snapshot)
+
+    # 2. The class prior: raw for people, smoothed for the classifier.
+    prior = stages.estimate_prior(raw)
+
+    # 3. Per feature, P(value | class) for the classifier: a table, or a normal distribution per class.
+    conditionals = stages.estimate_conditionals(raw, prior.smoothed)
+
+    # 4. The validation round, if there was one: features that it does not select become uninformative.
+    validation_estimates = None
+    if validation:
+        check_same_survey(snapshot, validation)
+        validation_estimates = estimate_snapshot(validation, poisoning=poisoning)
+        conditionals = mask_unselected_features(
+            conditionals, prior.smoothed, validation_estimates.validation_result
+        )
+
+    # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
+    features = tuple(_describe_features(snapshot, raw, conditionals, prior.smoothed))
+
+    # 6. If asked: tests for fabricated reports, and how far they could move the estimates.
+    summary = check_poisoning(snapshot, raw, features, prior.raw) if poisoning else None
+
+    # 7. The result.
     return Estimates(
         survey=plan.id,
         plan_digest=plan.digest,
         estimator=estimator,
         label=plan.label.name,
         classes=tuple(plan.label.values),
-        label_n=answers.label.n if answers.label else None,
-        reports=answers.reports,
-        raw_prior=chosen.raw_prior,
-        prior=chosen.prior,
+        label_n=raw.label.n if raw.label else None,
+        reports=raw.reports,
+        raw_prior=prior.raw,
+        prior=prior.smoothed,
         features=features,
-        poisoning=measure_estimates(snapshot, answers, features, chosen.raw_prior),
+        poisoning=summary,
         validation_result=ValidationResult.from_snapshot(snapshot) if plan.validation else None,
-        validation=judged,
+        validation=validation_estimates,
     )
+
+
+@dataclass(frozen=True)
+class NaiveBayesParameters:
+    """The probabilities that a Naive Bayes classifier uses.
+
+    Attributes
+    ----------
+    prior : (k,) array
+        P(label).
+    conditionals : tuple of (A_i, k) arrays and Gaussians
+        P(value | label) of each feature; each column of a table is a distribution.
+    """
+
+    prior: FloatArray
+    conditionals: ClassConditionals
 
 
 def estimate_parameters(
     snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
 ) -> NaiveBayesParameters:
-    """Estimate only what a classifier needs, see :func:`estimate_snapshot`: the short way for simulations."""
-    verdicts = ValidationResult.from_snapshot(_of_same(snapshot, validation)) if validation else None
-    return _keeping(_recipe(estimator)(compute_raw_estimates(snapshot)), verdicts)
-
-
-def _of_same(snapshot: Snapshot, validation: Snapshot) -> Snapshot:
-    """Return a validation that is of the same survey, and spends as much; else raise EstimationError."""
-    plan, other = snapshot.plan, validation.plan
-    judged = other.validation
-    own = (plan.family, plan.label, plan.features, plan.projection)
-    if not judged or own != (other.family, judged.label, judged.features, judged.projection):
-        raise EstimationError(f"{other.id} validates no model of {plan.id}: it is not of that survey")
-    if other.epsilon != plan.epsilon:
-        why = "one family spends the same in each round"
-        raise EstimationError(
-            f"{other.id} spends epsilon {other.epsilon}, and {plan.id} {plan.epsilon}: {why}"
+    """Run stages 1 to 4 of :func:`estimate_snapshot` only: what a classifier needs, in half the time."""
+    stages, raw = _find_estimator(estimator), compute_raw_estimates(snapshot)
+    prior = stages.estimate_prior(raw).smoothed
+    conditionals = stages.estimate_conditionals(raw, prior)
+    if validation:
+        check_same_survey(snapshot, validation)
+        conditionals = mask_unselected_features(
+            conditionals, prior, ValidationResult.from_snapshot(validation)
         )
-    return validation
+    return NaiveBayesParameters(prior, conditionals)
 
 
-def _keeping(found: NaiveBayesParameters, verdicts: ValidationResult | None) -> NaiveBayesParameters:
-    """Silence the features that a judged model does not keep."""
-    if verdicts is None:
-        return found
-    kept, pairs = verdicts.selected_features, enumerate(found.conditionals)
-    conditionals = (each if place in kept else make_uninformative(each, found.prior) for place, each in pairs)
-    return replace(found, conditionals=tuple(conditionals))
+def _find_estimator(name: str) -> Estimator:
+    if name not in ESTIMATORS:
+        raise EstimationError(f"estimator {name!r} is not one of {', '.join(ESTIMATORS)}")
+    return ESTIMATORS[name]
 
 
-def _recipe(estimator: str) -> Estimator:
-    if estimator not in ESTIMATORS:
-        raise EstimationError(f"estimator {estimator!r} is not one of {', '.join(ESTIMATORS)}")
-    return ESTIMATORS[estimator]
-
-
-def _features(
-    snapshot: Snapshot, answers: RawEstimates, chosen: NaiveBayesParameters
+def _describe_features(
+    snapshot: Snapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> Iterator[FeatureResult | NumberResult]:
-    asked = asked_about(snapshot.plan)
-    parts = zip(answers.features, answers.feature_estimates, chosen.conditionals, strict=True)
-    for place, (feature, heard, conditional) in enumerate(parts):
-        if isinstance(feature, NumericFeature):
-            assert isinstance(heard, Number)
+    moment_questions = find_moment_questions(snapshot.plan)
+    parts = zip(snapshot.plan.features, raw.feature_estimates, conditionals, strict=True)
+    for place, (feature, estimate, conditional) in enumerate(parts):
+        if isinstance(estimate, ClassMoments):
+            assert isinstance(feature, NumericFeature)
             assert isinstance(conditional, Gaussian)
-            counted = [
+            questions = [
                 QuestionSummary.from_question(each, total_of(snapshot, each).n if each else 0)
-                for each in asked[place]
+                for each in moment_questions[place]
             ]
-            yield NumberResult.from_estimates(feature, counted, heard, conditional, chosen.prior)
+            yield NumberResult.from_estimates(feature, questions, estimate, conditional, prior)
         else:
-            assert not isinstance(heard, Number)
+            assert not isinstance(feature, NumericFeature)
             assert not isinstance(conditional, Gaussian)
-            yield FeatureResult.from_estimates(feature, heard, conditional, chosen.prior)
+            yield FeatureResult.from_estimates(feature, estimate, conditional, prior)
 
 
-def _warnings(estimates: Estimates) -> Iterator[str]:
+def _find_warnings(estimates: Estimates) -> Iterator[str]:
     if estimates.reports == 0:
-        yield "there are no reports yet: every figure is a guess"
+        yield "there are no reports yet: every estimate is a guess"
         return
     for feature in estimates.features:
         if feature.warning:
             yield f"{feature.name}: {feature.warning}"
-    for meter in estimates.poisoning.questions:
-        if meter.warning:
-            yield f"{meter.question}: {meter.warning}"
+    if estimates.poisoning:
+        for check in estimates.poisoning.questions:
+            if check.warning:
+                yield f"{check.question}: {check.warning}"
     if estimates.validation:
         yield from (f"{estimates.validation.survey}: {each}" for each in estimates.validation.warnings)
     if not math.isfinite(float(estimates.raw_prior.stderr.max())):

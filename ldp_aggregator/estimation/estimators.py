@@ -1,10 +1,9 @@
-"""Two recipes from raw estimates to the probabilities a classifier uses.
+"""Estimators: from raw estimates to the probabilities a classifier uses.
 
 "paper" follows Yilmaz et al. 2019 to the letter. "default" is the project's own: it pools the prior from
-all questions and shrinks what noise alone could explain towards features that are independent of the label,
-because at a small epsilon the paper's plain ratios of noisy counts let such features outvote the prior. A
-recipe sees what every question said and returns the class prior and, per feature, a table P(value | label)
-or a normal distribution per label.
+all questions and shrinks differences that noise could explain towards features that are independent of the
+label, because at a small epsilon the paper's plain ratios of noisy counts let such features outvote the
+prior.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from ldp_aggregator.estimation.class_prior import label_prior
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian, paper_number, smooth_numbers
-from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian, paper_gaussian, smooth_numbers
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 
 
@@ -31,83 +30,100 @@ class EstimationError(LdpError):
 
 
 ClassConditional = FloatArray | Gaussian
-"""P(value | label) of one feature: a table (A_i, k), or for numbers a normal distribution per label."""
+"""P(value | label) of one feature: a table (A_i, k), or for numbers a normal distribution per class."""
+ClassConditionals = tuple[ClassConditional, ...]
 
 
 @dataclass(frozen=True)
-class NaiveBayesParameters:
-    """What a recipe returns.
+class PriorEstimate:
+    """P(label), (k,).
 
     Attributes
     ----------
-    raw_prior : IntervalEstimate
-        (k,) unbiased prior with standard errors.
-    prior : (k,) array
+    raw : IntervalEstimate
+        Unbiased.
+    smoothed : array
         The distribution for the classifier.
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature, for the classifier; each column of a table is a distribution.
     """
 
-    raw_prior: IntervalEstimate
-    prior: FloatArray
-    conditionals: tuple[ClassConditional, ...]
+    raw: IntervalEstimate
+    smoothed: FloatArray
 
 
-def default_estimator(answers: RawEstimates) -> NaiveBayesParameters:
-    """Pool the prior from all reports, and tell classes apart no further than noise allows.
+@dataclass(frozen=True)
+class Estimator:
+    """The two stages of an estimator.
 
-    Prior and tables are those of the posterior, see :mod:`posterior`: noise alone rules nobody out, and
-    features that noise drowns cannot outvote the prior. Numbers are shrunk, see
-    :func:`gaussians.smooth_numbers`.
+    Attributes
+    ----------
+    estimate_prior : callable
+        Of the raw estimates.
+    estimate_conditionals : callable
+        Of the raw estimates and the smoothed prior; each column of a table is a distribution.
     """
-    prior = smooth_prior(answers.prior.estimate)
-    gaussians = iter(smooth_numbers(answers.numbers, prior))
-    tables = iter(smooth_tables(*answers.discrete, prior))
-    conditionals = tuple(
-        next(gaussians) if isinstance(each, Number) else next(tables) for each in answers.feature_estimates
-    )
-    return NaiveBayesParameters(answers.prior.estimate, prior, conditionals)
+
+    estimate_prior: Callable[[RawEstimates], PriorEstimate]
+    estimate_conditionals: Callable[[RawEstimates, FloatArray], ClassConditionals]
 
 
-def paper_estimator(answers: RawEstimates) -> NaiveBayesParameters:
-    """Use the label question's prior, negative counts set to 1, and plain ratios.
+def _default_prior(raw: RawEstimates) -> PriorEstimate:
+    """Return the posterior of the prior pooled from all reports: noise alone never rules out a class."""
+    return PriorEstimate(raw.prior.estimate, smooth_prior(raw.prior.estimate))
 
-    Yilmaz et al. 2019, section 3.
+
+def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
+    """Return posterior tables and shrunk normal distributions; a noisy feature cannot outvote the prior."""
+    discrete = {
+        place: each for place, each in enumerate(raw.feature_estimates) if not isinstance(each, ClassMoments)
+    }
+    sizes = [raw.features[place].size for place in discrete]
+    tables = iter(smooth_tables(list(discrete.values()), sizes, prior))
+    gaussians = iter(smooth_numbers(raw.numbers, prior))
+    return tuple(next(tables) if place in discrete else next(gaussians) for place in range(len(raw.features)))
+
+
+def _paper_prior(raw: RawEstimates) -> PriorEstimate:
+    """Return the label question's prior, negative counts set to 1 (Yilmaz et al. 2019, section 3.1.1).
 
     Raises
     ------
     EstimationError
-        If the survey does not ask the label question, which the paper's prior comes from.
+        If the survey does not ask the label question.
     """
-    if answers.label is None:
+    if raw.label is None:
         raise EstimationError(
             "the paper's estimator takes the class prior from a label question, which this survey does not "
             "ask: give [label] a weight of 1 in the survey, or use the default estimator"
         )
-    counts = _positive_counts(answers.label, answers.k)
-    conditionals = tuple(
-        paper_number(each, counts) if isinstance(each, Number) else _ratios(each, feature.size, answers.k)
-        for each, feature in zip(answers.feature_estimates, answers.features, strict=True)
+    counts = _positive_counts(raw.label, raw.k)
+    return PriorEstimate(label_prior(raw.label), counts / counts.sum())
+
+
+def _paper_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
+    """Return plain ratios of counts, negative ones set to 1 (Yilmaz et al. 2019, sections 3.1.2 and 3.2)."""
+    assert raw.label is not None  # the prior came from it
+    class_counts = _positive_counts(raw.label, raw.k)
+    return tuple(
+        paper_gaussian(each, class_counts)
+        if isinstance(each, ClassMoments)
+        else _count_ratios(each, feature.size, raw.k)
+        for each, feature in zip(raw.feature_estimates, raw.features, strict=True)
     )
-    return NaiveBayesParameters(label_prior(answers.label), counts / counts.sum(), conditionals)
 
 
-def _ratios(estimated: Frequencies | None, size: int, k: int) -> FloatArray:
-    if estimated is None:
+def _count_ratios(frequencies: Frequencies | None, size: int, k: int) -> FloatArray:
+    if frequencies is None:
         return np.full((size, k), 1.0 / size)
-    return _columns_to_one(_positive_counts(estimated, size * k).reshape(size, k))
+    joint = _positive_counts(frequencies, size * k).reshape(size, k)
+    ratios: FloatArray = joint / joint.sum(axis=0)
+    return ratios
 
 
-def _positive_counts(estimated: Frequencies, domain: int) -> FloatArray:
-    counts = estimated.raw * estimated.n if estimated.n else np.zeros(domain)
-    return replace_negatives(counts)
+def _positive_counts(frequencies: Frequencies, domain: int) -> FloatArray:
+    return replace_negatives(frequencies.raw * frequencies.n if frequencies.n else np.zeros(domain))
 
 
-def _columns_to_one(joint: FloatArray) -> FloatArray:
-    columns: FloatArray = joint / joint.sum(axis=0)
-    return columns
-
-
-Estimator = Callable[[RawEstimates], NaiveBayesParameters]
-
-ESTIMATORS: dict[str, Estimator] = {"default": default_estimator, "paper": paper_estimator}
+ESTIMATORS = {
+    "default": Estimator(_default_prior, _default_conditionals),
+    "paper": Estimator(_paper_prior, _paper_conditionals),
+}

@@ -1,4 +1,4 @@
-"""What is known about one discrete feature, for people and for the classifier."""
+"""The result of one discrete feature, for people and for the classifier."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature
+from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.estimation.contrasts import detect_class_differences
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
-    conditional_figure,
-    frequency_figure,
-    jsonable,
-    unknown,
+    detect_class_differences,
+    estimate_conditional_intervals,
+    estimate_joint_intervals,
+    to_json_list,
 )
-from ldp_aggregator.estimation.relevance import Relevance, table_relevance
+from ldp_aggregator.estimation.relevance import Relevance, estimate_table_relevance
 
 
 @dataclass(frozen=True)
 class FeatureResult:
-    """What is known about one discrete feature; arrays have shape (values, labels) unless told.
+    """The result of one discrete feature; arrays have shape (values, classes) unless noted.
 
     Attributes
     ----------
@@ -37,15 +36,15 @@ class FeatureResult:
     n : int
         Number of reports.
     asked_with : tuple of str
-        Names of other features that the same reports tell of.
+        Names of other features in the same reports.
     frequencies : IntervalEstimate
         P(value, label), raw.
     conditionals : IntervalEstimate
         P(value | label), raw, for people.
     relevance : Relevance
-        How much of the label the feature explains, raw.
+        Of the raw estimates.
     smoothed : array
-        P(value | label), consistent, for the classifier.
+        P(value | label), distributions, for the classifier.
     """
 
     name: str
@@ -63,35 +62,37 @@ class FeatureResult:
     def from_estimates(
         cls,
         feature: CategoricalFeature | BinnedFeature,
-        heard: Frequencies | None,
+        raw: Frequencies | None,
         smoothed: FloatArray,
         prior: FloatArray,
     ) -> Self:
-        """Put together what a coupled question says and what a recipe made of it."""
+        """Build it from the raw estimates of a coupled question and the table of an estimator."""
         k = smoothed.shape[1]
-        nothing = unknown(smoothed.shape)
+        unknown = IntervalEstimate.unknown(smoothed.shape)
         return cls(
             name=feature.name,
             kind=feature.kind,
             values=tuple(feature.texts),
-            mechanism=heard.question.mechanism.name if heard else None,
-            n=heard.n if heard else 0,
-            asked_with=tuple(_others(feature, heard)) if heard else (),
-            frequencies=frequency_figure(heard, k) if heard else nothing,
-            conditionals=conditional_figure(heard, k) if heard else nothing,
-            relevance=table_relevance(heard, prior),
+            mechanism=raw.question.mechanism.name if raw else None,
+            n=raw.n if raw else 0,
+            asked_with=tuple(each.name for each in raw.question.asked_features if each is not feature)
+            if raw
+            else (),
+            frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
+            conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
+            relevance=estimate_table_relevance(raw, prior),
             smoothed=smoothed,
         )
 
     @property
-    def apart(self) -> BoolArray:
-        """Of which values some two classes' P(value | label) are distinguishable, see :mod:`contrasts`."""
+    def distinguishable_entries(self) -> BoolArray:
+        """For which values some two classes' P(value | label) are distinguishable, see :mod:`intervals`."""
         return detect_class_differences(self.conditionals)
 
     @property
     def distinguishable(self) -> bool:
-        """Whether some two classes differ by more than noise would make them."""
-        return bool(self.apart.any())
+        """Whether some two classes differ significantly."""
+        return bool(self.distinguishable_entries.any())
 
     @property
     def noise(self) -> float:
@@ -126,10 +127,6 @@ class FeatureResult:
             "conditionals": self.conditionals.as_dict(),
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
-            "apart": self.apart.tolist(),
-            "smoothed": jsonable(self.smoothed),
+            "distinguishable_entries": self.distinguishable_entries.tolist(),
+            "smoothed": to_json_list(self.smoothed),
         }
-
-
-def _others(feature: Feature, heard: Frequencies) -> list[str]:
-    return [each.name for each in heard.question.asked_features if each is not feature]

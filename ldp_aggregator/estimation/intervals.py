@@ -1,8 +1,9 @@
-"""Figures for people: an estimate with its standard error and 95% intervals, of each and of all at once.
+"""Confidence intervals: estimates with standard errors and 95% intervals, single and simultaneous.
 
-Of many intervals that hold 19 times in 20 each, some miss. So everything has two: its own, and a wider one.
-The wider ones of all that is shown together - a prior, a feature's table, a number's means, variances and
-missing shares - hold all at once, 19 times in 20, however they depend on each other (Bonferroni).
+Of many intervals that hold 19 times in 20 each, some miss. So every estimate has two: a single interval,
+and a wider simultaneous one. The simultaneous intervals of one prior, of one feature's table, or of one
+number's means, variances and missing shares all hold, 19 times in 20, however they depend on each other
+(Bonferroni).
 """
 
 from __future__ import annotations
@@ -14,36 +15,38 @@ from typing import Any
 
 import numpy as np
 
-from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
-ERROR = 0.05
-"""How often, at most, some of the intervals that are to hold together miss."""
-
+SIMULTANEOUS_ERROR = 0.05
+"""Probability, at most, that any of a set of simultaneous intervals misses."""
+REPORT_GROWTHS = (2, 10)
+"""Factors on the number of reports for which margins are forecast."""
 
 Bounds = tuple[float, float]
-Ends = tuple[FloatArray, FloatArray]
-FourEnds = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+Interval = tuple[FloatArray, FloatArray]
+Intervals = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Low and high ends of single intervals, then of simultaneous ones."""
 PROBABILITY: Bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class IntervalEstimate:
-    """Estimates, each with its standard error and 95% interval; arrays of one shape.
+    """Estimates, each with its standard error and 95% intervals; arrays of one shape.
 
     Attributes
     ----------
     value : array
-        Nearly unbiased, so possibly outside what is possible; NaN where nothing is known.
+        Nearly unbiased, so possibly outside the possible range; NaN where nothing is known.
     stderr : array
         Infinite where nothing is known.
     low, high : array
-        The 95% interval, cut to what is possible: [0, 1] for probabilities. Where nothing is known it is
-        all of that.
+        The 95% interval, cut to the possible range: [0, 1] for probabilities. Where nothing is known it is
+        the whole range.
     simultaneous_low, simultaneous_high : array
-        Intervals that hold for all that is shown together at once, in 95% of surveys.
+        Intervals that all hold at once in 95% of surveys.
     """
 
     value: FloatArray
@@ -57,110 +60,109 @@ class IntervalEstimate:
     def from_stderr(
         cls, value: FloatArray, stderr: FloatArray, bounds: Bounds = PROBABILITY
     ) -> IntervalEstimate:
-        """Return the figure whose intervals are value +- as many standard errors, cut to `bounds`."""
+        """Return intervals of value +- a multiple of the standard errors, cut to `bounds`."""
         known = np.isfinite(value) & np.isfinite(stderr)
         middle = np.where(known, value, (bounds[0] + bounds[1]) / 2)
 
-        def within(far: float) -> Ends:
-            half = np.where(known, far * stderr, bounds[1] - bounds[0])
+        def interval(z: float) -> Interval:
+            half = np.where(known, z * stderr, bounds[1] - bounds[0])
             return np.clip(middle - half, *bounds), np.clip(middle + half, *bounds)
 
-        return cls(value, stderr, *within(Z95), *within(reach(value.size)))
+        return cls(value, stderr, *interval(Z95), *interval(simultaneous_z(value.size)))
+
+    @classmethod
+    def unknown(cls, shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> IntervalEstimate:
+        """Return estimates of quantities of which there is no report."""
+        return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return nested lists for JSON; what is unknown or infinite becomes None."""
-        fields = {"value": self.value, "stderr": self.stderr, "low": self.low, "high": self.high}
-        together = {"low": jsonable(self.simultaneous_low), "high": jsonable(self.simultaneous_high)}
-        return {name: jsonable(array) for name, array in fields.items()} | {"together": together}
+        """Return nested lists for JSON; unknown and infinite values become None."""
+        return {
+            "value": to_json_list(self.value),
+            "stderr": to_json_list(self.stderr),
+            "low": to_json_list(self.low),
+            "high": to_json_list(self.high),
+            "simultaneous": {
+                "low": to_json_list(self.simultaneous_low),
+                "high": to_json_list(self.simultaneous_high),
+            },
+        }
 
 
-def reach(intervals: int) -> float:
-    """Return how many standard errors intervals need on either side to hold all at once, 19 times in 20."""
-    return NormalDist().inv_cdf(1 - ERROR / (2 * max(intervals, 1)))
+def simultaneous_z(intervals: int) -> float:
+    """Return how many standard errors wide, on either side, so many simultaneous 95% intervals are."""
+    return NormalDist().inv_cdf(1 - SIMULTANEOUS_ERROR / (2 * max(intervals, 1)))
 
 
-def jsonable(array: FloatArray) -> Any:
-    """Return an array as nested lists, one of shape () as a number; None for whatever is not finite."""
+def to_json_list(array: FloatArray) -> Any:
+    """Return an array as nested lists, one of shape () as a number; infinite and NaN values become None."""
     plain = np.asarray(array).astype(object)
     plain[~np.isfinite(array)] = None
     return plain.tolist()
 
 
-def unknown(shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> IntervalEstimate:
-    """Return the figure of something nobody was asked."""
-    return IntervalEstimate.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
+# -- intervals of frequencies and of ratios -------------------------------------------------------
 
 
-def frequency_figure(estimated: Frequencies, k: int) -> IntervalEstimate:
-    """Return the frequencies of a coupled question as an (A, k) figure: P(value, label).
+def estimate_joint_intervals(frequencies: Frequencies, k: int) -> IntervalEstimate:
+    """Return P(value, label) of a coupled question, (A, k), with its intervals.
 
     The interval is Wilson's, with a mechanism in between: all f for which F is within 1.96 of the standard
     errors that it would have if f were the truth. It holds for rare values too, whose counters are skewed.
     """
-    value = estimated.raw.reshape(-1, k)
-    if estimated.n == 0:
-        return unknown(value.shape)
-    constant, linear, quadratic = (np.full_like(value, each) for each in estimated.noise.if_cell_is())
-    ends = ratios(value, np.ones_like(value), constant, linear, quadratic, value.size)
-    return IntervalEstimate(value, estimated.stderr.reshape(-1, k), *ends)
+    value = frequencies.raw.reshape(-1, k)
+    if frequencies.n == 0:
+        return IntervalEstimate.unknown(value.shape)
+    coefficients = frequencies.covariance.cell_variance_coefficients()
+    constant, linear, quadratic = (np.full_like(value, each) for each in coefficients)
+    intervals = ratio_intervals(value, np.ones_like(value), constant, linear, quadratic, value.size)
+    return IntervalEstimate(value, frequencies.stderr.reshape(-1, k), *intervals)
 
 
-def conditional_figure(estimated: Frequencies, k: int) -> IntervalEstimate:
-    """Return P(value | label) as an (A, k) figure.
+def estimate_conditional_intervals(frequencies: Frequencies, k: int) -> IntervalEstimate:
+    """Return P(value | label) of a coupled question, (A, k), with its intervals.
 
-    The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before any repair of
-    negatives; its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's:
+    The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before negatives are
+    replaced; its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's:
     all r for which F - r G is within 1.96 of the standard errors of 0 that it would have if r were the truth.
-    It holds where the class is so rare that the ratio itself says nothing (then it is [0, 1]), and agrees
-    with the delta method elsewhere.
+    For a class so rare that the ratio is not informative the interval is [0, 1]; elsewhere it agrees with
+    the delta method.
     """
-    joint = estimated.raw.reshape(-1, k)
-    if estimated.n == 0:
-        return unknown(joint.shape)
-    mass = np.broadcast_to(joint.sum(axis=0), joint.shape)
-    variance = estimated.noise.variance.reshape(-1, k)
-    with_class, of_class = estimated.noise.against_classes(k)
-    known = mass > 0
-    ratio = np.divide(joint, mass, out=np.full(joint.shape, math.nan), where=known)
-    spread = np.maximum(variance - 2 * ratio * with_class + ratio**2 * of_class, 0.0)
-    stderr = np.where(known, np.sqrt(spread) / np.where(known, mass, 1.0), math.inf)
-    laws = estimated.noise.if_ratio_is(np.clip(mass, 0.0, 1.0), len(joint))
-    return IntervalEstimate(ratio, stderr, *ratios(joint, mass, *laws, joint.size))
+    joint = frequencies.raw.reshape(-1, k)
+    if frequencies.n == 0:
+        return IntervalEstimate.unknown(joint.shape)
+    covariance = frequencies.covariance
+    class_share = np.broadcast_to(joint.sum(axis=0), joint.shape)
+    with_class, class_variance = covariance.class_covariances(k)
+    known = class_share > 0
+    ratio = np.divide(joint, class_share, out=np.full(joint.shape, math.nan), where=known)
+    residual = covariance.variance.reshape(-1, k) - 2 * ratio * with_class + ratio**2 * class_variance
+    stderr = np.sqrt(np.maximum(residual, 0.0)) / np.where(known, class_share, 1.0)
+    coefficients = covariance.ratio_variance_coefficients(np.clip(class_share, 0.0, 1.0), len(joint))
+    intervals = ratio_intervals(joint, class_share, *coefficients, joint.size)
+    return IntervalEstimate(ratio, np.where(known, stderr, math.inf), *intervals)
 
 
-def fieller(
-    top: FloatArray,
-    bottom: FloatArray,
-    top_var: FloatArray,
-    covariance: FloatArray,
-    bottom_var: FloatArray,
-    together: int,
-    bounds: Bounds = PROBABILITY,
-) -> FourEnds:
-    """Return the ends of :func:`ratios` where the covariances do not depend on the ratio."""
-    return ratios(top, bottom, top_var, -2 * covariance, bottom_var, together, bounds)
-
-
-def ratios(
+def ratio_intervals(
     top: FloatArray,
     bottom: FloatArray,
     constant: FloatArray,
     linear: FloatArray,
     quadratic: FloatArray,
-    together: int,
+    count: int,
     bounds: Bounds = PROBABILITY,
-) -> FourEnds:
-    """Return the ends, cut to `bounds`, of {r : (top - r bottom)^2 <= far^2 Var(top - r bottom)}.
+) -> Intervals:
+    """Return Fieller's intervals {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}, cut to `bounds`.
 
-    The variance is constant + linear r + quadratic r^2. First the ends of single intervals, then of so many
-    that hold together. Where the bottom is not distinguishable from zero the set is unbounded, and the ends
-    are the bounds.
+    The variance is constant + linear r + quadratic r^2. The simultaneous intervals are those of `count`
+    ratios. Where the bottom is not distinguishable from zero the set is unbounded, and its ends are the
+    bounds.
     """
 
-    def within(far: float) -> Ends:
-        square = bottom**2 - far**2 * quadratic
-        middle = top * bottom + far**2 * linear / 2
-        rest = top**2 - far**2 * constant
+    def interval(z: float) -> Interval:
+        square = bottom**2 - z**2 * quadratic
+        middle = top * bottom + z**2 * linear / 2
+        rest = top**2 - z**2 * constant
         bounded = (square > 0) & (bottom > 0)
         root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
         divisor = np.where(bounded, square, 1.0)
@@ -168,9 +170,54 @@ def ratios(
         high = np.where(bounded, (middle + root) / divisor, bounds[1])
         return np.clip(low, *bounds), np.clip(high, *bounds)
 
-    # near 1 rounding alone can put the estimate, or the inner interval, outside
+    # near 1 rounding alone can put the estimate, or the single interval, outside
     inside = np.clip(top / np.where(bottom > 0, bottom, np.inf), *bounds)
-    low, high = within(Z95)
+    low, high = interval(Z95)
     low, high = np.minimum(low, inside), np.maximum(high, inside)
-    simultaneous_low, simultaneous_high = within(reach(together))
+    simultaneous_low, simultaneous_high = interval(simultaneous_z(count))
     return low, high, np.minimum(simultaneous_low, low), np.maximum(simultaneous_high, high)
+
+
+# -- differences between classes ------------------------------------------------------------------
+#
+# Two classes are distinguishable where their simultaneous intervals do not overlap. If they were equal, both
+# intervals would contain their common truth, 19 times in 20, and so overlap. That needs neither independence
+# nor a linearised difference, which raises many false alarms where noise is large. A difference that is not
+# distinguishable may be noise; there may still be one.
+
+
+def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
+    """Return for which classes, (k,), the prior is distinguishable from 1/k."""
+    k = len(prior.value)
+    return (prior.simultaneous_low > 1 / k) | (prior.simultaneous_high < 1 / k)
+
+
+def detect_class_differences(estimate: IntervalEstimate) -> BoolArray:
+    """Return whether some two classes are distinguishable: of (k,) estimates, or per row of (A, k)."""
+    return np.asarray(estimate.simultaneous_low.max(axis=-1) > estimate.simultaneous_high.min(axis=-1))
+
+
+# -- margins of error -----------------------------------------------------------------------------
+
+
+def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
+    """Return half the width of a typical 95% interval, per class; infinite where one is not known.
+
+    Parameters
+    ----------
+    estimate : IntervalEstimate
+        (k,) or (A, k): of a class's values, the root mean square.
+    """
+    rows = estimate.stderr.reshape(-1, estimate.stderr.shape[-1])
+    margins: FloatArray = Z95 * np.sqrt(np.mean(rows**2, axis=0))
+    return margins
+
+
+def forecast_margins(estimate: IntervalEstimate) -> dict[str, Any]:
+    """Return for JSON the margins now and with 2 and 10 times the reports, per class; None if unknown.
+
+    Every standard error falls with the square root of the number of reports.
+    """
+    margins = compute_typical_margins(estimate)
+    growths = {f"times_{growth}": to_json_list(margins / math.sqrt(growth)) for growth in REPORT_GROWTHS}
+    return {"now": to_json_list(margins), **growths}

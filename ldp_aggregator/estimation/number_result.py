@@ -1,4 +1,4 @@
-"""What is known about one numeric feature, for people in its own unit, and for the classifier."""
+"""The result of one numeric feature, for people in its own unit, and for the classifier."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 
 from encoders.survey import NumericFeature, Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.contrasts import detect_class_differences
-from ldp_aggregator.estimation.intervals import IntervalEstimate, jsonable
+from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_class_differences, to_json_list
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.estimation.relevance import Relevance, number_relevance
+from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.relevance import Relevance, estimate_number_relevance
 
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """A question about a number: how it was asked, and how many answered.
+    """A question about a number: its mechanism and its reports.
 
     Attributes
     ----------
@@ -34,7 +33,7 @@ class QuestionSummary:
 
     @classmethod
     def from_question(cls, question: Question | None, n: int) -> Self:
-        """Describe a question of the plan, or its absence."""
+        """Summarise a question of the plan, or its absence."""
         return cls(question.mechanism.name if question else None, n)
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,18 +43,18 @@ class QuestionSummary:
 
 @dataclass(frozen=True)
 class NumberResult:
-    """What is known about one numeric feature, per label, in the feature's own unit; figures are (k,).
+    """The result of one numeric feature, per class, in the feature's own unit; estimates are (k,).
 
     Attributes
     ----------
     name : str
     mean_question, square_question : QuestionSummary
     means, squares : IntervalEstimate
-        E[number | label] and E[number^2 | label], of the numbers that are there.
+        E[number | label] and E[number^2 | label], of the numbers that are present.
     variances, deviations : IntervalEstimate
         The variance, and its root: the standard deviation.
     relevance : Relevance
-        How much of the label the number explains, raw.
+        Of the raw estimates.
     missing : IntervalEstimate or None
         P(missing | label); None if the number cannot be missing.
     smoothed : Gaussian
@@ -63,7 +62,7 @@ class NumberResult:
     width : float
         One normalised unit in the feature's own.
     noise : float
-        Typical standard error of a mean, as far as people of each label occur; at most `width`.
+        Typical standard error of a mean, weighted by the prior; at most `width`.
     """
 
     name: str
@@ -84,57 +83,54 @@ class NumberResult:
     def from_estimates(
         cls,
         feature: NumericFeature,
-        asked: Sequence[QuestionSummary],
-        heard: Number,
+        questions: Sequence[QuestionSummary],
+        raw: ClassMoments,
         smoothed: Gaussian,
         prior: FloatArray,
     ) -> Self:
-        """Put together what two questions say and what a recipe made of it."""
-        means, variances = _means(feature, heard), _variances(feature, heard)
-        missing = heard.missing_figure() if heard.can_be_missing else None
+        """Build it from the raw estimates of two questions and the normal distributions of an estimator."""
+        means, variances = _means(feature, raw), _variances(feature, raw)
+        missing = raw.estimate_missing() if raw.can_be_missing else None
         return cls(
             name=feature.name,
-            mean_question=asked[0],
-            square_question=asked[1],
+            mean_question=questions[0],
+            square_question=questions[1],
             means=means,
-            squares=_squares(feature, heard),
+            squares=_squares(feature, raw),
             variances=variances,
             deviations=_root(variances),
             missing=missing,
-            relevance=number_relevance(means, variances, missing, prior),
+            relevance=estimate_number_relevance(means, variances, missing, prior),
             smoothed=smoothed,
             width=feature.width,
             noise=float(np.sqrt(prior @ np.minimum(means.stderr, feature.width) ** 2)),
         )
 
     @property
-    def apart(self) -> dict[str, bool]:
-        """Of which figures some two classes are distinguishable, see :mod:`contrasts`."""
-        told = {"means": self.means, "variances": self.variances, "missing": self.missing}
-        return {name: bool(detect_class_differences(figure)) for name, figure in told.items() if figure}
+    def distinguishable_entries(self) -> dict[str, bool]:
+        """For which statistics some two classes are distinguishable, see :mod:`intervals`."""
+        estimates = {"means": self.means, "variances": self.variances, "missing": self.missing}
+        return {name: bool(detect_class_differences(each)) for name, each in estimates.items() if each}
 
     @property
     def distinguishable(self) -> bool:
-        """Whether some two classes differ by more than noise would make them."""
-        return any(self.apart.values())
+        """Whether some two classes differ significantly."""
+        return any(self.distinguishable_entries.values())
 
     @property
     def spread(self) -> float:
-        """Typical standard deviation of people of one label, as the classifier sees it.
-
-        At most a quarter of the range: where noise drowns it, the classifier takes numbers to be anywhere.
-        """
+        """Typical standard deviation within a class for the classifier; at most a quarter of the range."""
         return min(float(np.sqrt(self.smoothed.variance.mean())), 0.5) * self.width
 
     @property
     def warning(self) -> str | None:
         """What a reader should know, if anything."""
-        asked = {"mean": self.mean_question, "square": self.square_question}
-        if all(each.mechanism is None for each in asked.values()):
+        questions = {"mean": self.mean_question, "square": self.square_question}
+        if all(each.mechanism is None for each in questions.values()):
             return "the survey does not ask about it, so it cannot inform a prediction"
-        unheard = [name for name, each in asked.items() if each.n == 0]
-        if unheard:
-            return "no reports" if len(unheard) == len(asked) else f"no reports of its {unheard[0]}"
+        empty = [name for name, each in questions.items() if each.n == 0]
+        if empty:
+            return "no reports" if len(empty) == len(questions) else f"no reports of its {empty[0]}"
         if self.noise <= self.spread:
             return None
         return (
@@ -157,46 +153,53 @@ class NumberResult:
             "missing": self.missing.as_dict() if self.missing else None,
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
-            "apart": self.apart,
+            "distinguishable_entries": self.distinguishable_entries,
             "smoothed": {
-                "mean": jsonable(smoothed.mean),
-                "variance": jsonable(smoothed.variance),
-                "missing": None if smoothed.missing is None else jsonable(smoothed.missing),
+                "mean": to_json_list(smoothed.mean),
+                "variance": to_json_list(smoothed.variance),
+                "missing": None if smoothed.missing is None else to_json_list(smoothed.missing),
             },
         }
 
 
-# A number is its middle + width x, so what is heard of x and x^2 adds up to what people want to know.
+# A number is its middle + width x: its moments are linear in those of x.
 
 
-def _means(feature: NumericFeature, heard: Number) -> IntervalEstimate:
+def _means(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
     (low, high), width = feature.bounds, feature.width
-    if heard.first is None:
-        return heard.figure(None, (low, high))
-    return heard.figure(heard.first.times(width) + heard.present.times((low + high) / 2), (low, high))
+    if raw.first is None:
+        return raw.estimate_expectation(None, (low, high))
+    return raw.estimate_expectation(raw.first.times(width) + raw.present.times((low + high) / 2), (low, high))
 
 
-def _squares(feature: NumericFeature, heard: Number) -> IntervalEstimate:
+def _squares(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
     (low, high), width = feature.bounds, feature.width
     bounds = 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
-    if heard.first is None or heard.second is None:
-        return heard.figure(None, bounds)
+    if raw.first is None or raw.second is None:
+        return raw.estimate_expectation(None, bounds)
     middle = (low + high) / 2
-    own = heard.second.times(width**2) + heard.first.times(2 * middle * width)
-    return heard.figure(own + heard.present.times(middle**2), bounds)
+    own = raw.second.times(width**2) + raw.first.times(2 * middle * width)
+    return raw.estimate_expectation(own + raw.present.times(middle**2), bounds)
 
 
-def _variances(feature: NumericFeature, heard: Number) -> IntervalEstimate:
+def _variances(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
     width, bounds = feature.width, (0.0, feature.width**2)
-    if heard.deviation is None:
-        return heard.figure(None, bounds)
-    return heard.figure(heard.deviation.times(width**2), bounds, heard.curvature * width**4)
+    if raw.squared_deviation is None:
+        return raw.estimate_expectation(None, bounds)
+    return raw.estimate_expectation(
+        raw.squared_deviation.times(width**2), bounds, raw.second_order_variance * width**4
+    )
 
 
 def _root(variances: IntervalEstimate) -> IntervalEstimate:
-    """Return the figure of the root, its standard error by the delta method; unknown if not above zero."""
+    """Return the square root, its standard error by the delta method; unknown if not above zero."""
     known = variances.value > 0
     value = np.sqrt(np.where(known, variances.value, np.nan))
-    stderr = np.where(known, variances.stderr / (2 * value), np.inf)
-    ends = (variances.low, variances.high, variances.simultaneous_low, variances.simultaneous_high)
-    return IntervalEstimate(value, stderr, *map(np.sqrt, ends))
+    return IntervalEstimate(
+        value=value,
+        stderr=np.where(known, variances.stderr / (2 * value), np.inf),
+        low=np.sqrt(variances.low),
+        high=np.sqrt(variances.high),
+        simultaneous_low=np.sqrt(variances.simultaneous_low),
+        simultaneous_high=np.sqrt(variances.simultaneous_high),
+    )

@@ -1,9 +1,9 @@
-"""How much of the label a feature explains, between 0 and 1.
+"""Relevance: how much of the label a feature explains, between 0 and 1.
 
 Of a table it is Pearson's mean square contingency phi^2 = sum (P(x, c) - P(x) P(c))^2 / (P(x) P(c)), of a
-number the part of its variance that lies between the labels, eta^2. Both add up squared canonical
+number the part of its variance that lies between the classes, eta^2. Both add up squared canonical
 correlations with the label, of which there are at most k - 1: relevance is their sum over k - 1. With two
-labels it is the R^2 of the label given the feature.
+classes it is the R^2 of the label given the feature.
 """
 
 from __future__ import annotations
@@ -17,38 +17,42 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import Interaction
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import IntervalEstimate, ratios, unknown
+from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """A feature's relevance as raw reports tell it.
+    """A feature's relevance by raw estimates.
 
     Attributes
     ----------
     estimate : IntervalEstimate
-        Of shape (). Noise is taken off, so that the value may be below 0.
+        Of shape (). The expected part of the noise is subtracted, so the value may be below 0.
     noise : float
-        What was taken off: what noise alone adds up to, on average. Infinite where nothing is known.
+        What was subtracted: the relevance that noise alone has on average. Infinite without reports.
     """
 
     estimate: IntervalEstimate
     noise: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON; what is unknown or infinite becomes None."""
+        """Return it for JSON; unknown and infinite values become None."""
         return {**self.estimate.as_dict(), "noise": self.noise if math.isfinite(self.noise) else None}
 
 
-_UNKNOWN = Relevance(unknown(()), math.inf)
+_UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
 
 
 def compute_relevance(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
-    """Return how much of the label a feature explains as the classifier sees it.
+    """Return the relevance of a feature by the classifier's probabilities, where noise is shrunk.
 
-    By its table, (A, k), or its normal distributions: there what may be noise is drawn to nothing. That a
-    number can be missing counts as a feature of its own, added to it.
+    Whether a number is missing counts as a feature of its own, added to it.
+
+    Parameters
+    ----------
+    conditional : (A, k) array or Gaussian
+    prior : (k,) array
     """
     if not isinstance(conditional, Gaussian):
         return _phi_square(conditional, prior) / (len(prior) - 1)
@@ -61,40 +65,40 @@ def compute_relevance(conditional: FloatArray | Gaussian, prior: FloatArray) -> 
 
 def _phi_square(table: FloatArray, prior: FloatArray) -> float:
     shares = (table @ prior)[:, None]
-    off = np.divide((table - shares) ** 2, shares, out=np.zeros_like(table), where=shares > 0)
-    return float((off * prior).sum())
+    squares = np.divide((table - shares) ** 2, shares, out=np.zeros_like(table), where=shares > 0)
+    return float((squares * prior).sum())
 
 
-def table_relevance(heard: Frequencies | None, prior: FloatArray) -> Relevance:
-    """Return a discrete feature's relevance as raw reports tell it.
+def estimate_table_relevance(frequencies: Frequencies | None, prior: FloatArray) -> Relevance:
+    """Return a discrete feature's relevance by its raw estimates.
 
-    The value is unbiased but for P(x) and P(c), which it is divided by; so it may be below 0. The interval
-    is of Wilson's kind: all r that are within 1.96 of the standard errors that there would be if r were the
-    truth.
+    The value is unbiased but for its divisors P(x) and P(c); so it may be below 0. The interval is of
+    Wilson's kind: all r within 1.96 of the standard errors that the value would have if r were the truth.
     """
     k = len(prior)
-    if heard is None:
+    if frequencies is None:
         return _UNKNOWN
-    table, own = heard.raw.reshape(-1, k), heard.noise.own.reshape(-1, k)
+    table = frequencies.raw.reshape(-1, k)
     size = len(table)
-    if heard.n == 0 or size < 2:
+    if frequencies.n == 0 or size < 2:
         return _UNKNOWN
     # f is centred in both directions, then squared over P(x) P(c): along x by P'UP with P = 1 - 11'/A
-    weights = 1 / Interaction.from_frequencies(heard, prior).shares
+    weights = 1 / Interaction.from_frequencies(frequencies, prior).shares
     shared = (weights.mean() / 2 - weights) / size
     across = (np.eye(k) - prior[:, None]).T / np.sqrt(prior)
-    square = _square(table, own, weights, shared, across @ across.T)
-    figure = _within(square, 1.0, 0.0, most=(min(size, k) - 1) / (k - 1), of=k - 1)
-    return Relevance(figure, square.chance / (k - 1))
+    variance = frequencies.covariance.independent_variance.reshape(-1, k)
+    square = _unbiased_square(table, variance, weights, shared, across @ across.T)
+    estimate = _ratio_estimate(square, 1.0, 0.0, maximum=(min(size, k) - 1) / (k - 1), scale=k - 1)
+    return Relevance(estimate, square.expected_noise / (k - 1))
 
 
-def number_relevance(
+def estimate_number_relevance(
     means: IntervalEstimate, variances: IntervalEstimate, missing: IntervalEstimate | None, prior: FloatArray
 ) -> Relevance:
-    """Return a number's relevance as raw reports tell it.
+    """Return a number's relevance by its raw estimates.
 
-    Its interval is that of the variance between the labels over the one within them, both with their noise.
-    That a number can be missing counts as a feature of its own, added to it.
+    Its interval is that of the variance between the classes over the one within them, both with their noise.
+    Whether a number is missing counts as a feature of its own, added to it.
 
     Parameters
     ----------
@@ -108,92 +112,120 @@ def number_relevance(
     k = len(prior)
     if not (np.isfinite(means.stderr).all() and np.isfinite(variances.stderr).all()):
         return _UNKNOWN
-    own, none = means.stderr[None] ** 2, np.zeros(1)
-    between = _square(means.value[None], own, none + 1, none, np.diag(prior) - np.outer(prior, prior))
-    within, doubt = float(prior @ variances.value), float(prior**2 @ variances.stderr**2)
-    ratio = _within(between, within, doubt, most=math.inf, of=1)
+    zero = np.zeros(1)
+    centring = np.diag(prior) - np.outer(prior, prior)
+    between = _unbiased_square(means.value[None], means.stderr[None] ** 2, zero + 1, zero, centring)
+    within, within_variance = float(prior @ variances.value), float(prior**2 @ variances.stderr**2)
+    ratio = _ratio_estimate(between, within, within_variance, maximum=math.inf, scale=1)
 
-    def part(of: FloatArray) -> FloatArray:
-        return np.asarray((1 - 1 / (1 + np.maximum(of, 0)) + np.minimum(of, 0)) / (k - 1))
+    def to_share(odds: FloatArray) -> FloatArray:
+        """Return odds / (1 + odds), negative odds as they are, over k - 1."""
+        return np.asarray((1 - 1 / (1 + np.maximum(odds, 0)) + np.minimum(odds, 0)) / (k - 1))
 
-    stderr = ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1)
-    ends = (ratio.low, ratio.high, ratio.simultaneous_low, ratio.simultaneous_high)
-    noise = between.chance / max(within, math.sqrt(doubt)) / (k - 1)
-    there = Relevance(IntervalEstimate(part(ratio.value), np.asarray(stderr), *map(part, ends)), noise)
-    return there if missing is None else _sum(there, _absence(missing, prior), 1 / (k - 1))
+    estimate = IntervalEstimate(
+        value=to_share(ratio.value),
+        stderr=np.asarray(ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1)),
+        low=to_share(ratio.low),
+        high=to_share(ratio.high),
+        simultaneous_low=to_share(ratio.simultaneous_low),
+        simultaneous_high=to_share(ratio.simultaneous_high),
+    )
+    noise = between.expected_noise / max(within, math.sqrt(within_variance)) / (k - 1)
+    present = Relevance(estimate, noise)
+    return present if missing is None else _add(present, _missing_relevance(missing, prior), 1 / (k - 1))
 
 
-def _absence(missing: IntervalEstimate, prior: FloatArray) -> Relevance:
-    """Return what it explains of the label whether a number is missing."""
+def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevance:
+    """Return the relevance of whether a number is missing."""
     k = len(prior)
     if not np.isfinite(missing.stderr).all():
         return _UNKNOWN
-    doubt = float(np.sqrt(prior**2 @ missing.stderr**2))
-    share = float(np.clip(prior @ missing.value, min(doubt, 0.5), 1 - min(doubt, 0.5)))
+    error = float(np.sqrt(prior**2 @ missing.stderr**2))
+    share = float(np.clip(prior @ missing.value, min(error, 0.5), 1 - min(error, 0.5)))
     columns = (np.diag(prior) - np.outer(prior, prior)) / (share * (1 - share))
-    square = _square(missing.value[None], missing.stderr[None] ** 2, np.ones(1), np.zeros(1), columns)
-    return Relevance(_within(square, 1.0, 0.0, most=1 / (k - 1), of=k - 1), square.chance / (k - 1))
+    square = _unbiased_square(
+        missing.value[None], missing.stderr[None] ** 2, np.ones(1), np.zeros(1), columns
+    )
+    estimate = _ratio_estimate(square, 1.0, 0.0, maximum=1 / (k - 1), scale=k - 1)
+    return Relevance(estimate, square.expected_noise / (k - 1))
 
 
-def _sum(one: Relevance, other: Relevance, most: float) -> Relevance:
-    """Return a sum of two; how far its interval's ends are off is the root of the sum of theirs squared."""
+def _add(one: Relevance, other: Relevance, maximum: float) -> Relevance:
+    """Return a sum; the distances to the ends of its interval are the roots of the sums of squares."""
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return _UNKNOWN
-    figures = (one.estimate, other.estimate)
-    inside = [np.clip(each.value, each.low, each.high) for each in figures]
-    below = np.hypot(*(at - each.low for at, each in zip(inside, figures, strict=True)))
-    above = np.hypot(*(each.high - at for at, each in zip(inside, figures, strict=True)))
-    low, high = (np.asarray(np.clip(end, 0.0, most)) for end in (sum(inside) - below, sum(inside) + above))
-    value = np.asarray(one.estimate.value + other.estimate.value)
-    stderr = np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr))
-    return Relevance(IntervalEstimate(value, stderr, low, high, low, high), one.noise + other.noise)
+    estimates = (one.estimate, other.estimate)
+    inside = [np.clip(each.value, each.low, each.high) for each in estimates]
+    below = np.hypot(*(value - each.low for value, each in zip(inside, estimates, strict=True)))
+    above = np.hypot(*(each.high - value for value, each in zip(inside, estimates, strict=True)))
+    low = np.asarray(np.clip(sum(inside) - below, 0.0, maximum))
+    high = np.asarray(np.clip(sum(inside) + above, 0.0, maximum))
+    total = IntervalEstimate(
+        value=np.asarray(one.estimate.value + other.estimate.value),
+        stderr=np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr)),
+        low=low,
+        high=high,
+        simultaneous_low=low,
+        simultaneous_high=high,
+    )
+    return Relevance(total, one.noise + other.noise)
 
 
 def format_relevance(value: float | None, low: float, high: float) -> str:
-    """Return a relevance for people, with its interval and inside it; nothing if that is all there can be."""
+    """Return a relevance for people, clipped to its interval; empty if the interval is the whole range."""
     if value is None or (low <= 0 and high >= 1):
         return ""
     return f"{min(max(value, low), high):.2f} [{low:.2f}, {high:.2f}]"
 
 
-class _Square(NamedTuple):
-    """An unbiased square of noisy cells, cleared of `chance`, what noise alone adds up to on average.
+class _UnbiasedSquare(NamedTuple):
+    """A square of noisy cells without `expected_noise`, what noise alone adds to it on average.
 
-    Its variance is `noise`, and more the larger it is, by `slope`.
+    Its variance is `noise`, plus `slope` times the square.
     """
 
     value: float
-    chance: float
+    expected_noise: float
     noise: float
     slope: float
 
 
-def _square(
-    value: FloatArray, own: FloatArray, weights: FloatArray, shared: FloatArray, columns: FloatArray
-) -> _Square:
+def _unbiased_square(
+    value: FloatArray, variance: FloatArray, weights: FloatArray, shared: FloatArray, columns: FloatArray
+) -> _UnbiasedSquare:
     """Return v'(rows x columns)v for the truth of v, rows being diag(weights) + shared 1' + 1 shared'.
 
-    The cells of v, (A, k), are unbiased and independent with variances `own`; what noise alone adds up to
-    is taken off. The slope is that of the gradient at v.
+    The cells of v, (A, k), are unbiased and independent with the given variances; what noise alone adds on
+    average is subtracted. The slope is that of the gradient at v.
     """
     applied = (weights[:, None] * value + np.outer(shared, value.sum(axis=0)) + shared @ value) @ columns
     total = float((value * applied).sum())
     diagonal = weights + 2 * shared
-    chance = float(diagonal @ own @ np.diag(columns))
+    expected_noise = float(diagonal @ variance @ np.diag(columns))
     # the squares of the rows' entries: (s_i + s_j)^2, but on the diagonal (w_i + 2 s_i)^2
-    squared = np.outer(shared**2, own.sum(axis=0)) + 2 * np.outer(shared, shared @ own) + shared**2 @ own
-    squared += (diagonal**2 - 4 * shared**2)[:, None] * own
-    noise = 2 * float((own * (squared @ columns**2)).sum())
-    slope = 4 * float((own * applied**2).sum()) / total if total > 0 else 0.0
-    return _Square(total - chance, chance, noise, slope)
+    squared = np.outer(shared**2, variance.sum(axis=0)) + 2 * np.outer(shared, shared @ variance)
+    squared = squared + shared**2 @ variance
+    squared += (diagonal**2 - 4 * shared**2)[:, None] * variance
+    noise = 2 * float((variance * (squared @ columns**2)).sum())
+    slope = 4 * float((variance * applied**2).sum()) / total if total > 0 else 0.0
+    return _UnbiasedSquare(total - expected_noise, expected_noise, noise, slope)
 
 
-def _within(square: _Square, whole: float, doubt: float, *, most: float, of: int) -> IntervalEstimate:
-    """Return the figure of a square over a whole, whose variance is `doubt`, and over `of`."""
-    top, bottom, none = np.asarray(square.value / of), np.asarray(whole), np.asarray(0.0)
-    spread = np.asarray(square.noise / of**2), np.asarray(square.slope * whole / of), none + doubt
-    ends = ratios(top, bottom, *spread, together=1, bounds=(0.0, most))
-    whole = max(whole, math.sqrt(doubt))  # it cannot be told to be less than its own doubt
+def _ratio_estimate(
+    square: _UnbiasedSquare, whole: float, whole_variance: float, *, maximum: float, scale: int
+) -> IntervalEstimate:
+    """Return a square over a whole with the given variance, and over `scale`."""
+    top = square.value / scale
+    intervals = ratio_intervals(
+        np.asarray(top),
+        np.asarray(whole),
+        constant=np.asarray(square.noise / scale**2),
+        linear=np.asarray(square.slope * whole / scale),
+        quadratic=np.asarray(0.0 + whole_variance),
+        count=1,
+        bounds=(0.0, maximum),
+    )
+    whole = max(whole, math.sqrt(whole_variance))  # it is not distinguishable from less
     value = top / whole
-    variance = square.noise / of**2 + square.slope / of * max(float(top), 0.0) + float(value) ** 2 * doubt
-    return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / whole), *ends)
+    variance = square.noise / scale**2 + square.slope / scale * max(top, 0.0) + value**2 * whole_variance
+    return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / whole), *intervals)

@@ -1,7 +1,8 @@
-"""ValidationResult: how often devices found a model right, and which of its features it does better without.
+"""Validation results: how often devices found a model right, and which of its features improve it.
 
-Naive Bayes takes each feature for a witness of its own. Where features tell the same, it counts that several
-times, and a few of them can be right more often than all. Tables of one feature each do not tell; devices do.
+Naive Bayes assumes that features are independent given the class. It counts features that carry the same
+information several times, and a few of them can be right more often than all. Tables of single features do
+not show this; devices do.
 """
 
 from __future__ import annotations
@@ -17,30 +18,31 @@ from encoders.survey import Plan, Survey
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.estimators import ClassConditional
+from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditionals, EstimationError
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot
 
-ERROR = 0.1
-"""How often, at most, a model keeps fewer features where with none of the tops it is right more often."""
-_GAIN = (-1.0, 1.0)
+SELECTION_ERROR = 0.1
+"""Probability, at most, of selecting fewer features where no top-k set has a higher accuracy."""
+_GAIN_BOUNDS = (-1.0, 1.0)
 _RIGHT = 1
+"""The class that stands for a right prediction."""
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """What devices said of a model.
+    """What the devices of a validation round found of a model.
 
     Attributes
     ----------
     snapshot : Snapshot
-        The validation's totals.
+        The counters of the validation round.
     accuracy : IntervalEstimate
-        Of shape (): how often the model is right with all its features.
+        Of shape (): the accuracy of the model with all its features.
     gains : IntervalEstimate
-        (tops,) how much more often it is right with the top few alone.
+        Of shape (top-k sets,): the difference in accuracy with the top-k features alone.
     """
 
     snapshot: Snapshot
@@ -49,38 +51,41 @@ class ValidationResult:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Estimate them from a validation's totals."""
-        heard = compute_raw_estimates(snapshot)
-        figure = heard.prior.estimate
-        right = IntervalEstimate.from_stderr(figure.value[_RIGHT], figure.stderr[_RIGHT])
-        found = np.array([_gain(each) for each in heard.feature_estimates if isinstance(each, Frequencies)])
-        return cls(snapshot, right, IntervalEstimate.from_stderr(found[:, 0], found[:, 1], _GAIN))
+        """Estimate it from the counters of a validation round."""
+        raw = compute_raw_estimates(snapshot)
+        prior = raw.prior.estimate
+        accuracy = IntervalEstimate.from_stderr(prior.value[_RIGHT], prior.stderr[_RIGHT])
+        gains = np.array(
+            [_estimate_gain(each) for each in raw.feature_estimates if isinstance(each, Frequencies)]
+        )
+        return cls(snapshot, accuracy, IntervalEstimate.from_stderr(gains[:, 0], gains[:, 1], _GAIN_BOUNDS))
 
     @property
     def model(self) -> Validation:
-        """The model that was judged."""
+        """The validated model."""
         model = self.snapshot.plan.validation
         assert model is not None
         return model
 
     @property
     def selected(self) -> int | None:
-        """Which of the tops the model should keep alone, by its place; None if all of its features.
+        """The place of the selected top-k set; None if the model keeps all its features.
 
-        If some tops surely gain, by lower bounds that hold all at once but for ERROR of the surveys
-        (Bonferroni): the fewest features whose gain is within a standard error of the largest of theirs.
+        If some sets are significantly more accurate than all features, by simultaneous lower bounds with
+        probability of error SELECTION_ERROR (Bonferroni): the smallest set within one standard error of the
+        best of those.
         """
         known = np.isfinite(self.gains.stderr)
         value, error = np.where(known, self.gains.value, -1.0), np.where(known, self.gains.stderr, 0.0)
-        sure = value > NormalDist().inv_cdf(1 - ERROR / value.size) * error
-        if not sure.any():
+        significant = value > NormalDist().inv_cdf(1 - SELECTION_ERROR / value.size) * error
+        if not significant.any():
             return None
-        best = int(np.where(sure, value, -1.0).argmax())
+        best = int(np.where(significant, value, -1.0).argmax())
         return int((value >= value[best] - error[best]).argmax())
 
     @property
     def selected_features(self) -> frozenset[int]:
-        """The features that the model keeps, by their places: those it was judged with, or the top few."""
+        """The places of the features that the model keeps: those it was validated with, or the top-k set."""
         order = self.model.order
         return frozenset(order if self.selected is None else order[: self.model.top_k[self.selected]])
 
@@ -89,25 +94,42 @@ class ValidationResult:
         model = self.model
         return {
             "features": [model.features[place].name for place in model.order],
-            "right": self.accuracy.as_dict(),
-            "tops": list(model.top_k),
+            "accuracy": self.accuracy.as_dict(),
+            "top_k": list(model.top_k),
             "gains": self.gains.as_dict(),
-            "kept": None if self.selected is None else model.top_k[self.selected],
+            "selected_k": None if self.selected is None else model.top_k[self.selected],
         }
 
 
-def _gain(heard: Frequencies) -> tuple[float, float]:
-    """Return how much more often the top few are right than all, F[1, 0] - F[0, 1], and its error."""
-    if not heard.n:
+def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
+    """Return the gain in accuracy of a top-k set, F[1, 0] - F[0, 1], and its standard error."""
+    if not frequencies.n:
         return float("nan"), float("inf")
-    raw, own, likely = (each.reshape(2, 2) for each in (heard.raw, heard.noise.own, heard.noise.frequencies))
+    covariance = frequencies.covariance
+    raw, independent, likely = (
+        each.reshape(2, 2)
+        for each in (frequencies.raw, covariance.independent_variance, covariance.distribution)
+    )
     gain, expected = (float(each[1, 0] - each[0, 1]) for each in (raw, likely))
-    # what all cells share cancels in a difference
-    return gain, float(np.sqrt(own[1, 0] + own[0, 1] - expected**2 / heard.n))
+    # variance that all cells share cancels in a difference
+    return gain, float(np.sqrt(independent[1, 0] + independent[0, 1] - expected**2 / frequencies.n))
+
+
+def mask_unselected_features(
+    conditionals: ClassConditionals, prior: FloatArray, result: ValidationResult | None
+) -> ClassConditionals:
+    """Make the features uninformative that a validation result does not select."""
+    if result is None:
+        return conditionals
+    selected = result.selected_features
+    return tuple(
+        each if place in selected else make_uninformative(each, prior)
+        for place, each in enumerate(conditionals)
+    )
 
 
 def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:
-    """Return what a feature's value would say if it told nothing of the label: alike for all labels."""
+    """Return P(value) for every class: the distribution of a feature that is independent of the label."""
     if not isinstance(conditional, Gaussian):
         return np.repeat((conditional @ prior)[:, None], len(prior), axis=1)
     mean = np.full(len(prior), prior @ conditional.mean)
@@ -116,15 +138,34 @@ def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> Clas
     return Gaussian(mean, variance, None if missing is None else np.full(len(prior), prior @ missing))
 
 
+def check_same_survey(snapshot: Snapshot, validation: Snapshot) -> None:
+    """Check that a validation round is of the same survey and spends the same epsilon.
+
+    Raises
+    ------
+    EstimationError
+    """
+    plan, other = snapshot.plan, validation.plan
+    model = other.validation
+    survey = (plan.family, plan.label, plan.features, plan.projection)
+    if not model or survey != (other.family, model.label, model.features, model.projection):
+        raise EstimationError(f"{other.id} validates no model of {plan.id}: it is not of that survey")
+    if other.epsilon != plan.epsilon:
+        raise EstimationError(
+            f"{other.id} spends epsilon {other.epsilon}, and {plan.id} {plan.epsilon}: "
+            "one family spends the same in each round"
+        )
+
+
 def refuse_validation(survey: Survey | Plan) -> None:
-    """Refuse a survey that validates a model, where one is due that people answered.
+    """Refuse a validation round where a survey about people is needed.
 
     Raises
     ------
     SurveyError
     """
     if survey.validation:
-        why = (
-            "asks whether a model is right, and of nothing else: give the survey that the model was made from"
+        raise SurveyError(
+            f"{survey.id} asks whether a model is right, and of nothing else: give the survey that the model "
+            "was made from"
         )
-        raise SurveyError(f"{survey.id} {why}")

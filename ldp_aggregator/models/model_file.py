@@ -22,7 +22,7 @@ from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates, Gaussian
-from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE
+from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.privacy_statement import build_privacy_statement

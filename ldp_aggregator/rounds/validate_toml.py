@@ -138,7 +138,7 @@ def _errors_of_gains(plan: Plan) -> Iterator[float]:
     """Return those of what each question's tops gain."""
     for n, oracle in _asked(plan):
         noise = FrequencyCovariance.from_mechanism(oracle, _LIKELY, n)
-        yield math.sqrt(noise.own[1] + noise.own[2])
+        yield math.sqrt(noise.independent_variance[1] + noise.independent_variance[2])
 
 
 def _asked(plan: Plan) -> Iterator[tuple[int, FrequencyOracle]]:

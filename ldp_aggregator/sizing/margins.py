@@ -27,8 +27,8 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.numeric.number import Number
-from ldp_aggregator.estimation.outlook import compute_typical_margins
+from ldp_aggregator.estimation.intervals import compute_typical_margins
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.sizing.sample_size import MAX_USERS, SizeError, find_min_users
@@ -120,7 +120,7 @@ def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Marg
             continue
         if isinstance(result, NumberResult):
             conditional = population.conditionals[index]
-            assert isinstance(raw, Number)
+            assert isinstance(raw, ClassMoments)
             assert isinstance(conditional, Gaussian)
             margins.append(_number_margin(result, raw, conditional, population.prior, probability))
         else:
@@ -150,7 +150,7 @@ def _frequency_margin(result: FeatureResult, raw: Frequencies, probability: floa
     k = result.smoothed.shape[1]
     factor = np.ones(k)
     if raw.n:
-        factor = _ratio_factor(raw.raw.reshape(-1, k).sum(axis=0), raw.noise.against_classes(k)[1])
+        factor = _ratio_factor(raw.raw.reshape(-1, k).sum(axis=0), raw.covariance.class_covariances(k)[1])
     class_margins = _class_margins(result.conditionals, factor)
     return Margin(
         name=result.name,
@@ -165,7 +165,7 @@ def _frequency_margin(result: FeatureResult, raw: Frequencies, probability: floa
 
 
 def _number_margin(
-    result: NumberResult, raw: Number, conditional: Gaussian, prior: FloatArray, probability: float
+    result: NumberResult, raw: ClassMoments, conditional: Gaussian, prior: FloatArray, probability: float
 ) -> Margin:
     factor = _ratio_factor(raw.present.value, raw.present.variance(raw.noise))
     class_margins = _class_margins(result.means, factor)

@@ -8,7 +8,7 @@ from typing import Any
 from encoders.survey import NumericFeature, Plan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.outlook import margins
+from ldp_aggregator.estimation.intervals import forecast_margins
 from ldp_aggregator.snapshot import Snapshot
 
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
@@ -31,7 +31,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "reports": estimates.reports,
         "questions": _questions(snapshot),
         "rejections": dict(snapshot.rejections),
-        "label": _visible_entries(known["label"]) | {"margins": margins(estimates.raw_prior)},
+        "label": _visible_entries(known["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
         "features": _features(plan, estimates, known["features"]),
         "warnings": known["warnings"],
     }
@@ -63,7 +63,7 @@ def _features(plan: Plan, estimates: Estimates, known: list[dict[str, Any]]) -> 
 
 
 def _margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
-    return margins(estimate.means if isinstance(estimate, NumberResult) else estimate.conditionals)
+    return forecast_margins(estimate.means if isinstance(estimate, NumberResult) else estimate.conditionals)
 
 
 def _visible_entries(entry: dict[str, Any]) -> dict[str, Any]:

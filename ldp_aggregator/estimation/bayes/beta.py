@@ -1,4 +1,4 @@
-"""What an estimate of a share says of it, if it is beta distributed beforehand: one integral per share."""
+"""Posteriors of shares with beta priors, given normal estimates: one numerical integral per share."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 
-LEAST = 1e-6
-"""A share below a millionth counts as a millionth: noise alone rules nobody out."""
-_NODES = 96
-_REACH = 9.0
-_BLOCK = 4096
+MIN_SHARE = 1e-6
+"""A share below a millionth counts as a millionth: noise alone never rules out a class."""
+_NODE_COUNT = 96
+_TAIL_STDERRS = 9.0
+_BLOCK_SIZE = 4096
 
 
 class BetaPosterior(NamedTuple):
-    """What is known of shares after an estimate; arrays of one shape.
+    """Posteriors of shares; arrays of one shape.
 
     Attributes
     ----------
     evidence : array
         log E[exp(-(share - value)^2 / (2 noise^2))], the estimate's log density but for a constant.
     mean, log : arrays
-        Posterior means of the share and of its logarithm, where a share below LEAST counts as that.
+        Posterior means of the share and of its logarithm, where a share below MIN_SHARE counts as that.
     """
 
     evidence: FloatArray
@@ -42,15 +42,15 @@ def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: Float
     value, noise : float arrays of one shape
         Estimates and their standard errors, above zero.
     a, b : float arrays, shape (priors, ...)
-        Above zero; for each prior what goes together with `value`.
+        Above zero; the parameters of each prior for `value`.
     """
     shape = np.broadcast_shapes(value.shape, a.shape, b.shape)
     cells = [np.broadcast_to(each, shape[1:]).ravel() for each in (value, noise)]
     priors = [np.broadcast_to(each, shape).reshape(shape[0], -1) for each in (a, b)]
     found = np.empty((3, shape[0], cells[0].size))
-    for start in range(0, cells[0].size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        nodes = _Nodes.from_estimates(cells[0][block], cells[1][block])
+    for start in range(0, cells[0].size, _BLOCK_SIZE):
+        block = slice(start, start + _BLOCK_SIZE)
+        nodes = _Quadrature.from_estimates(cells[0][block], cells[1][block])
         for prior, (first, second) in enumerate(zip(*priors, strict=True)):
             found[:, prior, block] = nodes.posterior(first[block], second[block])
     evidence, mean, log = found.reshape(3, *shape)
@@ -58,10 +58,10 @@ def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: Float
 
 
 @dataclass(frozen=True)
-class _Nodes:
-    """Where the posteriors of some shares are evaluated; arrays of shape (nodes, shares).
+class _Quadrature:
+    """The nodes at which the posteriors of some shares are evaluated; arrays of shape (nodes, shares).
 
-    By the trapezoidal rule along t, the share's logit being sinh(t), over what the estimate allows: there
+    By the trapezoidal rule along t, the share's logit being sinh(t), over the range of the estimate: there
     the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The ends of (0, 1),
     where a beta distribution may pile up, are added in closed form.
 
@@ -71,7 +71,7 @@ class _Nodes:
         The share, its logarithm and that of one less the share.
     weight : array
         Logarithm of a node's width and of the estimate's likelihood.
-    none, all : (shares,) arrays
+    log_zero, log_one : (shares,) arrays
         Logarithms of the likelihood of a share of 0, and of 1.
     """
 
@@ -79,33 +79,39 @@ class _Nodes:
     log: FloatArray
     rest: FloatArray
     weight: FloatArray
-    none: FloatArray
-    all: FloatArray
+    log_zero: FloatArray
+    log_one: FloatArray
 
     @classmethod
-    def from_estimates(cls, value: FloatArray, noise: FloatArray) -> _Nodes:
-        low = np.clip(np.minimum(value, 1.0) - _REACH * noise, LEAST, 1 - 2 * LEAST)
-        high = np.clip(np.maximum(value, 0.0) + _REACH * noise, 2 * LEAST, 1 - LEAST)
+    def from_estimates(cls, value: FloatArray, noise: FloatArray) -> _Quadrature:
+        low = np.clip(np.minimum(value, 1.0) - _TAIL_STDERRS * noise, MIN_SHARE, 1 - 2 * MIN_SHARE)
+        high = np.clip(np.maximum(value, 0.0) + _TAIL_STDERRS * noise, 2 * MIN_SHARE, 1 - MIN_SHARE)
         start, end = (np.arcsinh(np.log(each) - np.log1p(-each)) for each in (low, high))
-        step = (end - start) / (_NODES - 1)
-        place = np.sinh(start + step * np.arange(_NODES)[:, None])
+        step = (end - start) / (_NODE_COUNT - 1)
+        place = np.sinh(start + step * np.arange(_NODE_COUNT)[:, None])
         log, rest = -np.log1p(np.exp(-place)), -np.log1p(np.exp(place))
         share = np.exp(log)
         weight = np.log(step) + 0.5 * np.log1p(place**2) - 0.5 * ((share - value) / noise) ** 2
         weight[[0, -1]] -= np.log(2.0)
-        none, all_ = (-0.5 * ((end - value) / noise) ** 2 for end in (0.0, 1.0))
-        return cls(share, log, rest, weight, none, all_)
+        return cls(
+            share=share,
+            log=log,
+            rest=rest,
+            weight=weight,
+            log_zero=-0.5 * (value / noise) ** 2,
+            log_one=-0.5 * ((1.0 - value) / noise) ** 2,
+        )
 
     def posterior(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return evidence, but for 1/B(a, b), mean and mean logarithm of each share that is beta(a, b)."""
         inside = self.weight + a * self.log + b * self.rest
-        below = self.none + a * np.log(LEAST) - np.log(a)
-        above = self.all + b * np.log(LEAST) - np.log(b)
+        below = self.log_zero + a * np.log(MIN_SHARE) - np.log(a)
+        above = self.log_one + b * np.log(MIN_SHARE) - np.log(b)
         most = np.maximum(inside.max(axis=0), np.maximum(below, above))
         inside, below, above = (np.exp(each - most) for each in (inside, below, above))
         total = inside.sum(axis=0) + below + above
         mean = np.einsum("ns,ns->s", inside, self.share) + above
-        log = np.einsum("ns,ns->s", inside, self.log) + below * np.log(LEAST)
+        log = np.einsum("ns,ns->s", inside, self.log) + below * np.log(MIN_SHARE)
         return most + np.log(total), mean / total, log / total
 
 

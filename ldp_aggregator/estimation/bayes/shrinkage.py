@@ -1,7 +1,7 @@
-"""Empirical Bayes: how far noisy class means may be believed, learned from all features together.
+"""Empirical Bayes shrinkage of class means, with scales learned from all features.
 
-With two labels a feature has one difference between its classes, too little to tell signal from noise;
-many features together tell how large such differences usually are.
+With two classes a feature has one difference between them, too little to separate signal from noise;
+many features show how large such differences usually are.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 
 SCALES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""How far classes of one feature may differ: standard deviations, in the feature's own unit."""
-IMAGINED = 0.1
-"""Features imagined at every scale beside the real ones, so that no scale is ever ruled out."""
-_ROUNDS = 50
+"""Standard deviations of the classes of one feature around its centre, in the feature's own unit."""
+PSEUDO_COUNT = 0.1
+"""Number of features added at every scale, so that no scale is ever ruled out."""
+_ITERATIONS = 50
 
 
 def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Pull each feature's class values towards their common centre, as far as noise explains them.
+    """Shrink each feature's class values towards their common centre, as far as noise explains them.
 
     The model: a value is normal around its truth with the given variance, the truth is normal around the
-    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. How often each
-    scale occurs among the features is fitted by expectation-maximisation; a feature's scale is then
-    averaged over its posterior. A feature that is all noise ends up with classes that are alike.
+    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. The share of each
+    scale among the features is fitted by expectation-maximisation; a feature's scale is then
+    averaged over its posterior. The classes of a feature that is all noise become equal.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     known = np.isfinite(values) & np.isfinite(variances)
     values = np.where(known, values, 0.0)
     information = np.where(known, 1.0 / np.where(known, variances, 1.0), 0.0)
-    fits = [_fit(values, information, (scale * unit[:, None]) ** 2) for scale in SCALES]
+    fits = [_fit_scale(values, information, (scale * unit[:, None]) ** 2) for scale in SCALES]
     likely, means, spreads = (np.stack(parts) for parts in zip(*fits, strict=True))
-    weights = mixed_scales(likely)[:, :, None]
+    weights = fit_scale_weights(likely)[:, :, None]
     mean = (weights * means).sum(axis=0)
     return mean, (weights * (spreads + (means - mean) ** 2)).sum(axis=0)
 
 
-def _fit(
+def _fit_scale(
     values: FloatArray, information: FloatArray, between: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return log-likelihood (features,), means and variances of the truth, if it varies by `between`."""
@@ -64,16 +64,16 @@ def _fit(
     return likely, centre + between * precision * off, between / (1 + between * information)
 
 
-def mixed_scales(likely: FloatArray) -> FloatArray:
+def fit_scale_weights(likely: FloatArray) -> FloatArray:
     """Return each feature's probabilities of the scales, (scales, features), from its log-likelihoods.
 
-    How often each scale occurs among the features is fitted by expectation-maximisation.
+    The share of each scale among the features is fitted by expectation-maximisation.
     """
     odds = np.exp(likely - likely.max(axis=0))
-    often: FloatArray = np.full((len(odds), 1), 1.0 / len(odds))
-    for _ in range(_ROUNDS):
-        shares = odds * often / (odds * often).sum(axis=0)
-        often = shares.sum(axis=1, keepdims=True) + IMAGINED
-        often /= often.sum()
-    found: FloatArray = odds * often / (odds * often).sum(axis=0)
-    return found
+    frequency: FloatArray = np.full((len(odds), 1), 1.0 / len(odds))
+    for _ in range(_ITERATIONS):
+        shares = odds * frequency / (odds * frequency).sum(axis=0)
+        frequency = shares.sum(axis=1, keepdims=True) + PSEUDO_COUNT
+        frequency /= frequency.sum()
+    weights: FloatArray = odds * frequency / (odds * frequency).sum(axis=0)
+    return weights

@@ -1,8 +1,8 @@
-"""How often each value of one question occurs, and how far off that may be.
+"""Raw frequencies of each value of one question, with their covariance.
 
 The reports of one question add up to a vector of totals; a linear map turns it into unbiased
-frequencies F. Their covariance matrix is known in closed form from the mechanism's moments, so every
-later figure (class totals, ratios) carries a standard error without resampling.
+frequencies F. Their covariance matrix follows in closed form from the mechanism's moments, so every
+estimate made from them (class totals, ratios) has a standard error without resampling.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ldp_aggregator.estimation.discrete.negative_estimates import project_simple
 from ldp_aggregator.snapshot import Total
 
 UNIFORM_SHARE = 0.1
-"""Noise is evaluated at .9 simplex(F) + .1/d: never at a frequency of exactly zero. Where F stands out of its
-noise the tenth is less: it would add more to a rare cell than F can be off."""
+"""Covariances are evaluated at .9 simplex(F) + .1/d: never at a frequency of exactly zero. Where F exceeds
+its noise the tenth is less: it would add more to a rare cell than the error of F."""
 
 
 @dataclass(frozen=True)
 class FrequencyCovariance:
-    """Covariance of the estimated frequencies: diag(own) + shared 11' + slope (f1' + 1f') - ff'/n.
+    """Covariance of the estimated frequencies: diag(independent) + shared 11' + slope (f1' + 1f') - ff'/n.
 
     A report adds to each cell an amount with mean `on` at the reporter's value and `off` elsewhere.
     Given the value, two cells are independent (unary, histogram) or bound by a constant sum (direct
@@ -34,19 +34,19 @@ class FrequencyCovariance:
 
     Attributes
     ----------
-    frequencies : (d,) array
-        Distribution at which the noise is evaluated.
+    distribution : (d,) array
+        Frequencies at which the noise is evaluated.
     n : int
         Number of reports.
     variance : (d,) array
         The whole diagonal.
     floor, growth : float
-        A cell's own noise is floor + growth f, whatever its frequency f.
+        A cell's independent variance is floor + growth f, at frequency f.
     shared, slope : float
         See above.
     """
 
-    frequencies: FloatArray
+    distribution: FloatArray
     n: int
     variance: FloatArray
     floor: float
@@ -58,27 +58,35 @@ class FrequencyCovariance:
     def from_mechanism(
         cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int
     ) -> FrequencyCovariance:
-        """Return the noise of n reports when the truth is `frequencies`, each a sum of as many counters'."""
+        """Return the covariance of n reports at true `frequencies`, each a sum of as many counters."""
         if n == 0:
             unknown = np.full(frequencies.shape, math.inf)
-            return cls(frequencies, 0, unknown, math.inf, 0.0, 0.0, 0.0)
+            return cls(frequencies, n, unknown, floor=math.inf, growth=0.0, shared=0.0, slope=0.0)
         size = mechanism.domain // len(frequencies)
         on, off, shared, slope = (each / n for each in mechanism.sums(size))
-        variance = np.asarray(mechanism.variance(frequencies, size), dtype=np.float64) / n
-        floor, growth = off - shared, 1 / n + on - off - 2 * slope
-        return cls(frequencies, n, variance, floor, growth, shared, slope)
+        return cls(
+            distribution=frequencies,
+            n=n,
+            variance=np.asarray(mechanism.variance(frequencies, size), dtype=np.float64) / n,
+            floor=off - shared,
+            growth=1 / n + on - off - 2 * slope,
+            shared=shared,
+            slope=slope,
+        )
 
     @property
-    def own(self) -> FloatArray:
-        """The cells' own noise (d,)."""
-        return self.floor + self.growth * self.frequencies
+    def independent_variance(self) -> FloatArray:
+        """The part of each cell's variance, (d,), that no other cell shares."""
+        return self.floor + self.growth * self.distribution
 
-    def if_cell_is(self) -> tuple[float, float, float]:
-        """Return c of Var(F[a]) = c0 + c1 f + c2 f^2, were f the truth of the cell."""
+    def cell_variance_coefficients(self) -> tuple[float, float, float]:
+        """Return c of Var(F[a]) = c0 + c1 f + c2 f^2, if f is the truth of the cell."""
         return self.floor + self.shared, self.growth + 2 * self.slope, -1 / self.n
 
-    def if_ratio_is(self, mass: FloatArray, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return c of Var(F[a, c] - r G[c]) = c0 + c1 r + c2 r^2, were r the truth of F[a, c] / G[c].
+    def ratio_variance_coefficients(
+        self, mass: FloatArray, size: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return c of Var(F[a, c] - r G[c]) = c0 + c1 r + c2 r^2, if r is the truth of F[a, c] / G[c].
 
         `mass` is P(c), shape (k,), and `size` the number A of values. Put f = r P(c) in the covariances.
         """
@@ -86,21 +94,25 @@ class FrequencyCovariance:
         mean = self.floor + self.shared * size
         return np.full_like(mass, self.floor + self.shared), own - 2 * mean, size * mean - own
 
-    def against_classes(self, k: int) -> tuple[FloatArray, FloatArray]:
+    def class_covariances(self, k: int) -> tuple[FloatArray, FloatArray]:
         """Return Cov(F[a, c], G[c]) as (A, k) and Var(G[c]) as (k,), with G[c] = sum over a of F[a, c]."""
-        cells = self.frequencies.reshape(-1, k)
-        own, size = self.own.reshape(-1, k), len(cells)
+        cells = self.distribution.reshape(-1, k)
+        own, size = self.independent_variance.reshape(-1, k), len(cells)
         if self.n == 0:
             return own, own[0]
         mass = cells.sum(axis=0)
-        with_class = own + self.shared * size + self.slope * (size * cells + mass) - cells * mass / self.n
-        of_class = own.sum(axis=0) + self.shared * size**2 + 2 * self.slope * size * mass - mass**2 / self.n
-        return with_class, of_class
+        cell_with_class = (
+            own + self.shared * size + self.slope * (size * cells + mass) - cells * mass / self.n
+        )
+        class_variance = (
+            own.sum(axis=0) + self.shared * size**2 + 2 * self.slope * size * mass - mass**2 / self.n
+        )
+        return cell_with_class, class_variance
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """What the reports of one question say.
+    """Raw frequencies of one question.
 
     Attributes
     ----------
@@ -110,16 +122,15 @@ class Frequencies:
     raw : (d,) array
         Unbiased frequencies, possibly negative; NaN without reports. Of one of several features that are
         asked about together: sums over the values of the others.
-    noise : FrequencyCovariance
-        Their covariance.
+    covariance : FrequencyCovariance
     """
 
     question: Question
     n: int
     raw: FloatArray
-    noise: FrequencyCovariance
+    covariance: FrequencyCovariance
 
-    def of_feature(self, place: int) -> Frequencies:
+    def marginal(self, place: int) -> Frequencies:
         """Return the frequencies of one of the features that the question asks about, by its place in it."""
         if len(self.question.feature_indices) < 2:
             return self
@@ -129,14 +140,14 @@ class Frequencies:
         return _frequencies(self.question, self.n, raw)
 
     @property
-    def cells(self) -> int:
+    def counters_per_cell(self) -> int:
         """How many counters of the question make up one of the frequencies."""
         return self.question.domain // len(self.raw)
 
     @property
     def stderr(self) -> FloatArray:
         """Standard errors of `raw`; infinite without reports."""
-        return np.sqrt(self.noise.variance)
+        return np.sqrt(self.covariance.variance)
 
 
 def estimate_frequencies(question: Question, total: Total) -> Frequencies:

@@ -1,8 +1,8 @@
-"""First-order propagation of errors: numbers that remember which noisy totals they were made from.
+"""First-order propagation of errors (the delta method) through sums, products and ratios.
 
-A quantity is a value per label and its slopes along a list of sources whose covariance is known. Sums,
-products and ratios follow the rules of differentiation, so a figure's standard error needs no formula of
-its own, and two figures made from the same sources know their covariance.
+A quantity is a value per class and its slopes along a list of sources whose covariance is known. Sums,
+products and ratios follow the rules of differentiation, so an estimate's standard error needs no formula of
+its own, and the covariance of two estimates from the same sources is known.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Quantity:
     slopes: FloatArray
 
     @classmethod
-    def source(cls, value: FloatArray, place: int, sources: int) -> Self:
+    def from_source(cls, value: FloatArray, place: int, sources: int) -> Self:
         """Return the source at a place itself."""
         slopes = np.zeros((sources, len(value)))
         slopes[place] = 1.0
@@ -54,8 +54,8 @@ class Quantity:
 
     def covariance(self, other: Quantity, noise: FloatArray) -> FloatArray:
         """Return the (k,) covariances with another; `noise` is the sources' own, (sources, sources, k)."""
-        found: FloatArray = np.einsum("ik,ijk,jk->k", self.slopes, noise, other.slopes)
-        return found
+        covariance: FloatArray = np.einsum("ik,ijk,jk->k", self.slopes, noise, other.slopes)
+        return covariance
 
     def variance(self, noise: FloatArray) -> FloatArray:
         """Return the (k,) variances; rounding never makes them negative."""

@@ -1,8 +1,8 @@
-"""What the reports of one mean or square question say of one number, and how far off that may be.
+"""Raw moments of one number by one mean or square question, with their covariance.
 
-Per label c they estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism tells of
-the label, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2). The
-mechanism returns their covariance in closed form for a given population; here, that of the estimates.
+Per class c the reports estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism
+estimates the prior, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2).
+The mechanism returns their covariance in closed form for a given population; here, that of the estimates.
 """
 
 from __future__ import annotations
@@ -45,10 +45,16 @@ class Population:
         """Return the population that is spread evenly over labels, numbers and missing."""
         cell = np.full(k, 1 / (2 * k if can_be_missing else k))
         missing = cell if can_be_missing else np.zeros(k)
-        return cls(cell, missing, np.zeros(k), cell * _EVEN_SQUARE, cell * _EVEN_FOURTH)
+        return cls(
+            present=cell,
+            missing=missing,
+            first=np.zeros(k),
+            second=cell * _EVEN_SQUARE,
+            fourth=cell * _EVEN_FOURTH,
+        )
 
     @classmethod
-    def likely(
+    def from_estimates(
         cls,
         prior: FloatArray,
         missing: FloatArray | None,
@@ -69,24 +75,30 @@ class Population:
         missing : (k,) array or None
             P(missing, c), raw; None if it cannot be.
         first, second : (k,) arrays or None
-            E[x 1(c)] and E[x^2 1(c)], raw; None if nobody was asked, which counts as the noisiest case.
+            E[x 1(c)] and E[x^2 1(c)], raw; None without reports, which counts as the noisiest case.
         even : float
             The share that is spread evenly.
         """
         k = len(prior)
         raw = prior if missing is None else np.concatenate([prior - missing, missing])
-        present, *gone = project_simplex(raw).reshape(-1, k)
+        present, *rest = project_simplex(raw).reshape(-1, k)
         divisor = np.where(present > 0, present, 1.0)
         mean = np.clip(0.0 if first is None else first / divisor, -1.0, 1.0)
         square = np.clip(1.0 if second is None else second / divisor, mean**2, 1.0)
         variance = square - mean**2
         normal = mean**4 + 6 * mean**2 * variance + 3 * variance**2
         fourth = np.clip(normal, square**2, square)
-        gone_share = gone[0] if gone else np.zeros(k)
-        found = cls(present, gone_share, present * mean, present * square, present * fourth)
-        return found._mixed(cls.even(k, missing is not None), even)
+        missing_share = rest[0] if rest else np.zeros(k)
+        population = cls(
+            present=present,
+            missing=missing_share,
+            first=present * mean,
+            second=present * square,
+            fourth=present * fourth,
+        )
+        return population._mix(cls.even(k, missing is not None), even)
 
-    def _mixed(self, other: Self, share: float) -> Self:
+    def _mix(self, other: Self, share: float) -> Self:
         parts = zip(vars(self).values(), vars(other).values(), strict=True)
         return type(self)(*((1 - share) * one + share * another for one, another in parts))
 
@@ -99,7 +111,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Moments:
-    """What the reports of one question say of one number.
+    """Raw moments of one number by one question.
 
     Attributes
     ----------
@@ -109,9 +121,9 @@ class Moments:
     n : int
         Number of reports, above zero.
     raw : (3, k) array
-        s, M and G, unbiased, possibly impossible; 0 where G is not told.
+        s, M and G, unbiased, possibly impossible; 0 where G is not estimated.
     covariance : (3, 3, k) array
-        Of `raw`, per label; 0 where G is not told.
+        Of `raw`, per label; 0 where G is not estimated.
     """
 
     question: Question
@@ -122,7 +134,7 @@ class Moments:
 
     @property
     def estimates_prior(self) -> bool:
-        """Whether G is told."""
+        """Whether G is estimated."""
         return mechanism_of(self.question).estimates_prior
 
 

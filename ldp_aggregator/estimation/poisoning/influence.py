@@ -1,11 +1,11 @@
-"""How far made-up reports can move an estimate, whatever they send and whoever they pretend to be.
+"""The influence of fabricated reports on an estimate: how far they can move it, whatever they contain.
 
 An estimate is (nearly) linear in the mean of what reports add to the counters; its slopes w are known. If m
-of n reports are made up, the estimate differs from that of the others alone by
-m/(n - m) (w x - w t), where t is the mean over all n and x what a made-up report adds, on average. So the
+of n reports are fabricated, the estimate differs from that of the others alone by
+m/(n - m) (w x - w t), where t is the mean over all n and x what a fabricated report adds, on average. So the
 furthest move is that of the payload that adds the most or the least to w x, which every mechanism knows
 in closed form (`contribution_range`): exact for frequencies, priors and E[x 1(label)], and to first order, as
-standard errors are, for ratios. Nothing is corrected by it: no correction knows which reports are made up.
+standard errors are, for ratios. Nothing is corrected by it: no correction knows which reports are fabricated.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey.questions import MEAN
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
-from ldp_aggregator.estimation.intervals import IntervalEstimate, jsonable
+from ldp_aggregator.estimation.intervals import IntervalEstimate, to_json_list
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
 SHARE = 0.01
-"""The share of made-up reports that moves are told for, beside a single one."""
+"""The share of fabricated reports for which the influence is computed, besides a single one."""
 
 
 @dataclass(frozen=True)
 class Influence:
-    """How far made-up reports at one question can move the entries of a figure, up or down.
+    """How far fabricated reports at one question can move the entries of an estimate, up or down.
 
     Attributes
     ----------
-    figure : str
+    estimate : str
         "frequencies", "conditionals", "prior", "means", "variances" or "missing".
     n : int
-        Reports of the question, of which some are made up.
+        Reports of the question, of which some are fabricated.
     step : array
         The furthest move of each entry, in units of m/(n - m).
     stderr : array
         Standard errors of the entries.
     """
 
-    figure: str
+    estimate: str
     n: int
     step: FloatArray
     stderr: FloatArray
@@ -64,43 +64,49 @@ class Influence:
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {
-            "one": jsonable(self.move(1)),
-            "one_percent": jsonable(self.move(SHARE * self.n)),
-            "one_percent_in_stderrs": jsonable(self.in_stderrs),
+            "one": to_json_list(self.move(1)),
+            "one_percent": to_json_list(self.move(SHARE * self.n)),
+            "one_percent_in_stderrs": to_json_list(self.in_stderrs),
         }
 
 
-def of_frequencies(heard: Frequencies, figure: IntervalEstimate, of: str = "") -> Influence:
-    """Return the moves of F = (t - off)/(on - off), in the shape of its figure."""
-    oracle, size = oracle_of(heard.question), heard.cells
+def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = "") -> Influence:
+    """Return the moves of F = (t - off)/(on - off), in the shape of its intervals."""
+    oracle, size = oracle_of(frequencies.question), frequencies.counters_per_cell
     slope = oracle.on_mean - oracle.off_mean
     weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
-    now = heard.raw + size * oracle.off_mean / slope
-    step = _furthest(oracle, weights, times, now.reshape(figure.value.shape))
-    return Influence(f"frequencies{of}", heard.n, step, figure.stderr)
+    now = frequencies.raw + size * oracle.off_mean / slope
+    step = _furthest(oracle, weights, times, now.reshape(intervals.value.shape))
+    return Influence(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
 
 
-def of_conditionals(heard: Frequencies, figure: IntervalEstimate, of: str = "") -> Influence:
+def conditional_influence(
+    frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = ""
+) -> Influence:
     """Return the moves of R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
-    oracle, (size, k) = oracle_of(heard.question), figure.value.shape
-    joint = heard.raw.reshape(size, k)
+    oracle, (size, k) = oracle_of(frequencies.question), intervals.value.shape
+    joint = frequencies.raw.reshape(size, k)
     mass = np.where(joint.sum(axis=0) > 0, joint.sum(axis=0), np.nan)
     scale = 1 / ((oracle.on_mean - oracle.off_mean) * mass)
     ratio = joint / mass
     weights = np.stack([(1 - ratio) * scale, -ratio * scale, np.zeros_like(ratio)], axis=-1)
-    times = heard.cells * np.array([1, size - 1, (k - 1) * size])
+    times = frequencies.counters_per_cell * np.array([1, size - 1, (k - 1) * size])
     # F - R G is zero at the estimates themselves
-    now = heard.cells * oracle.off_mean * (1 - size * ratio) * scale
-    return Influence(f"conditionals{of}", heard.n, _furthest(oracle, weights, times, now), figure.stderr)
+    now = frequencies.counters_per_cell * oracle.off_mean * (1 - size * ratio) * scale
+    return Influence(
+        f"conditionals{suffix}", frequencies.n, _furthest(oracle, weights, times, now), intervals.stderr
+    )
 
 
-def of_prior(heard: Frequencies, figure: IntervalEstimate, weight: float) -> Influence:
+def prior_influence(frequencies: Frequencies, intervals: IntervalEstimate, weight: float) -> Influence:
     """Return the moves of the pooled prior, to which the question contributes G with a weight."""
-    oracle, k = oracle_of(heard.question), len(figure.value)
+    oracle, k = oracle_of(frequencies.question), len(intervals.value)
     size, slope = oracle.domain // k, oracle.on_mean - oracle.off_mean
     weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
-    now = heard.raw.reshape(-1, k).sum(axis=0) + size * oracle.off_mean / slope
-    return Influence("prior", heard.n, weight * _furthest(oracle, weights, times, now), figure.stderr)
+    now = frequencies.raw.reshape(-1, k).sum(axis=0) + size * oracle.off_mean / slope
+    return Influence(
+        "prior", frequencies.n, weight * _furthest(oracle, weights, times, now), intervals.stderr
+    )
 
 
 def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: FloatArray) -> FloatArray:
@@ -111,41 +117,44 @@ def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: Flo
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def of_number(
-    name: str, ratio: Quantity, heard: Moments, total: Total, figure: IntervalEstimate, unit: float
+def moment_influence(
+    name: str, ratio: Quantity, moments: Moments, total: Total, intervals: IntervalEstimate, unit: float
 ) -> Influence:
     """Return the moves of a ratio per label, E[x | c] for example, by one question about the number.
 
     Parameters
     ----------
     name : str
-        Of the figure.
+        Of the intervals.
     ratio : Quantity
-        With its slopes by what the questions say, as `Number` orders them.
-    heard, total : Moments and Total
-        Of the question where reports are made up.
-    figure : IntervalEstimate
+        With its slopes by the moments of the questions, in the order of `ClassMoments`.
+    moments, total : Moments and Total
+        Of the question where reports are fabricated.
+    intervals : IntervalEstimate
         The ratio in its own unit, for its standard error.
     unit : float
         What one of `ratio` is in that unit.
     """
-    place = 0 if heard.question.moment == MEAN else 3
+    place = 0 if moments.question.moment == MEAN else 3
     slopes = ratio.slopes[place : place + 3] * unit
-    return Influence(name, heard.n, _furthest_moments(heard, total, slopes), figure.stderr)
+    return Influence(name, moments.n, _furthest_moments(moments, total, slopes), intervals.stderr)
 
 
-def number_prior(heard: Moments, total: Total, prior: IntervalEstimate, weight: float) -> Influence:
-    """Return the moves of the pooled prior by a question about a number that tells of the label."""
+def moment_prior_influence(
+    moments: Moments, total: Total, prior: IntervalEstimate, weight: float
+) -> Influence:
+    """Return the moves of the pooled prior by a question about a number that estimates it."""
     slopes = np.zeros((3, len(prior.value)))
     slopes[2] = weight
-    return Influence("prior", heard.n, _furthest_moments(heard, total, slopes), prior.stderr)
+    return Influence("prior", moments.n, _furthest_moments(moments, total, slopes), prior.stderr)
 
 
-def _furthest_moments(heard: Moments, total: Total, slopes: FloatArray) -> FloatArray:
-    """Return how far the sum of slopes (3, k) times what a question says can be moved, per label."""
-    mechanism, k = mechanism_of(heard.question), slopes.shape[1]
-    counters = _counter_slopes(heard)  # (3, k, blocks)
-    mean, found = total.cells / total.n, np.full(k, np.nan)
+def _furthest_moments(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
+    """Return how far the sum of slopes (3, k) times the moments of a question can be moved, per class."""
+    mechanism, k = mechanism_of(moments.question), slopes.shape[1]
+    counters = _counter_slopes(moments)  # (3, k, blocks)
+    mean = total.cells / total.n
+    furthest = np.full(k, np.nan)
     for label in range(k):
         own = slopes[:, label] @ counters[:, label]
         if np.isfinite(own).all():
@@ -153,22 +162,22 @@ def _furthest_moments(heard: Moments, total: Total, slopes: FloatArray) -> Float
             weights[:, label] = own
             least, most = mechanism.contribution_range(weights.ravel())
             now = weights.ravel() @ mean
-            found[label] = max(most - now, now - least)
-    return found
+            furthest[label] = max(most - now, now - least)
+    return furthest
 
 
-def _counter_slopes(heard: Moments) -> FloatArray:
+def _counter_slopes(moments: Moments) -> FloatArray:
     """Return d(s, M, G of a label)/d(the label's counter in each block of k counters), (3, k, blocks).
 
     Moments are affine in the counters, and those of a label depend on its own counters alone.
     """
-    mechanism = mechanism_of(heard.question)
+    mechanism = mechanism_of(moments.question)
     k, cells = mechanism.domain.labels, mechanism.cells
     zero = mechanism.moments(np.zeros(cells, dtype=np.int64), 1)
     found = []
     for block in range(cells // k):
         ones = np.zeros(cells, dtype=np.int64)
         ones[block * k : block * k + k] = 1
-        found.append((mechanism.moments(ones, 1) - zero)[heard.place])
+        found.append((mechanism.moments(ones, 1) - zero)[moments.place])
     slopes: FloatArray = np.nan_to_num(np.stack(found, axis=-1))
     return slopes

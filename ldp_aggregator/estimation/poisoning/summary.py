@@ -1,40 +1,55 @@
-"""The poisoning meter: whether reports look made up, and how far made-up ones could move the estimates.
+"""The poisoning check: whether reports look fabricated, and how far fabricated ones could move the estimates.
 
-It tells, and corrects nothing: which reports are made up is not known, and an estimate that was silently
-mended could neither be checked nor added to another.
+It reports, and corrects nothing: which reports are fabricated is not known, and a silently corrected estimate
+could neither be checked nor added to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from encoders.survey import Question
-from ldp_aggregator.estimation.alarms import SupportTests
-from ldp_aggregator.estimation.poisoning.goodness_of_fit import Support
-from ldp_aggregator.estimation.poisoning.influence import SHARE, Influence
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.number_result import NumberResult
+from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportTests
+from ldp_aggregator.estimation.poisoning.influence import (
+    SHARE,
+    Influence,
+    conditional_influence,
+    frequency_influence,
+    moment_influence,
+    moment_prior_influence,
+    prior_influence,
+)
+from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
+from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
 from ldp_aggregator.snapshot import Snapshot
 
-FALSE_ALARMS = 1e-6
-"""Chance that any test of any question of an honest survey raises an alarm."""
+FALSE_ALARM_PROBABILITY = 1e-6
+"""Probability that any test of any question of an honest survey raises an alarm."""
 
 
 @dataclass(frozen=True)
-class QuestionMeter:
-    """What the meter says of one question.
+class QuestionCheck:
+    """The poisoning check of one question.
 
     Attributes
     ----------
     question, mechanism : str
     n : int
-        Its reports.
+        Number of reports.
     support : SupportTests or str
         Or why there are none.
     influences : tuple of Influence
-        Of each figure that the question informs.
+        On each estimate that depends on the question.
     """
 
     question: str
@@ -45,98 +60,156 @@ class QuestionMeter:
 
     @property
     def warning(self) -> str | None:
-        """What a reader must know before trusting any figure that the question informs."""
+        """What a reader must know before using any estimate that depends on the question."""
         if isinstance(self.support, str) or not self.support.findings:
             return None
-        found = "; ".join(self.support.findings)
-        return f"some reports are not what devices send: {found}. Nothing was corrected"
+        findings = "; ".join(self.support.findings)
+        return f"some reports are not what devices send: {findings}. Nothing was corrected"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        tested = not isinstance(self.support, str)
         return {
             "question": self.question,
             "mechanism": self.mechanism,
             "n": self.n,
-            "support": self.support.as_dict() if isinstance(self.support, SupportTests) else None,
-            "untested": None if tested else self.support,
-            "influence": {each.figure: each.as_dict() for each in self.influences},
+            "support": None if isinstance(self.support, str) else self.support.as_dict(),
+            "untested": self.support if isinstance(self.support, str) else None,
+            "influence": {each.estimate: each.as_dict() for each in self.influences},
         }
 
 
 @dataclass(frozen=True)
-class Poisoning:
-    """What the meter says of a survey.
+class PoisoningSummary:
+    """The poisoning checks of a survey's questions."""
 
-    Attributes
-    ----------
-    questions : tuple of QuestionMeter
-    """
-
-    questions: tuple[QuestionMeter, ...]
+    questions: tuple[QuestionCheck, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {
-            "false_alarms": FALSE_ALARMS,
+            "false_alarms": FALSE_ALARM_PROBABILITY,
             "share": SHARE,
             "questions": [each.as_dict() for each in self.questions],
         }
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What a model's card says: the alarms, and the worst that a hundredth of made-up reports can do."""
+        """The alarms, and the largest influence of a hundredth of the reports, in words."""
         tested = [each for each in self.questions if isinstance(each.support, SupportTests)]
-        alarmed = [each.question for each in tested if each.warning]
-        said = f"ALARM at {'; '.join(alarmed)}" if alarmed else "no alarm" if tested else "nothing to test"
-        head = f"poisoning: {said}; {len(tested)} of {len(self.questions)} questions can be tested"
-        return (head, *self._worst())
-
-    def _worst(self) -> tuple[str, ...]:
+        alarms = [each.question for each in tested if each.warning]
+        result = f"ALARM at {'; '.join(alarms)}" if alarms else "no alarm" if tested else "nothing to test"
+        head = f"poisoning: {result}; {len(tested)} of {len(self.questions)} questions can be tested"
         moves = [
-            (float(np.nanmax(each.in_stderrs)), each, meter.question)
-            for meter in self.questions
-            for each in meter.influences
+            (float(np.nanmax(each.in_stderrs)), each, check.question)
+            for check in self.questions
+            for each in check.influences
             if np.isfinite(each.in_stderrs).any()
         ]
         if not moves:
-            return ()
-        most, worst, question = max(moves, key=lambda move: move[0])
-        at = f"  if {SHARE:.0%} of the reports at {question} were made up"
-        return (f"{at}, they could move {worst.figure} by {most:.3g} standard errors",)
+            return (head,)
+        largest, influence, question = max(moves, key=lambda move: move[0])
+        share = f"  if {SHARE:.0%} of the reports at {question} were made up"
+        return (head, f"{share}, they could move {influence.estimate} by {largest:.3g} standard errors")
 
 
-def measure(snapshot: Snapshot, influences: Mapping[int, Sequence[Influence]]) -> Poisoning:
-    """Test every question of a survey.
+def check_poisoning(
+    snapshot: Snapshot,
+    raw: RawEstimates,
+    features: Sequence[FeatureResult | NumberResult],
+    prior: IntervalEstimate,
+) -> PoisoningSummary:
+    """Test every question of a survey, and compute the influence of fabricated reports on its estimates.
 
     Parameters
     ----------
     snapshot : Snapshot
         With the support counters, where the store has them.
-    influences : mapping of question index to the influences on its figures
+    raw : RawEstimates
+    features : sequence of (FeatureResult or NumberResult)
+        For the standard errors.
+    prior : IntervalEstimate
+        The raw prior that people see: the pooled one, or the label question's.
     """
+    influences: dict[int, list[Influence]] = defaultdict(list)
+    for index, influence in _feature_influences(snapshot, raw, features):
+        influences[index].append(influence)
+    for index, influence in _prior_influences(snapshot, raw, prior):
+        influences[index].append(influence)
     questions = snapshot.plan.questions
-    level = FALSE_ALARMS / (
-        2 * max(sum(each.mechanism.support_counters is not None for each in questions), 1)
-    )
-    return Poisoning(
+    tests = 2 * sum(each.mechanism.support_counters is not None for each in questions)
+    level = FALSE_ALARM_PROBABILITY / max(tests, 2)
+    return PoisoningSummary(
         tuple(
-            QuestionMeter(
-                each.name,
-                each.mechanism.name,
-                snapshot.totals[each.key].n if each.key in snapshot.totals else 0,
-                _tests(snapshot, each, level),
-                tuple(influences.get(each.index, ())),
+            QuestionCheck(
+                question=each.name,
+                mechanism=each.mechanism.name,
+                n=total_of(snapshot, each).n,
+                support=_test_support(snapshot, each, level),
+                influences=tuple(influences[each.index]),
             )
             for each in questions
         )
     )
 
 
-def _tests(snapshot: Snapshot, question: Question, level: float) -> SupportTests | str:
-    bits, counted = question.mechanism.support_counters, snapshot.totals.get(question.support_key)
-    if bits is None:
-        return f"a report of {question.mechanism.name} is no set of values: nothing tells a made-up one"
+def _test_support(snapshot: Snapshot, question: Question, level: float) -> SupportTests | str:
+    counters, counted = question.mechanism.support_counters, snapshot.totals.get(question.support_key)
+    if counters is None:
+        return f"a report of {question.mechanism.name} is not a set of values, so it cannot be tested"
     if counted is None:
         return "the collector did not count which values reports support together"
-    return SupportTests.from_support(question, Support.from_cells(bits, counted.cells), level)
+    return SupportTests.from_support(question, SupportCounts.from_cells(counters, counted.cells), level)
+
+
+def _feature_influences(
+    snapshot: Snapshot, raw: RawEstimates, features: Sequence[FeatureResult | NumberResult]
+) -> Iterator[tuple[int, Influence]]:
+    """Yield the influence on each feature's estimates, with the index of the question that has it."""
+    for estimate, result in zip(raw.feature_estimates, features, strict=True):
+        if isinstance(estimate, Frequencies) and estimate.n and isinstance(result, FeatureResult):
+            suffix = f" of {result.name}" if len(estimate.question.feature_indices) > 1 else ""
+            index = estimate.question.index
+            yield index, frequency_influence(estimate, result.frequencies, suffix)
+            yield index, conditional_influence(estimate, result.conditionals, suffix)
+        elif isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
+            yield from _number_influences(snapshot, estimate, result)
+
+
+def _number_influences(
+    snapshot: Snapshot, estimate: ClassMoments, result: NumberResult
+) -> Iterator[tuple[int, Influence]]:
+    present, share, width = estimate.present, estimate.class_share, result.width
+    for moments in estimate.questions:
+        question, total = moments.question, total_of(snapshot, moments.question)
+        suffix = f" of {result.name}" if question.mechanism.multivariate else ""
+        ratios = [
+            ("means", estimate.first, present, result.means, width),
+            ("variances", estimate.squared_deviation, present, result.variances, width**2),
+            ("missing", estimate.missing, share, result.missing, 1.0),
+        ]
+        for name, top, bottom, intervals, unit in ratios:
+            if top is not None and intervals is not None:
+                ratio = top.over(bottom)
+                yield (
+                    question.index,
+                    moment_influence(f"{name}{suffix}", ratio, moments, total, intervals, unit),
+                )
+
+
+def _prior_influences(
+    snapshot: Snapshot, raw: RawEstimates, prior: IntervalEstimate
+) -> Iterator[tuple[int, Influence]]:
+    """Yield the influence of each question on the prior, with its index."""
+    weights = raw.prior.weights
+    if prior is not raw.prior.estimate and raw.label:
+        weights = {raw.label.question.index: 1.0}
+    discrete = [
+        each for each in (raw.label, *raw.feature_estimates) if isinstance(each, Frequencies) and each.n
+    ]
+    for frequencies in {each.question.index: each for each in discrete}.values():
+        if weight := weights.get(frequencies.question.index, 0.0):
+            yield frequencies.question.index, prior_influence(frequencies, prior, weight)
+    for moments in (each for number in raw.numbers for each in number.questions):
+        if weight := weights.get(moments.question.index, 0.0):
+            total = total_of(snapshot, moments.question)
+            yield moments.question.index, moment_prior_influence(moments, total, prior, weight)

@@ -90,7 +90,7 @@ def test_without_reports_every_guess_is_uniform_and_json_stays_valid(world):
         said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
         assert said["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
         assert said["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
-        assert said["warnings"] == ["there are no reports yet: every figure is a guess"]
+        assert said["warnings"] == ["there are no reports yet: every estimate is a guess"]
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])

@@ -12,7 +12,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
-from ldp_aggregator.estimation.relevance import _square, compute_relevance, format_relevance
+from ldp_aggregator.estimation.relevance import _unbiased_square, compute_relevance, format_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -76,7 +76,7 @@ def test_the_closed_form_is_that_of_the_whole_matrix():
     matrix = np.kron(within @ np.diag(1 / shares) @ within, columns)
     v, noise = value.ravel(), own.ravel()
     weights = 1 / shares
-    square = _square(value, own, weights, (weights.mean() / 2 - weights) / size, columns)
+    square = _unbiased_square(value, own, weights, (weights.mean() / 2 - weights) / size, columns)
     found = v @ matrix @ v - noise @ np.diag(matrix)
     slope = 4 * noise @ (matrix @ v) ** 2 / (v @ matrix @ v)
     chance = noise @ np.diag(matrix)

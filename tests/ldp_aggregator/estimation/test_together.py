@@ -15,8 +15,8 @@ from ldp_aggregator.cli.train import summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
-from ldp_aggregator.estimation.intervals import conditional_figure, frequency_figure
-from ldp_aggregator.estimation.poisoning.influence import of_conditionals, of_frequencies
+from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
+from ldp_aggregator.estimation.poisoning.influence import conditional_influence, frequency_influence
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -101,12 +101,13 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_whole_covariance_matrix(name
 def test_each_features_figures_are_unbiased_and_their_errors_honest(world):
     answers = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
-        frequencies = [frequency_figure(each.feature_estimates[place], 2) for each in answers]
+        frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in answers]
         assert_unbiased(frequencies, truth)
         assert_honest_errors(frequencies)
         assert_covered(frequencies, truth)
         assert_covered(
-            [conditional_figure(each.feature_estimates[place], 2) for each in answers], truth / PRIOR
+            [estimate_conditional_intervals(each.feature_estimates[place], 2) for each in answers],
+            truth / PRIOR,
         )
     priors = [each.prior.estimate for each in answers]
     assert_unbiased(priors, PRIOR)
@@ -190,15 +191,15 @@ def test_no_payload_moves_a_features_figures_further_and_one_as_far(name):
     )
     # ratios are to first order
     for figure, of, slack in (
-        (frequency_figure, of_frequencies, 1e-9),
-        (conditional_figure, of_conditionals, 0.03),
+        (estimate_joint_intervals, frequency_influence, 1e-9),
+        (estimate_conditional_intervals, conditional_influence, 0.03),
     ):
         for place, feature in ((0, "three"), (2, "two")):
             values = np.stack([figure(each[place], 2).value for each in before])
             moved = abs(figure(now[place], 2).value - values).max(axis=0)
             told = of(now[place], figure(now[place], 2), f" of {feature}")
             np.testing.assert_allclose(moved, told.move(1), rtol=slack)
-            np.testing.assert_array_equal(bound[told.figure].step, told.step)
+            np.testing.assert_array_equal(bound[told.estimate].step, told.step)
     assert set(bound) == {
         f"{what} of {name}" for what in ("frequencies", "conditionals") for name in ("three", "two")
     } | {"prior"}

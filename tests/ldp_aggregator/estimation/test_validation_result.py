@@ -12,7 +12,7 @@ from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation import EstimationError, Gaussian, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_aggregator.estimation.validation_result import ERROR, ValidationResult, make_uninformative
+from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult, make_uninformative
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -130,7 +130,7 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
     ]
     kept = sum(each is not None for each in chosen)
     # 300 of probability .1: more than 66 has a probability below 1e-6
-    assert ERROR == 0.1
+    assert SELECTION_ERROR == 0.1
     assert kept <= 66
 
 
@@ -188,7 +188,7 @@ def test_a_validation_by_itself_tells_of_gains_too() -> None:
 
 def test_what_is_suspicious_about_the_judges_is_said() -> None:
     found = estimate_snapshot(trained(1_000), validation=judged(0))
-    assert "tea: there are no reports yet: every figure is a guess" in found.warnings
+    assert "tea: there are no reports yet: every estimate is a guess" in found.warnings
 
 
 def other_family(plan: Plan) -> Plan:

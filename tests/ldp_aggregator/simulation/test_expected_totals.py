@@ -7,7 +7,7 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.outlook import compute_typical_margins
+from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation

@@ -11,8 +11,13 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_parameters
-from ldp_aggregator.estimation.bayes.beta import LEAST, beta_posterior
-from ldp_aggregator.estimation.bayes.posterior import CONCENTRATIONS, Interaction, _cells, smooth_prior
+from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
+from ldp_aggregator.estimation.bayes.posterior import (
+    CONCENTRATIONS,
+    Interaction,
+    _cell_posteriors,
+    smooth_prior,
+)
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, FrequencyCovariance
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.simulated_population import simulate_reports
@@ -165,16 +170,16 @@ def test_a_label_is_ruled_out_neither_by_noise_nor_by_numerics(value, noise):
 
 def test_a_cell_is_what_people_drawn_beforehand_make_likely():
     shares, value, noise = np.array([[0.1]]), np.array([[0.02]]), np.array([[0.03]])
-    evidence, given = (each[:, 0, 0] for each in _cells(shares, value, noise))
+    evidence, given = (each[:, 0, 0] for each in _cell_posteriors(shares, value, noise))
     rng = np.random.default_rng(5)
     for place, people in enumerate(CONCENTRATIONS):
         drawn = rng.beta(people * 0.1, people * 0.9, 200_000)
         likely = np.exp(-0.5 * ((drawn - 0.02) / 0.03) ** 2)
-        logs = np.average(np.log(np.maximum(drawn, LEAST)), weights=likely)
+        logs = np.average(np.log(np.maximum(drawn, MIN_SHARE)), weights=likely)
         nobody, none = 0.9**people, np.exp(-0.5 * (0.02 / 0.03) ** 2)
         total = nobody * none + (1 - nobody) * likely.mean()
         assert evidence[place] == pytest.approx(np.log(total), abs=0.02)
-        expected = (nobody * none * LEAST + (1 - nobody) * likely.mean() * np.exp(logs)) / total
+        expected = (nobody * none * MIN_SHARE + (1 - nobody) * likely.mean() * np.exp(logs)) / total
         assert given[place] == pytest.approx(expected, rel=0.05)
 
 

@@ -12,12 +12,12 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.class_prior import Prior
+from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_number, smooth_numbers
 from ldp_aggregator.estimation.numeric.moments import Population
-from ldp_aggregator.estimation.numeric.number import Number
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
@@ -45,7 +45,7 @@ def made_up(*parts, tells=True, seed=1):
 
 def number(mean, square=None, weights=None, stderr=0.02, can_be_missing=True):
     figure = IntervalEstimate.from_stderr(SHARE, np.full(3, stderr))
-    return Number(mean, square, Prior(figure, weights or {0: 1.0}), can_be_missing)
+    return ClassMoments(mean, square, PooledPrior(figure, weights or {0: 1.0}), can_be_missing)
 
 
 def exact(tells=True):
@@ -61,10 +61,10 @@ def exact(tells=True):
 def test_exact_moments_give_exact_figures(tells):
     heard = exact(tells)
     np.testing.assert_allclose(heard.raw_mean[0], MEAN)
-    bias = heard.mean_noise
+    bias = heard.mean_variance
     np.testing.assert_allclose(heard.raw_variance[0], SQUARE - MEAN**2 + bias)
-    np.testing.assert_allclose(heard.figure(heard.second, (0, 1)).value, SQUARE)
-    np.testing.assert_allclose(heard.missing_figure().value, GONE / SHARE)
+    np.testing.assert_allclose(heard.estimate_expectation(heard.second, (0, 1)).value, SQUARE)
+    np.testing.assert_allclose(heard.estimate_missing().value, GONE / SHARE)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
@@ -109,7 +109,7 @@ def test_a_likely_population_is_possible():
     for _ in range(300):
         raw = [rng.normal(0.2, 0.5, size=4) for _ in range(4)]
         raw = [None if i and rng.random() < 0.2 else array for i, array in enumerate(raw)]
-        found = Population.likely(*raw, even=rng.choice([0.001, 0.1]))
+        found = Population.from_estimates(*raw, even=rng.choice([0.001, 0.1]))
         assert found.present.min() > 0
         assert found.missing.min() >= 0
         np.testing.assert_allclose((found.present + found.missing).sum(), 1)
@@ -169,7 +169,7 @@ def test_without_reports_nothing_is_known_and_classes_are_alike(mechanism):
     assert_alike(income.smoothed)
     said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
     assert said["features"][0]["means"]["stderr"] == [None] * 3
-    assert said["warnings"] == ["there are no reports yet: every figure is a guess"]
+    assert said["warnings"] == ["there are no reports yet: every estimate is a guess"]
 
 
 def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():

@@ -18,16 +18,15 @@ from encoders.mechanisms import Mechanism, NumericDomain, design, design_numeric
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
-    Product,
-    Support,
-    pair_excess,
-    pair_noise,
-    pair_p_value,
-    pair_surprise,
-    size_law,
-    size_p_value,
+from ldp_aggregator.estimation.poisoning.pair_test import (
+    CentredProduct,
+    compute_pair_deviations,
+    compute_pair_excess,
+    compute_pair_noise,
+    compute_pair_p_value,
 )
+from ldp_aggregator.estimation.poisoning.size_test import compute_size_distribution, compute_size_p_value
+from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
 
 SHORT = SupportCounters(6, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
 
@@ -37,20 +36,20 @@ def bits_of(mechanism: Mechanism) -> SupportCounters:
     return mechanism.support_counters
 
 
-def p_values(support: Support) -> tuple[float, float]:
-    return size_p_value(support), pair_p_value(support, pair_surprise(support))
+def p_values(support: SupportCounts) -> tuple[float, float]:
+    return compute_size_p_value(support), compute_pair_p_value(support, compute_pair_deviations(support))
 
 
-def honest(mechanism: Mechanism, values: np.ndarray, seed: int) -> Support:
+def honest(mechanism: Mechanism, values: np.ndarray, seed: int) -> SupportCounts:
     bits = bits_of(mechanism)
-    return Support.from_cells(bits, bits.count(mechanism.perturb_many(values, FastStream(seed))))
+    return SupportCounts.from_cells(bits, bits.count(mechanism.perturb_many(values, FastStream(seed))))
 
 
-def with_fakes(support: Support, rows: np.ndarray) -> Support:
+def with_fakes(support: SupportCounts, rows: np.ndarray) -> SupportCounts:
     counted = support.bits.count(np.packbits(rows, axis=1, bitorder="little"))
-    more = Support.from_cells(support.bits, counted)
+    more = SupportCounts.from_cells(support.bits, counted)
     parts = ("sizes", "sums", "pairs")
-    return Support(support.bits, *(getattr(support, part) + getattr(more, part) for part in parts))
+    return SupportCounts(support.bits, *(getattr(support, part) + getattr(more, part) for part in parts))
 
 
 @pytest.mark.parametrize("length", [2, 3, 8, 64, 1000])
@@ -61,7 +60,7 @@ def test_the_law_of_the_number_of_ones_is_exact(length: int) -> None:
     law = [(1 - own) * a + own * b for a, b in zip([*ones, 0], [0, *ones], strict=True)]
     first, last = bits.sizes[0], bits.sizes[-1]
     exact = [sum(law[: first + 1]), *law[first + 1 : last], sum(law[last:])]
-    assert np.allclose(size_law(bits, 0.5), [float(each) for each in exact], rtol=1e-9)
+    assert np.allclose(compute_size_distribution(bits, 0.5), [float(each) for each in exact], rtol=1e-9)
     assert sum(law[:first]) + sum(law[last + 1 :]) < 1e-12
 
 
@@ -77,7 +76,7 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain
         assert sets[0].bit_count() in (1, domain - 1)
         return
     product, bits = (
-        Product.from_bits(oracle.support_counters),
+        CentredProduct.from_bits(oracle.support_counters),
         [[each >> i & 1 for i in range(domain)] for each in sets],
     )
     left = [x[0] * x[1] - product.slope * (x[0] + x[1]) - product.level for x in bits]
@@ -86,32 +85,32 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain
         assert sum(c * t for c, t in zip(chances, left, strict=True)) == pytest.approx(0, abs=1e-12)
         assert sum(c * t * t for c, t in zip(chances, left, strict=True)) == pytest.approx(variance, rel=1e-9)
     assert max(map(abs, left)) == pytest.approx(product.most, rel=1e-9)
-    assert size_law(oracle.support_counters, 0.5).tolist() == [1.0]
+    assert compute_size_distribution(oracle.support_counters, 0.5).tolist() == [1.0]
 
 
 def test_the_excess_is_the_sum_of_the_centred_products() -> None:
     for length in (6, 130):
         bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
         rows = np.random.default_rng(length).random((40, length)) < 0.4
-        support = Support.from_cells(bits, bits.count(np.packbits(rows, axis=1, bitorder="little")))
+        support = SupportCounts.from_cells(bits, bits.count(np.packbits(rows, axis=1, bitorder="little")))
         centred, group = rows - 0.25, np.arange(length) % bits.groups
         found, together = np.zeros((bits.groups,) * 2), np.zeros((bits.groups,) * 2)
         for i, j in combinations(range(length), 2):
             g, h = sorted((group[i], group[j]))
             found[g, h] += centred[:, i] @ centred[:, j]
             together[g, h] += (rows[:, i] & rows[:, j]).sum()
-        assert np.allclose(np.triu(pair_excess(support)), found)
+        assert np.allclose(np.triu(compute_pair_excess(support)), found)
         assert np.allclose(np.triu(support.together), together)
 
 
 def test_a_p_value_bounds_the_exact_tail() -> None:
     """One report of six ones: no more likely than the p-value says, for both tests."""
     rows = np.ones((1, 6), dtype=bool)
-    support = Support.from_cells(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
+    support = SupportCounts.from_cells(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
     chance = 0.5 * 0.25**5
-    assert chance <= size_p_value(support) <= 1
+    assert chance <= compute_size_p_value(support) <= 1
     many = with_fakes(support, np.ones((9, 6), dtype=bool))
-    assert chance**10 <= size_p_value(many) <= 1000 * chance**10
+    assert chance**10 <= compute_size_p_value(many) <= 1000 * chance**10
 
 
 MECHANISMS = [
@@ -155,8 +154,8 @@ def test_the_noise_of_pairs_is_bounded_and_not_by_much(name: str) -> None:
     oracle, n, runs = design(name, 6, Decimal(2 if name == "OUE" else 1)), 10_000, 300
     values = np.repeat([0, 0, 0, 1, 2], n // 5)
     made = [honest(oracle, values, seed) for seed in range(runs)]
-    excess = np.array([pair_excess(each)[np.triu_indices(6, 1)] for each in made])
-    bound = np.array([pair_noise(each)[0][np.triu_indices(6, 1)] for each in made]).mean(axis=0)
+    excess = np.array([compute_pair_excess(each)[np.triu_indices(6, 1)] for each in made])
+    bound = np.array([compute_pair_noise(each)[0][np.triu_indices(6, 1)] for each in made]).mean(axis=0)
     off = abs(excess.mean(axis=0)) / np.sqrt(excess.var(axis=0) / runs)
     assert off.max() < 5.5
     ratio = excess.var(axis=0) / bound
@@ -180,7 +179,7 @@ def test_made_up_sets_are_caught_and_named() -> None:
     sizes, pairs = p_values(support)
     assert sizes == 1
     assert pairs < 1e-8
-    oddest = np.unravel_index(np.triu(pair_surprise(support).surprise).argmax(), (16, 16))
+    oddest = np.unravel_index(np.triu(compute_pair_deviations(support).surprise).argmax(), (16, 16))
     assert max(oddest) < 3
 
 
@@ -194,14 +193,16 @@ def test_padded_maximal_gain_attacks_are_caught_and_named(domain: int, targets: 
     sizes, pairs = p_values(support)
     assert sizes < 1e-8
     assert pairs < 1e-8
-    oddest = np.unravel_index(np.triu(pair_surprise(support).surprise).argmax(), (min(domain, 64),) * 2)
+    oddest = np.unravel_index(
+        np.triu(compute_pair_deviations(support).surprise).argmax(), (min(domain, 64),) * 2
+    )
     assert max(oddest) < targets
 
 
 def test_unpadded_attacks_are_caught_by_their_few_ones() -> None:
     oracle = design("OUE", 64, Decimal(1))
     clean = honest(oracle, np.arange(10_000) % 64, 1)
-    assert size_p_value(with_fakes(clean, padded(64, 50, 1, 1))) < 1e-8
+    assert compute_size_p_value(with_fakes(clean, padded(64, 50, 1, 1))) < 1e-8
 
 
 @pytest.mark.parametrize("name", ["OUE", "SS"])

@@ -43,7 +43,7 @@ def without(snapshot: Snapshot, question: Question, fakes: list[int]) -> Snapsho
 
 def influences(estimates: Estimates, question: Question) -> dict[str, Influence]:
     meter = next(each for each in estimates.poisoning.questions if each.question == question.name)
-    return {each.figure: each for each in meter.influences}
+    return {each.estimate: each for each in meter.influences}
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE", "SS"])

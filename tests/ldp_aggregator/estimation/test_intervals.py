@@ -8,9 +8,13 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
-from ldp_aggregator.estimation.contrasts import detect_class_differences, detect_non_uniform_classes
-from ldp_aggregator.estimation.intervals import Z95, reach
-from ldp_aggregator.estimation.outlook import margins
+from ldp_aggregator.estimation.intervals import (
+    Z95,
+    detect_class_differences,
+    detect_non_uniform_classes,
+    forecast_margins,
+    simultaneous_z,
+)
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -75,12 +79,12 @@ def test_without_reports_nothing_stands_out():
 
 
 def test_one_interval_reaches_as_far_as_everywhere_else_and_many_reach_further():
-    assert math.isclose(reach(1), Z95)
-    assert reach(1) < reach(10) < reach(100) < 4
+    assert math.isclose(simultaneous_z(1), Z95)
+    assert simultaneous_z(1) < simultaneous_z(10) < simultaneous_z(100) < 4
 
 
 def test_classes_are_apart_where_no_widened_intervals_overlap():
-    far = reach(2)
+    far = simultaneous_z(2)
     touching = IntervalEstimate.from_stderr(np.array([0.2, 0.2 + 1.9 * far * 0.01]), np.full(2, 0.01))
     assert not detect_class_differences(touching)
     clear = IntervalEstimate.from_stderr(np.array([0.2, 0.2 + 2.1 * far * 0.01]), np.full(2, 0.01))
@@ -90,7 +94,7 @@ def test_classes_are_apart_where_no_widened_intervals_overlap():
 
 
 def test_what_is_clear_alone_may_not_be_among_many():
-    alone = np.array([[0.2, 0.2 + 2.1 * reach(2) * 0.01]])
+    alone = np.array([[0.2, 0.2 + 2.1 * simultaneous_z(2) * 0.01]])
     among = np.concatenate([alone, np.full((4, 2), 0.5)])
     assert detect_class_differences(IntervalEstimate.from_stderr(alone, np.full((1, 2), 0.01))).tolist() == [
         True
@@ -111,7 +115,7 @@ def test_the_shares_of_two_classes_are_two_estimates():
 
 def test_margins_shrink_with_the_root_of_the_reports():
     figure = IntervalEstimate.from_stderr(np.full((2, 2), 0.5), np.array([[0.1, 0.2], [0.1, math.inf]]))
-    found = margins(figure)
+    found = forecast_margins(figure)
     assert found["now"] == [pytest.approx(Z95 * 0.1), None]
     assert found["times_2"][0] == pytest.approx(Z95 * 0.1 / math.sqrt(2))
     assert found["times_10"] == [pytest.approx(Z95 * 0.1 / math.sqrt(10)), None]
@@ -119,5 +123,5 @@ def test_margins_shrink_with_the_root_of_the_reports():
 
 def test_ten_times_the_reports_bring_about_the_margin_foretold():
     before, after = (estimated("OUE", 2, users, 3) for users in (20_000, 200_000))
-    foretold = np.array(margins(before.features[0].conditionals)["times_10"])
-    np.testing.assert_allclose(margins(after.features[0].conditionals)["now"], foretold, rtol=0.3)
+    foretold = np.array(forecast_margins(before.features[0].conditionals)["times_10"])
+    np.testing.assert_allclose(forecast_margins(after.features[0].conditionals)["now"], foretold, rtol=0.3)

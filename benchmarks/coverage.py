@@ -155,25 +155,27 @@ class Seen:
 
     held: NDArray[np.bool_]
     told: NDArray[np.bool_]
-    together: NDArray[np.bool_]
+    simultaneous: NDArray[np.bool_]
     wider: Floats
 
     @classmethod
     def of(cls, figure: IntervalEstimate, truth: Floats, bounds: tuple[float, float]) -> Seen:
         held = (figure.low <= truth) & (truth <= figure.high)
         told = (figure.low > bounds[0]) | (figure.high < bounds[1])
-        together = (figure.simultaneous_low <= truth) & (truth <= figure.simultaneous_high)
+        simultaneous = (figure.simultaneous_low <= truth) & (truth <= figure.simultaneous_high)
         wider = (figure.simultaneous_high - figure.simultaneous_low) / np.maximum(
             figure.high - figure.low, 1e-12
         )
-        return cls(held.reshape(1, -1), told.reshape(1, -1), together.reshape(1, -1), wider.reshape(1, -1))
+        return cls(
+            held.reshape(1, -1), told.reshape(1, -1), simultaneous.reshape(1, -1), wider.reshape(1, -1)
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Seen], axis: int) -> Seen:
         def join(name: str) -> NDArray[Any]:
             return np.concatenate([getattr(part, name) for part in parts], axis)
 
-        return cls(join("held"), join("told"), join("together"), join("wider"))
+        return cls(join("held"), join("told"), join("simultaneous"), join("wider"))
 
 
 Found = tuple[dict[Kind, Seen], dict[str, float]]
@@ -256,8 +258,8 @@ def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
         )
 
 
-def together(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield a line per kind of table: a number's figures are shown together."""
+def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
+    """Yield a line per kind of table: a number's figures are shown simultaneous."""
     tables: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for seen, _ in found.values():
         groups: dict[Kind, list[Seen]] = defaultdict(list)
@@ -268,7 +270,7 @@ def together(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
         for (what, _), parts in groups.items():
             joined = Seen.joined(parts, 1)
             wider = np.median(joined.wider[joined.told])
-            tables[what].append((float(joined.together.all(axis=1).mean()), float(wider)))
+            tables[what].append((float(joined.simultaneous.all(axis=1).mean()), float(wider)))
     for what, figures_of in tables.items():
         held, wider = np.array(figures_of).T
         yield f"| {mechanism} | {what} | {held.mean():.1%} | {held.min():.1%} | {wider.max():.2f} |"
@@ -287,7 +289,7 @@ TABLES = (
         False,
         "mechanism | figure | hold | of those told | not told | worst single (feature, epsilon)",
     ),
-    (together, False, "mechanism | table | all hold at once | worst | times as wide, at most"),
+    (simultaneous, False, "mechanism | table | all hold at once | worst | times as wide, at most"),
     (flags, True, "mechanism | called distinguishable although alike"),
 )
 

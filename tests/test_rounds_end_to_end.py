@@ -201,8 +201,8 @@ def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: P
     rows, labels = [row for row, _ in test], [label for _, label in test]
     before, after = ((each.predict(rows) == labels).mean() for each in (first, model))
     assert before < 0.8 < 0.85 < after  # .7 and .9, which 1,000 rows tell to within .015
-    verdicts = model.estimates_["validation"]["verdicts"]
-    assert verdicts["right"]["low"] < before < verdicts["right"]["high"]
+    verdicts = model.estimates_["validation"]["validation_result"]
+    assert verdicts["accuracy"]["low"] < before < verdicts["accuracy"]["high"]
 
     chosen = command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey)
     assert chosen.count("weight = 0") >= ECHOES - 1

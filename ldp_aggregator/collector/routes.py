@@ -127,7 +127,8 @@ def estimates(survey: str) -> Response:
     require_operator(service())
     from ldp_aggregator.estimation import estimate_snapshot  # late: devices' requests never need it
 
-    return jsonify(estimate_snapshot(take_snapshot(service().store, _plan(survey).id)).as_dict())
+    snapshot = take_snapshot(service().store, _plan(survey).id)
+    return jsonify(estimate_snapshot(snapshot, poisoning=True).as_dict())
 
 
 @pages.get("/v1/surveys/<survey>/progress")

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -69,7 +70,7 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
         "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot),
-        "estimates": estimates.as_dict(),
+        "estimates": _rename_keys(estimates.as_dict(), _FILE_KEYS),
     }
     return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
@@ -200,7 +201,27 @@ def _read_content(content: dict[str, Any]) -> Model:
         _read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
-    return Model(plan, prior, conditionals, estimates)
+    return Model(plan, prior, conditionals, _rename_keys(estimates, _ESTIMATE_KEYS))
+
+
+_FILE_KEYS = {
+    "simultaneous": "together",
+    "non_uniform": "uneven",
+    "distinguishable_entries": "apart",
+    "validation_result": "verdicts",
+    "accuracy": "right",
+    "top_k": "tops",
+    "selected_k": "kept",
+}
+"""Keys of :meth:`Estimates.as_dict` that differ in a file of version 1."""
+_ESTIMATE_KEYS = {name: key for key, name in _FILE_KEYS.items()}
+
+
+def _rename_keys(nested: Any, names: Mapping[str, str]) -> Any:
+    """Return nested objects and lists with some keys renamed."""
+    if isinstance(nested, dict):
+        return {names.get(key, key): _rename_keys(value, names) for key, value in nested.items()}
+    return [_rename_keys(value, names) for value in nested] if isinstance(nested, list) else nested
 
 
 def _check_estimates(estimates: dict[str, Any]) -> None:

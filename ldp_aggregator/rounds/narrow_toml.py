@@ -120,10 +120,10 @@ def _chosen(model: Model, survey: Survey) -> frozenset[int]:
     judged = model.estimates.get("validation")
     if not judged:
         return frozenset()
-    verdicts = judged["verdicts"]
-    names = verdicts["features"][: verdicts["kept"]]
+    verdicts = judged["validation_result"]
+    names = verdicts["features"][: verdicts["selected_k"]]
     kept = frozenset(place for place, each in enumerate(model.plan.features) if each.name in names)
-    return validated_features(survey, kept, verdicts["kept"] is not None)
+    return validated_features(survey, kept, verdicts["selected_k"] is not None)
 
 
 def _told(model: Model) -> list[Told]:

@@ -22,7 +22,7 @@ def render_progress(snapshot: Snapshot) -> CachedResponse:
 
 def progress_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return counts, rejections, the estimates that are for people, and what more reports would bring."""
-    plan, estimates = snapshot.plan, estimate_snapshot(snapshot)
+    plan, estimates = snapshot.plan, estimate_snapshot(snapshot, poisoning=True)
     known = estimates.as_dict()
     return {
         "survey": plan.id,

@@ -72,7 +72,7 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     prior = load_model(tmp_path / "model.json").estimates_["label"]["prior"]
     ends = [
         *(prior[end][0] for end in ("low", "high")),
-        *(prior["together"][end][0] for end in ("low", "high")),
+        *(prior["simultaneous"][end][0] for end in ("low", "high")),
     ]
     assert first.endswith("[{:.4f}, {:.4f}]  [{:.4f}, {:.4f}]".format(*ends))
     assert [head.index("of each"), head.index("of all together")] == [

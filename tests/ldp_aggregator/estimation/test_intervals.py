@@ -64,10 +64,10 @@ def test_where_classes_are_alike_nothing_stands_out(mechanism, epsilon, users):
 def test_where_classes_differ_it_is_seen(mechanism):
     estimates = estimated(mechanism, 4, 40_000, 1, differ=True)
     five, number = estimates.features
-    assert five.apart.tolist() == [True, True, True, False, False]
-    assert number.apart == {"means": True, "variances": False, "missing": False}
+    assert five.distinguishable_entries.tolist() == [True, True, True, False, False]
+    assert number.distinguishable_entries == {"means": True, "variances": False, "missing": False}
     said = estimates.as_dict()
-    assert said["label"]["uneven"] == [True, True, True]
+    assert said["label"]["non_uniform"] == [True, True, True]
     assert [each["distinguishable"] for each in said["features"]] == [True, True]
 
 
@@ -75,7 +75,7 @@ def test_without_reports_nothing_stands_out():
     plan = read_survey(SURVEY.format(mechanism="DE", epsilon=1)).compile()
     estimates = estimate_snapshot(Snapshot(plan, {}))
     assert not any(feature.distinguishable for feature in estimates.features)
-    assert estimates.as_dict()["label"]["uneven"] == [False] * 3
+    assert estimates.as_dict()["label"]["non_uniform"] == [False] * 3
 
 
 def test_one_interval_reaches_as_far_as_everywhere_else_and_many_reach_further():

@@ -76,9 +76,9 @@ def world(request):
 
 def matrix(noise):
     """Return the covariance matrix that a Noise describes."""
-    f = noise.frequencies
+    f = noise.distribution
     bound = noise.slope * (f[:, None] + f) - np.outer(f, f) / noise.n
-    return np.diag(noise.own) + noise.shared + bound
+    return np.diag(noise.independent_variance) + noise.shared + bound
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (2, 3, 5), (4, 2), (2, 2, 2, 3)])
@@ -142,9 +142,9 @@ def test_the_pooled_prior_counts_the_question_once():
 def test_each_feature_is_told_apart_by_its_own_values():
     estimates = estimate_snapshot(make_world("DE").snapshot(60_000, 1))
     three, lone, two = estimates.features
-    assert three.apart.all()
-    assert lone.apart.all()
-    assert not two.apart.any()
+    assert three.distinguishable_entries.all()
+    assert lone.distinguishable_entries.all()
+    assert not two.distinguishable_entries.any()
     np.testing.assert_allclose(three.smoothed, THREE / PRIOR, atol=0.03)
     np.testing.assert_allclose(two.smoothed, TWO / PRIOR, atol=0.03)
 
@@ -187,7 +187,7 @@ def test_no_payload_moves_a_features_figures_further_and_one_as_far(name):
     ]
     now, bound = (
         compute_raw_estimates(snapshot).feature_estimates,
-        influences(estimate_snapshot(snapshot), question),
+        influences(estimate_snapshot(snapshot, poisoning=True), question),
     )
     # ratios are to first order
     for figure, of, slack in (
@@ -217,7 +217,7 @@ def test_no_payload_moves_the_prior_further_and_one_as_far(name):
     ]
     moved = abs(compute_raw_estimates(snapshot).prior.estimate.value - np.stack(values)).max(axis=0)
     np.testing.assert_allclose(
-        moved, influences(estimate_snapshot(snapshot), question)["prior"].move(1), rtol=1e-9
+        moved, influences(estimate_snapshot(snapshot, poisoning=True), question)["prior"].move(1), rtol=1e-9
     )
 
 
@@ -230,9 +230,8 @@ def test_made_up_reports_are_named_by_all_that_they_support():
     def meter(payloads):
         total = Total(len(payloads), question.mechanism.tally(payloads))
         support = Total(0, question.mechanism.support_counters.count(payloads))
-        return estimate_snapshot(
-            Snapshot(plan, {question.key: total, question.support_key: support})
-        ).poisoning
+        snapshot = Snapshot(plan, {question.key: total, question.support_key: support})
+        return estimate_snapshot(snapshot, poisoning=True).poisoning
 
     assert meter(honest).lines[0] == "poisoning: no alarm; 1 of 2 questions can be tested"
     said = meter(np.concatenate([honest, fakes]))

@@ -146,8 +146,8 @@ def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> 
     assert max(told[1:]) < 1e-12
     said = kept.as_dict()["validation"]
     assert (said["survey"], said["reports"]) == ("tea", 40_000)
-    assert (said["verdicts"]["kept"], said["verdicts"]["tops"]) == (1, [1])
-    assert said["verdicts"]["features"] == ["tells", "echo", "again"]
+    assert (said["validation_result"]["selected_k"], said["validation_result"]["top_k"]) == (1, [1])
+    assert said["validation_result"]["features"] == ["tells", "echo", "again"]
     # raw figures are as they were
     assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
 
@@ -160,7 +160,7 @@ def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothi
     found = estimate_snapshot(
         trained(20_000), validation=simulate_reports(plan, *make_people(5_000), FastStream(1))
     )
-    assert found.as_dict()["validation"]["verdicts"]["kept"] is None
+    assert found.as_dict()["validation"]["validation_result"]["selected_k"] is None
     assert found.used_features == {0, 1}
     told = [compute_relevance(each.smoothed, found.prior) > 1e-12 for each in found.features]
     assert told == [True, True, False, False]
@@ -183,7 +183,9 @@ def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
 def test_a_validation_by_itself_tells_of_gains_too() -> None:
     found = estimate_snapshot(judged(1_000))
     assert found.validation_result is not None
-    assert found.as_dict()["verdicts"]["gains"]["value"] == found.validation_result.gains.value.tolist()
+    assert (
+        found.as_dict()["validation_result"]["gains"]["value"] == found.validation_result.gains.value.tolist()
+    )
 
 
 def test_what_is_suspicious_about_the_judges_is_said() -> None:

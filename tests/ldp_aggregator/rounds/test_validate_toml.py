@@ -102,7 +102,10 @@ def test_its_comments_foretell_the_errors(model) -> None:
 def test_trained_on_it_the_model_keeps_what_it_does_best_with_and_predicts_by_that(model) -> None:
     validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    assert kept.estimates["validation"]["verdicts"]["kept"] in (1, 2)  # an echo alone does not outvote it
+    assert kept.estimates["validation"]["validation_result"]["selected_k"] in (
+        1,
+        2,
+    )  # an echo alone does not outvote it
     classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
     rows = [
         {"tells": tells, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
@@ -117,7 +120,7 @@ def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     text = narrow(SURVEY, kept, "model.json")
     weights = read_survey(text).weights[1:]
-    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["verdicts"]["kept"])
+    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["validation_result"]["selected_k"])
     assert 'by the verdicts of 20,000 devices, the model "model.json" does not keep them' in " ".join(
         text.replace("# ", "").split()
     )
@@ -220,8 +223,8 @@ def test_a_round_that_asks_nothing_of_what_is_kept_is_not_narrowed(model) -> Non
     others = SURVEY.replace("[features.tells]", "[features.tells]\nweight = 0").replace(
         "[features.echo]", "[features.echo]\nweight = 0"
     )
-    if kept.estimates["validation"]["verdicts"]["kept"] == 2:
-        names = kept.estimates["validation"]["verdicts"]["features"][:2]
+    if kept.estimates["validation"]["validation_result"]["selected_k"] == 2:
+        names = kept.estimates["validation"]["validation_result"]["features"][:2]
         assert set(names) <= {"tells", "echo"}
     with pytest.raises(NarrowError, match="asks for nothing that the validated model keeps"):
         narrow(others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json")

@@ -57,11 +57,11 @@ export class PriorCard extends Card {
     const bars = barsOf(label.prior);
     const texts = bars.map((bar) => inWords(words.percent, bar));
     this.charts[0].show([{ label: "", colour: colours(bars), bars }], listed(label.values, texts));
-    this.table.show(label.values.map((name, place) => [name, texts[place], label.uneven[place] ? "yes" : "no"]));
+    this.table.show(label.values.map((name, place) => [name, texts[place], label.non_uniform[place] ? "yes" : "no"]));
     const even = words.percent(1 / label.values.length);
     this.say(
       `The class itself, from ${words.plural(reports, "report", "reports")} of all questions`,
-      label.uneven.some(Boolean),
+      label.non_uniform.some(Boolean),
       `Differs from an even split (${even} each)`,
     );
   }
@@ -84,11 +84,11 @@ export class ValuesCard extends Card {
     this.table.show(
       feature.values.map((value, row) => [
         value,
-        feature.apart[row] ? "yes" : "no",
+        feature.distinguishable_entries[row] ? "yes" : "no",
         ...texts.map((column) => column[row]),
       ]),
     );
-    const found = feature.values.filter((_, row) => feature.apart[row]);
+    const found = feature.values.filter((_, row) => feature.distinguishable_entries[row]);
     const others = feature.asked_with.length ? `, the same as of ${feature.asked_with.join(", ")}` : "";
     this.say(asked(feature) + others, feature.distinguishable, `Classes differ in ${few(found)}`, feature.warning);
   }
@@ -119,7 +119,7 @@ export class NumberCard extends Card {
     const variances = barsOf(feature.variances).map((bar) => inWords(words.number, bar));
     texts.splice(2, 0, variances);
     this.table.show(this.classes.map((name, row) => [name, ...texts.map((column) => column[row])]));
-    const found = Object.keys(feature.apart).filter((name) => feature.apart[name]);
+    const found = Object.keys(feature.distinguishable_entries).filter((name) => feature.distinguishable_entries[name]);
     const differs = `Classes differ in their ${few(found.map(plain))}`;
     this.say(askedTwice(feature), feature.distinguishable, differs, feature.warning);
   }

@@ -155,7 +155,9 @@ def test_many_who_look_are_told_what_was_worked_out_once(
     worked: list[int] = []
     estimate = progress_module.estimate_snapshot
     monkeypatch.setattr(
-        progress_module, "estimate_snapshot", lambda snapshot: worked.append(1) or estimate(snapshot)
+        progress_module,
+        "estimate_snapshot",
+        lambda *args, **options: worked.append(1) or estimate(*args, **options),
     )
     assert {web.get(PROGRESS, headers=OPERATOR).status_code for _ in range(20)} == {200}
     assert len(worked) == 1

@@ -76,7 +76,7 @@ def test_the_noise_of_a_cleared_table_is_that_of_the_whole_covariance_matrix(mec
     rng = np.random.default_rng(1)
     likely, prior = rng.dirichlet(np.ones(size * k)), rng.dirichlet(np.ones(k))
     noise = FrequencyCovariance.from_mechanism(design(mechanism, size * k, Decimal(1)), likely, n)
-    whole = np.diag(noise.own) + noise.shared - np.outer(likely, likely) / n
+    whole = np.diag(noise.independent_variance) + noise.shared - np.outer(likely, likely) / n
     whole += noise.slope * (likely[:, None] + likely)
     centre = np.kron(np.eye(size) - 1 / size, np.eye(k) - np.outer(prior, np.ones(k)))
     expected = np.diag(centre @ whole @ centre.T).reshape(size, k)

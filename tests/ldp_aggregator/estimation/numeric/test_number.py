@@ -15,7 +15,7 @@ from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
-from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_number, smooth_numbers
+from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
@@ -247,7 +247,7 @@ def test_a_survey_need_not_ask_about_a_number():
 
 def test_the_papers_numbers_are_plain_ratios():
     heard = exact()
-    smoothed = paper_number(heard, 10_000 * SHARE)
+    smoothed = paper_gaussian(heard, 10_000 * SHARE)
     gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets what is not above zero to 1
     present = 10_000 * SHARE - gone
     mean = 10_000 * heard.mean_question.raw[0] / present
@@ -256,7 +256,7 @@ def test_the_papers_numbers_are_plain_ratios():
     np.testing.assert_allclose(smoothed.missing, gone / (gone + present))
     noisy = made_up(SQUARE - 0.9, GONE, SHARE, seed=2)
     np.testing.assert_array_equal(
-        paper_number(number(heard.mean_question, noisy), 10_000 * SHARE).variance, MIN_VARIANCE
+        paper_gaussian(number(heard.mean_question, noisy), 10_000 * SHARE).variance, MIN_VARIANCE
     )
 
 

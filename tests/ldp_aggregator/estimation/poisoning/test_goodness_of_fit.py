@@ -84,7 +84,7 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain
         chances = [float(law[owner]) for law in laws]
         assert sum(c * t for c, t in zip(chances, left, strict=True)) == pytest.approx(0, abs=1e-12)
         assert sum(c * t * t for c, t in zip(chances, left, strict=True)) == pytest.approx(variance, rel=1e-9)
-    assert max(map(abs, left)) == pytest.approx(product.most, rel=1e-9)
+    assert max(map(abs, left)) == pytest.approx(product.maximum, rel=1e-9)
     assert compute_size_distribution(oracle.support_counters, 0.5).tolist() == [1.0]
 
 
@@ -100,7 +100,7 @@ def test_the_excess_is_the_sum_of_the_centred_products() -> None:
             found[g, h] += centred[:, i] @ centred[:, j]
             together[g, h] += (rows[:, i] & rows[:, j]).sum()
         assert np.allclose(np.triu(compute_pair_excess(support)), found)
-        assert np.allclose(np.triu(support.together), together)
+        assert np.allclose(np.triu(support.joint_ones), together)
 
 
 def test_a_p_value_bounds_the_exact_tail() -> None:

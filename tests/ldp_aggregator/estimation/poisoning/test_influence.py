@@ -50,7 +50,7 @@ def influences(estimates: Estimates, question: Question) -> dict[str, Influence]
 def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(mechanism: str) -> None:
     snapshot = make_world(mechanism).snapshot(20_000, 1)
     question = next(each for each in snapshot.plan.questions if each.name == "two")
-    now = estimate_snapshot(snapshot)
+    now = estimate_snapshot(snapshot, poisoning=True)
     bound, two = influences(now, question), now.features[1]
     before = [
         estimate_snapshot(without(snapshot, question, each)).features[1]
@@ -67,7 +67,7 @@ def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(me
 def test_no_payload_moves_the_prior_further_and_one_as_far(mechanism: str) -> None:
     """But for its share of the pooling weights, which follow the noise."""
     snapshot = make_world(mechanism).snapshot(20_000, 1)
-    now = estimate_snapshot(snapshot)
+    now = estimate_snapshot(snapshot, poisoning=True)
     for question in snapshot.plan.questions[:1]:
         before = [
             estimate_snapshot(without(snapshot, question, each)).raw_prior.value
@@ -83,7 +83,7 @@ def test_no_payload_moves_the_prior_further_and_one_as_far(mechanism: str) -> No
 def test_no_payload_moves_numbers_further_and_one_nearly_as_far(mechanism: str) -> None:
     """To first order, and but for the weights of what is pooled, which follow the noise."""
     snapshot = number_world(mechanism).snapshot(400_000, 1)
-    now = estimate_snapshot(snapshot)
+    now = estimate_snapshot(snapshot, poisoning=True)
     for question in snapshot.plan.questions:
         if question.moment is None or "degrees" not in question.name:
             continue
@@ -114,6 +114,6 @@ def test_a_hundredth_moves_what_a_hundredth_of_the_reports_can_and_all_of_them_a
 def test_few_reports_and_every_estimator_give_json(users: int, estimator: str) -> None:
     for snapshot in (make_world("OUE").snapshot(users, 1), number_world().snapshot(users, 1)):
         if estimator == "default" or snapshot.plan.questions[0].kind == "label":
-            told = estimate_snapshot(snapshot, estimator).as_dict()["poisoning"]
+            told = estimate_snapshot(snapshot, estimator, poisoning=True).as_dict()["poisoning"]
             assert len(told["questions"]) == len(snapshot.plan.questions)
             assert json.loads(json.dumps(told, allow_nan=False)) == told

@@ -47,7 +47,7 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
 
 def test_honest_reports_raise_no_alarm() -> None:
     """False alarms: 1e-6 per survey, by construction."""
-    estimates = estimate_snapshot(collected())
+    estimates = estimate_snapshot(collected(), poisoning=True)
     assert not any("devices send" in each for each in estimates.warnings)
     head, worst = estimates.poisoning.lines
     assert head == "poisoning: no alarm; 3 of 3 questions can be tested"
@@ -57,25 +57,25 @@ def test_honest_reports_raise_no_alarm() -> None:
 
 def test_made_up_reports_are_named_and_nothing_is_corrected() -> None:
     snapshot = collected(fakes=600)
-    estimates = estimate_snapshot(snapshot)
+    estimates = estimate_snapshot(snapshot, poisoning=True)
     warning = next(each for each in estimates.warnings if "devices send" in each)
     assert warning.startswith("age: some reports are not what devices send: ")
     assert "[age = young, paid = yes] with [age = medium, paid = no] (" in warning
     assert warning.endswith("Nothing was corrected")
     assert "poisoning: ALARM at age; 3 of 3" in summary(estimates, snapshot)
-    blind = estimate_snapshot(collected(fakes=600, counted=False))
+    blind = estimate_snapshot(collected(fakes=600, counted=False), poisoning=True)
     assert (estimates.raw_prior.value == blind.raw_prior.value).all()
     assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()
 
 
 def test_what_cannot_be_tested_says_why() -> None:
-    told = estimate_snapshot(collected("DE")).as_dict()["poisoning"]["questions"]
-    assert told[0]["untested"] == "a report of DE is no set of values: nothing tells a made-up one"
+    told = estimate_snapshot(collected("DE"), poisoning=True).as_dict()["poisoning"]["questions"]
+    assert told[0]["untested"] == "a report of DE is not a set of values, so it cannot be tested"
     assert told[1]["support"]["reports"] == 6000
 
 
 def test_a_store_that_did_not_count_supports_says_so() -> None:
-    told = estimate_snapshot(collected(counted=False)).as_dict()["poisoning"]["questions"]
+    told = estimate_snapshot(collected(counted=False), poisoning=True).as_dict()["poisoning"]["questions"]
     assert {each["untested"] for each in told} == {
         "the collector did not count which values reports support together"
     }
@@ -85,13 +85,13 @@ def test_a_store_that_did_not_count_supports_says_so() -> None:
 def test_supports_survive_snapshots_and_add_up() -> None:
     snapshot = collected()
     read = Snapshot.from_json((snapshot + snapshot).to_json())
-    told = estimate_snapshot(read).as_dict()["poisoning"]["questions"]
+    told = estimate_snapshot(read, poisoning=True).as_dict()["poisoning"]["questions"]
     assert [each["support"]["reports"] for each in told] == [12_000] * 3
 
 
 def test_a_model_file_keeps_what_the_meter_said() -> None:
     snapshot = collected(fakes=600)
-    estimates = estimate_snapshot(snapshot)
+    estimates = estimate_snapshot(snapshot, poisoning=True)
     kept = parse_model(dump_model(snapshot, estimates)).estimates["poisoning"]
     assert kept == estimates.as_dict()["poisoning"]
     assert len(kept["questions"][0]["support"]["findings"]) == 2

@@ -259,7 +259,7 @@ def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
 
 
 def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield a line per kind of table: the simultaneous intervals of a number are those of all its statistics."""
+    """Yield a line per kind of table: a number's intervals are simultaneous."""
     tables: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for seen, _ in found.values():
         groups: dict[Kind, list[Seen]] = defaultdict(list)

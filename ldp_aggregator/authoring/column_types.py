@@ -1,4 +1,4 @@
-"""What a column of a sample seems to be: categories, or numbers in bins."""
+"""Infer from a column of a sample whether it is a feature of categories or of numbers in bins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.explain.nonresponse import OTHER, is_complete
-from encoders.survey.decimals import parse_decimal as fits_survey
+from encoders.survey.decimals import parse_decimal
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
 from ldp_aggregator.authoring.toml_edit import (
@@ -22,24 +22,24 @@ from ldp_aggregator.authoring.toml_edit import (
 MAX_VALUES = 50
 """Categories of a column of texts; with more, each is too rare to stand out from the noise."""
 
-MAX_NUMBERS = 10
+MAX_DISTINCT_NUMBERS = 10
 """Different numbers that are still taken one by one; more go into bins."""
 
 MAX_BINS = 8
 
-_UNFIT = "its numbers have too many digits for edges of bins, or are too large or small"
-_GAP_WORDS = {"?", "-", ".", "na", "n/a", "nan", "none", "null"}
-_TRUTHS = {"True", "False", "TRUE", "FALSE"}
+_UNREPRESENTABLE = "its numbers have too many digits for edges of bins, or are too large or small"
+_MISSING_WORDS = {"?", "-", ".", "na", "n/a", "nan", "none", "null"}
+_BOOLEAN_TEXTS = {"True", "False", "TRUE", "FALSE"}
 
 
 @dataclass(frozen=True)
-class Guess:
-    """A feature's entries in TOML, or the reason why it has none.
+class InferredFeature:
+    """The entries of a feature that was inferred, or the reason why the column is left out.
 
     Attributes
     ----------
     entries : tuple of str
-        Lines of its table, each guess behind a comment; empty if the column is left out.
+        Lines of TOML, each with a comment to confirm it; empty if the column is left out.
     left_out : str
     """
 
@@ -47,23 +47,23 @@ class Guess:
     left_out: str = ""
 
 
-def guess(cells: Sequence[str]) -> Guess:
-    """Guess the feature from a column's cells, as a CSV file spells them."""
-    numbers = [number for cell in cells if (number := read_number(cell)) is not None]
+def infer_feature(cells: Sequence[str]) -> InferredFeature:
+    """Infer the feature from a column's cells, as a CSV file spells them."""
+    numbers = [number for cell in cells if (number := parse_number(cell)) is not None]
     finite = sorted({number for number in numbers if math.isfinite(number)})
-    if len(numbers) < len(cells) or _hold_codes(cells) or not finite:
-        return _guess_texts(cells)
+    if len(numbers) < len(cells) or _has_leading_zeros(cells) or not finite:
+        return _infer_categories(cells)
     if infinite := sum(map(math.isinf, numbers)):
-        return Guess(left_out=f"{infinite} of its numbers are infinite: empty those cells?")
+        return InferredFeature(left_out=f"{infinite} of its numbers are infinite: empty those cells?")
     gaps = sum(map(math.isnan, numbers))
-    if len(finite) > MAX_NUMBERS:
-        return _guess_bins(cells, finite, gaps)
+    if len(finite) > MAX_DISTINCT_NUMBERS:
+        return _infer_bins(cells, finite, gaps)
     if all(cell == "" or is_whole_number(cell) for cell in cells):
-        return _guess_texts(cells)
-    return _guess_edges(finite, cells, gaps)
+        return _infer_categories(cells)
+    return _infer_bin_per_number(finite, cells, gaps)
 
 
-def read_number(cell: str) -> float | None:
+def parse_number(cell: str) -> float | None:
     """Read a cell as :meth:`BinnedFeature.from_text` does: NaN if it is empty, None if it is no number."""
     try:
         return float(cell) if cell.strip() else math.nan
@@ -71,42 +71,44 @@ def read_number(cell: str) -> float | None:
         return None
 
 
-def _hold_codes(cells: Sequence[str]) -> bool:
-    """Tell whether digits are a code, such as 007 or 02134, and not a number."""
+def _has_leading_zeros(cells: Sequence[str]) -> bool:
+    """Return whether digits are a code, such as 007 or 02134, and not a number."""
     return any(len(cell) > 1 and cell.isdigit() and cell.startswith("0") for cell in cells)
 
 
 # -- categories ---------------------------------------------------------------------------------
 
 
-def _guess_texts(cells: Sequence[str]) -> Guess:
+def _infer_categories(cells: Sequence[str]) -> InferredFeature:
     texts = sorted(set(cells) - {""})
     if not texts:
-        return Guess(left_out="empty in every row")
+        return InferredFeature(left_out="empty in every row")
     if len(texts) == 1 and "" not in cells:
-        return Guess(left_out="the same in every row")
+        return InferredFeature(left_out="the same in every row")
     if not all(map(is_text, texts)) or MISSING_TEXT in texts:
-        return Guess(left_out=f"texts that are not printable, too long, or {MISSING_TEXT}")
+        return InferredFeature(left_out=f"texts that are not printable, too long, or {MISSING_TEXT}")
     if len(texts) > MAX_VALUES:
-        return Guess(left_out=f"{len(texts)} different texts, more than {MAX_VALUES}{_blemish(texts)}")
-    return _guess_values(texts, cells)
+        return InferredFeature(
+            left_out=f"{len(texts)} different texts, more than {MAX_VALUES}{_explain_mixed_column(texts)}"
+        )
+    return _list_categories(texts, cells)
 
 
-def _guess_values(texts: Sequence[str], cells: Sequence[str]) -> Guess:
+def _list_categories(texts: Sequence[str], cells: Sequence[str]) -> InferredFeature:
     hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
-    return Guess((comment, *hints, *format_value_list(texts), *_missing(cells)))
+    return InferredFeature((comment, *hints, *format_value_list(texts), *_format_missing(cells)))
 
 
 def format_value_list(texts: Sequence[str]) -> list[str]:
-    """Return the values as a list, and "other" behind them unless the list seems complete."""
+    """Return the lines of `values`, with "other" at the end unless the list seems complete."""
     if is_complete(texts):
         return [format_values(texts)]
     comment = f'# guess: "{OTHER}" is for every answer that is not listed; confirm'
     return [comment, format_values(texts, (OTHER,))]
 
 
-def _missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
+def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
     gaps = cells.count("") if gaps is None else gaps
     if not gaps:
         return []
@@ -114,25 +116,25 @@ def _missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def find_spelling_hints(texts: Sequence[str]) -> list[str]:
-    """Return what may surprise an application that passes numbers, truths or gaps of its own."""
+    """Return hints where an application's numbers, booleans or missing values may be spelled otherwise."""
     hints = []
-    gap_words = [text for text in texts if text.strip().lower() in _GAP_WORDS | {""}]
-    if gap_words:
+    missing_words = [text for text in texts if text.strip().lower() in _MISSING_WORDS | {""}]
+    if missing_words:
         hints.append(
-            f'{quote(gap_words[0])}: if it means "no answer", leave it out; say missing = "category"'
+            f'{quote(missing_words[0])}: if it means "no answer", leave it out; say missing = "category"'
         )
-    truths = [text for text in texts if text in _TRUTHS]
-    if truths:
-        hints.append(f"{quote(truths[0])}: an application's True and False are the values true and false")
+    booleans = [text for text in texts if text in _BOOLEAN_TEXTS]
+    if booleans:
+        hints.append(f"{quote(booleans[0])}: an application's True and False are the values true and false")
     decimals = [text for text in texts if text.endswith(".0") and is_whole_number(text[:-2])]
     if decimals:
         hints.append(f"{quote(decimals[0])}: an application's {decimals[0]} is the value {decimals[0][:-2]}")
     return hints
 
 
-def _blemish(texts: Sequence[str]) -> str:
-    """Point out a column of numbers with a few texts between them."""
-    texts_among_numbers = [text for text in texts if read_number(text) is None]
+def _explain_mixed_column(texts: Sequence[str]) -> str:
+    """Return a hint if nearly all texts of a column are numbers."""
+    texts_among_numbers = [text for text in texts if parse_number(text) is None]
     if len(texts_among_numbers) > len(texts) // 10:
         return ""
     return f"; all but {', '.join(map(quote, texts_among_numbers[:3]))} are numbers: empty those cells?"
@@ -141,36 +143,38 @@ def _blemish(texts: Sequence[str]) -> str:
 # -- numbers ------------------------------------------------------------------------------------
 
 
-def _guess_edges(numbers: Sequence[float], cells: Sequence[str], gaps: int) -> Guess:
+def _infer_bin_per_number(numbers: Sequence[float], cells: Sequence[str], gaps: int) -> InferredFeature:
     if len(numbers) == 1:
-        return Guess(left_out="the same number wherever there is one")
+        return InferredFeature(left_out="the same number wherever there is one")
     exact = [Decimal(repr(number)) for number in numbers]
     edges = [*exact, 2 * exact[-1] - exact[-2]]
-    if not all(fits_survey(edge) is not None for edge in edges):
-        return Guess(left_out=_UNFIT)
+    if not all(parse_decimal(edge) is not None for edge in edges):
+        return InferredFeature(left_out=_UNREPRESENTABLE)
     comment = "# guess: a bin for each number of the sample, from it up to the next; confirm"
-    return Guess((comment, format_array("edges", map(format_decimal, edges)), *_missing(cells, gaps)))
+    return InferredFeature(
+        (comment, format_array("edges", map(format_decimal, edges)), *_format_missing(cells, gaps))
+    )
 
 
-def _guess_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> Guess:
+def _infer_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> InferredFeature:
     low, high = Decimal(repr(numbers[0])), Decimal(repr(numbers[-1]))
     if high - low < max(abs(low), abs(high)) / 10**9:
-        return Guess(left_out="its numbers differ in the tenth digit and beyond")
+        return InferredFeature(left_out="its numbers differ in the tenth digit and beyond")
     start, end, bins = round_outward(low, high)
-    if fits_survey(start) is None or fits_survey(end) is None:
-        return Guess(left_out=_UNFIT)
-    found = f"the sample has {format_decimal(low)} to {format_decimal(high)}, here rounded outward"
+    if parse_decimal(start) is None or parse_decimal(end) is None:
+        return InferredFeature(left_out=_UNREPRESENTABLE)
+    sample_range = f"the sample has {format_decimal(low)} to {format_decimal(high)}, here rounded outward"
     width = format_decimal((end - start) / bins)
     entries = [
-        f"# guess: {found}; numbers beyond are clipped; confirm",
+        f"# guess: {sample_range}; numbers beyond are clipped; confirm",
         f"range = [{format_decimal(start)}, {format_decimal(end)}]",
         f"# guess: each bin is {width} wide; confirm, fewer bins are more accurate",
         f"bins = {bins}",
-        *_missing(cells, gaps),
+        *_format_missing(cells, gaps),
     ]
     if len(numbers) == len(cells):
         entries.insert(0, "# another number in every row: leave it out if it tells people apart")
-    return Guess(tuple(entries))
+    return InferredFeature(tuple(entries))
 
 
 def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:

@@ -9,10 +9,10 @@ from encoders.errors import LdpError
 from encoders.survey.plan_checks import is_text
 from ldp_aggregator.authoring.column_types import (
     MAX_VALUES,
-    Guess,
+    InferredFeature,
     find_spelling_hints,
     format_value_list,
-    guess,
+    infer_feature,
 )
 from ldp_aggregator.authoring.toml_edit import format_key, quote
 
@@ -31,7 +31,7 @@ id = "{id}"
 epsilon = 1.0
 """
 
-_MISSING = """\
+_FEATURES_NOTE = """\
 # Each feature is coupled with the label in a question, and each person answers one question.
 # Without missing = "category" a missing answer is refused, and no report comes from such a person. An answer
 # that is not in a list is refused too: apps pass "other" for it where the list has that value.
@@ -42,7 +42,7 @@ class DraftError(LdpError):
     """A sample from which no survey can be drafted."""
 
 
-def draft(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
+def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
     """Draft a survey.
 
     Parameters
@@ -67,18 +67,18 @@ def draft(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
     if label not in columns:
         known = ", ".join(map(quote, columns))
         raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
-    guesses = {name: _guess(name, cells) for name, cells in columns.items() if name != label}
-    features = {name: each.entries for name, each in guesses.items() if each.entries}
-    left_out = {name: each.left_out for name, each in guesses.items() if each.left_out}
+    inferred = {name: _infer_column(name, cells) for name, cells in columns.items() if name != label}
+    features = {name: each.entries for name, each in inferred.items() if each.entries}
+    left_out = {name: each.left_out for name, each in inferred.items() if each.left_out}
     header = _HEADER.format(source=quote(source), rows=len(columns[label]), id=make_survey_id(source))
-    parts = [header, _label(label, columns[label]), _MISSING]
+    parts = [header, _format_label(label, columns[label]), _FEATURES_NOTE]
     if not features:
-        raise DraftError("\n".join(["no column can be a feature:", *_reasons(left_out)]))
+        raise DraftError("\n".join(["no column can be a feature:", *_format_reasons(left_out)]))
     parts += [
         "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
     ]
     if left_out:
-        parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _reasons(left_out)), ""]))
+        parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
     return "\n".join(parts)
 
 
@@ -87,13 +87,15 @@ def make_survey_id(source: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
 
 
-def _guess(name: str, cells: Sequence[str]) -> Guess:
+def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
     if not name:
-        return Guess(left_out="a column without a name, often a row number")
-    return guess(cells) if is_text(name) else Guess(left_out="a name that is not printable, or too long")
+        return InferredFeature(left_out="a column without a name, often a row number")
+    if not is_text(name):
+        return InferredFeature(left_out="a name that is not printable, or too long")
+    return infer_feature(cells)
 
 
-def _label(name: str, cells: Sequence[str]) -> str:
+def _format_label(name: str, cells: Sequence[str]) -> str:
     texts = sorted(set(cells) - {""})
     if not name or not cells:
         raise DraftError("the label's column has no name" if cells else "the sample has no rows")
@@ -111,5 +113,5 @@ def _label(name: str, cells: Sequence[str]) -> str:
     return "\n".join([*lines, *format_value_list(texts), ""])
 
 
-def _reasons(left_out: Mapping[str, str]) -> list[str]:
+def _format_reasons(left_out: Mapping[str, str]) -> list[str]:
     return [f"  {quote(name)}: {reason}" for name, reason in left_out.items()]

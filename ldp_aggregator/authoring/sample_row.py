@@ -1,4 +1,4 @@
-"""What a preview has for authors alone: a row to look at, and why a number is asked for in this way."""
+"""What a preview shows to authors: a sample row, and a comparison of mechanisms for numbers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from encoders.text_table import format_table
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
-    """Make up a row, its label with it, of the survey's own values, each equally likely."""
-    row = {feature.name: _made_up(feature, rng) for feature in plan.entries}
+    """Return a row with a label, of the survey's own values, each equally likely."""
+    row = {feature.name: _draw_value(feature, rng) for feature in plan.entries}
     label = plan.row_label
-    return row | {label.name: label.values[_below(len(label.values), rng)]}
+    return row | {label.name: label.values[_random_below(len(label.values), rng)]}
 
 
-def rivals(plan: Plan, question: Question) -> str:
-    """Compare the mechanisms that could ask for a number: what "auto" goes by. Empty for other questions."""
+def compare_mechanisms(plan: Plan, question: Question) -> str:
+    """Return a table of the mechanisms that "auto" chooses from for a number; empty for other questions."""
     if question.moment is None or question.mechanism.multivariate:
         return ""
     rows = [["  mechanism", "standard error with 1,000 reports", ""]]
-    for rival in numeric_candidates(question.numeric_domain, plan.epsilon):
-        off = math.sqrt(rival.reference_variance / 1000) * len(plan.label.values)
-        mark = "<- this one" if rival.name == question.mechanism.name else ""
-        rows.append([f"  {rival.name}", f"{off:.3g}", mark])
+    for candidate in numeric_candidates(question.numeric_domain, plan.epsilon):
+        stderr = math.sqrt(candidate.reference_variance / 1000) * len(plan.label.values)
+        mark = "<- this one" if candidate.name == question.mechanism.name else ""
+        rows.append([f"  {candidate.name}", f"{stderr:.3g}", mark])
     asked = "mean" if question.moment == MEAN else "mean square"
     lines = [
         f"Why {question.mechanism.name}: how far a class's {asked} is off in closed form, of numbers spread",
@@ -36,10 +36,10 @@ def rivals(plan: Plan, question: Question) -> str:
     return "\n".join(lines)
 
 
-def _made_up(feature: Feature, rng: RandomSource) -> object:
+def _draw_value(feature: Feature, rng: RandomSource) -> object:
     if isinstance(feature, NumericFeature):
-        return float(f"{feature.original(_below(2001, rng) / 1000 - 1):.4g}")
-    code = _below(feature.size, rng)
+        return float(f"{feature.original(_random_below(2001, rng) / 1000 - 1):.4g}")
+    code = _random_below(feature.size, rng)
     if isinstance(feature, CategoricalFeature):
         return feature.values[code] if code < len(feature.values) else None
     if code == len(feature.edges) - 1:
@@ -48,5 +48,5 @@ def _made_up(feature: Feature, rng: RandomSource) -> object:
     return int(middle) if middle.is_integer() else middle
 
 
-def _below(count: int, rng: RandomSource) -> int:
+def _random_below(count: int, rng: RandomSource) -> int:
     return int.from_bytes(rng.take(8), "little") % count

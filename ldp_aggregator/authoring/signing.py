@@ -15,8 +15,8 @@ _PUBLIC_MODE = 0o644
 
 
 @dataclass(frozen=True)
-class Signed:
-    """What was signed.
+class SignatureFile:
+    """A signature that was written.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Signed:
     digest : str
         Of the plan.
     public_key : str
-        Whose signature it is.
+        Of the author.
     """
 
     path: Path
@@ -58,7 +58,7 @@ def write_key(path: Path) -> str:
     return keys.public_key
 
 
-def sign_file(survey: Path, key: Path, output: Path | None = None) -> Signed:
+def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureFile:
     """Sign a survey, and write the signature to a file.
 
     Parameters
@@ -75,7 +75,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> Signed:
     SurveyError, SignatureError
         If a file cannot be used; the message begins with its name.
     """
-    plan, pem = load_plan_file(survey), _read(key)
+    plan, pem = load_plan_file(survey), _read_bytes(key)
     path = output or signature_path(survey)
     try:
         signature, public_key = sign(plan, pem), public_key_of(pem)
@@ -86,7 +86,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> Signed:
         write_atomically(path, signature_text(signature).encode("ascii"), mode=_PUBLIC_MODE)
     except OSError as error:
         raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
-    return Signed(path, plan.digest, public_key)
+    return SignatureFile(path, plan.digest, public_key)
 
 
 def _check_replaceable(path: Path) -> None:
@@ -96,7 +96,7 @@ def _check_replaceable(path: Path) -> None:
         raise SignatureError(f"{error.why}; it is not overwritten") from error
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:

@@ -16,10 +16,10 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_files import load_plan_file
-from ldp_aggregator.authoring.draft import draft
-from ldp_aggregator.authoring.overview import overview
+from ldp_aggregator.authoring.draft import draft_survey
+from ldp_aggregator.authoring.overview import format_overview
 from ldp_aggregator.authoring.project import write_projection
-from ldp_aggregator.authoring.sample_row import make_sample_row, rivals
+from ldp_aggregator.authoring.sample_row import compare_mechanisms, make_sample_row
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.size import size
@@ -67,7 +67,7 @@ def init(sample: Path | None, label: str | None) -> None:
         text = _EXAMPLE.read_text("utf-8")
     else:
         with _clear_errors():
-            text = draft(read_text_columns(sample), label, sample.stem)
+            text = draft_survey(read_text_columns(sample), label, sample.stem)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
@@ -76,7 +76,7 @@ def init(sample: Path | None, label: str | None) -> None:
 def check(survey: Path) -> None:
     """Name every mistake in SURVEY by line and field, or show what its questions cost."""
     try:
-        click.echo(overview(load_plan_file(survey)))
+        click.echo(format_overview(load_plan_file(survey)))
     except SurveyError as error:
         count = len(error.problems)
         click.echo(f"{error}\n{count} {'mistake' if count == 1 else 'mistakes'}", err=True)
@@ -125,8 +125,8 @@ def preview_(
             plan, row, row.get(plan.row_label.name) if label is None else label, SystemEntropy(), question
         )
     click.echo(str(seen))
-    if why := rivals(plan, seen.answer.question):
-        click.echo(f"\n{why}")
+    if comparison := compare_mechanisms(plan, seen.answer.question):
+        click.echo(f"\n{comparison}")
 
 
 @main.command("project")

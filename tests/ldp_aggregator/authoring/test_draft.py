@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import ldp_client.client
 from encoders.survey import read_survey
 from ldp_aggregator.authoring import overview
-from ldp_aggregator.authoring.column_types import guess, round_outward
-from ldp_aggregator.authoring.draft import DraftError, draft, make_survey_id
+from ldp_aggregator.authoring.column_types import infer_feature, round_outward
+from ldp_aggregator.authoring.draft import DraftError, draft_survey, make_survey_id
 from ldp_aggregator.authoring.toml_edit import quote
 
 ODD = [
@@ -65,7 +65,7 @@ samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
 def test_a_draft_compiles_and_every_row_fits_it(sample, source):
     sample = sample | {"label": ["yes", "no"] * 15}
     try:
-        text = draft(sample, "label", source)
+        text = draft_survey(sample, "label", source)
     except DraftError:
         return  # every column is left out
     plan = read_survey(text).compile()
@@ -108,25 +108,26 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
     ],
 )
 def test_what_a_column_is_taken_for(column, entries):
-    assert tuple(line for line in guess(column).entries if not line.startswith("#")) == entries
+    assert tuple(line for line in infer_feature(column).entries if not line.startswith("#")) == entries
 
 
 def test_spellings_that_an_application_would_miss_are_pointed_out():
     assert any(
-        "True and False are the values true and false" in line for line in guess(["True", "a"]).entries
+        "True and False are the values true and false" in line
+        for line in infer_feature(["True", "a"]).entries
     )
-    assert any("means" in line for line in guess(["?", "a"]).entries)
-    assert any("1.0 is the value 1" in line for line in guess(["1.0", "unknown"]).entries)
+    assert any("means" in line for line in infer_feature(["?", "a"]).entries)
+    assert any("1.0 is the value 1" in line for line in infer_feature(["1.0", "unknown"]).entries)
 
 
 def test_a_column_with_infinite_numbers_is_left_out():
-    found = guess([*map(str, range(20)), "inf", "-inf"])
+    found = infer_feature([*map(str, range(20)), "inf", "-inf"])
     assert found.left_out == "2 of its numbers are infinite: empty those cells?"
-    assert guess([*map(str, range(20)), "nan", ""]).entries
+    assert infer_feature([*map(str, range(20)), "nan", ""]).entries
 
 
 def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out():
-    assert "tenth digit" in guess([str(10**15 + i) for i in range(20)]).left_out
+    assert "tenth digit" in infer_feature([str(10**15 + i) for i in range(20)]).left_out
 
 
 def test_an_id_is_made_of_the_file_name():

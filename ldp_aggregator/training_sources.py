@@ -95,7 +95,12 @@ def read_sources(
         for snapshot in _read_source(source, surveys, token)
     ]
     if archives:
-        snapshots.append(read_report_archives(archives, plan, warn, scheduler))
+        if plan is None:
+            raise SourceError(f"{archives[0]}: raw reports need the survey or plan that they answer (--plan)")
+        try:
+            snapshots.append(read_archives(plan, archives, warn, scheduler))
+        except ArchiveError as error:
+            raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
         raise SourceError("the sources do not answer the plan that was given, which only raw reports need")
     return _separate_validation(snapshots)
@@ -189,25 +194,6 @@ def _find_only_survey(store: Store) -> str:
         "the store holds several surveys, choose one, or the rounds of one, by --survey: "
         + ", ".join(surveys)
     )
-
-
-def read_report_archives(
-    paths: Sequence[str], plan: Plan | None, warn: Warn = warnings.warn, scheduler: str | None = None
-) -> Snapshot:
-    """Count the reports of archives exactly as a collector would: checked, and each once.
-
-    Raises
-    ------
-    SourceError
-        Without a plan, or if a file cannot be read or holds no reports. Single bad reports count as
-        rejections.
-    """
-    if plan is None:
-        raise SourceError(f"{paths[0]}: raw reports need the survey or plan that they answer (--plan)")
-    try:
-        return read_archives(plan, paths, warn, scheduler)
-    except ArchiveError as error:
-        raise SourceError(str(error)) from error
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -157,7 +157,7 @@ def _parse_json(data: bytes, name: str) -> dict[str, Any]:
     try:
         content = json.loads(
             data.decode("utf-8"),
-            parse_constant=_refuse_constant,
+            parse_constant=_parse_finite,
             parse_float=_parse_finite,
             object_pairs_hook=_build_dict,
         )
@@ -170,14 +170,10 @@ def _parse_json(data: bytes, name: str) -> dict[str, Any]:
     return content
 
 
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"it contains {text}, and every number must be finite")
-
-
 def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        _refuse_constant(text)
+        raise ValueError(f"it contains {text}, and every number must be finite")
     return number
 
 

@@ -71,7 +71,7 @@ def _summarise_reports(snapshot: Snapshot) -> dict[str, Any]:
     ]
     return {
         "plan_digest": snapshot.plan.digest,
-        "reports": sum(total_of(snapshot, question).n for question in snapshot.plan.questions),
+        "reports": snapshot.total(),
         "questions": questions,
         "rejected": dict(snapshot.rejections),
     }

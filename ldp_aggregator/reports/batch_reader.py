@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,24 +35,18 @@ class QuestionBatch:
     positions : int64 array, shape (m,)
         Position of each in the body, counted in reports.
     ids : uint8 array, shape (m, 16)
-    marks : uint8 array, shape (m, 8)
-        Hashes of the payloads: a duplicate has its first report's, another report under the same id does not.
     payloads : uint8 array, shape (m, payload_bytes)
     """
 
     question: Question
     positions: IntArray
     ids: ByteArray
-    marks: ByteArray
     payloads: ByteArray
 
-    @classmethod
-    def from_payloads(
-        cls, question: Question, positions: IntArray, ids: ByteArray, payloads: ByteArray
-    ) -> QuestionBatch:
-        """Return a batch with the marks of its payloads."""
-        marks = compute_marks(payloads)
-        return cls(question=question, positions=positions, ids=ids, marks=marks, payloads=payloads)
+    @cached_property
+    def marks(self) -> ByteArray:
+        """The hashes of the payloads, shape (m, 8), which tell a duplicate from a reused id."""
+        return compute_marks(self.payloads)
 
     def take(self, rows: BoolArray | IntArray) -> QuestionBatch:
         """Return some of the reports."""
@@ -60,7 +54,6 @@ class QuestionBatch:
             question=self.question,
             positions=self.positions[rows],
             ids=self.ids[rows],
-            marks=self.marks[rows],
             payloads=self.payloads[rows],
         )
 
@@ -150,9 +143,13 @@ class BatchReader:
             if not question_format.matches_at(body, starts).all():
                 return None
             records = question_format.extract_records(body, starts)
-            ids, payloads = records[:, :ID_BYTES], records[:, ID_BYTES:]
             batches.append(
-                QuestionBatch.from_payloads(question_format.question, np.array(positions), ids, payloads)
+                QuestionBatch(
+                    question=question_format.question,
+                    positions=np.array(positions),
+                    ids=records[:, :ID_BYTES],
+                    payloads=records[:, ID_BYTES:],
+                )
             )
         return batches
 
@@ -168,11 +165,11 @@ class BatchReader:
             else:
                 accepted.setdefault(report.question, []).append((position, report))
         batches = [
-            QuestionBatch.from_payloads(
-                self._plan.questions[index],
-                np.array([position for position, _ in reports]),
-                _stack_rows([report.id for _, report in reports]),
-                _stack_rows([report.payload for _, report in reports]),
+            QuestionBatch(
+                question=self._plan.questions[index],
+                positions=np.array([position for position, _ in reports]),
+                ids=_stack_rows([report.id for _, report in reports]),
+                payloads=_stack_rows([report.payload for _, report in reports]),
             )
             for index, reports in accepted.items()
         ]

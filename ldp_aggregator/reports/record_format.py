@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.mechanisms import Mechanism
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
 from encoders.survey import Plan, Question
 from encoders.survey.report_id import report_id_prefix
@@ -66,11 +65,6 @@ class QuestionFormat:
         )
 
     @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism that makes the payload."""
-        return self.question.mechanism
-
-    @property
     def question_code(self) -> int:
         """The bytes by which this question differs from the plan's others."""
         return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
@@ -107,26 +101,22 @@ class PlanFormat:
         self._lengths = np.array([question.length for question in self.questions])
         self._shortest = int(self._lengths.min())
 
-    def find_reports(self, data: bytes) -> tuple[IntArray, IntArray]:
-        """Return where canonical reports start that are there in full, ascending, and the question of each.
+    def find_reports(self, data: bytes) -> tuple[IntArray, IntArray, IntArray]:
+        """Return where complete canonical reports start, ascending, where they end, and their questions.
 
         Some may lie inside others: a payload may hold any bytes.
         """
         searched = np.frombuffer(data, np.uint8)[: max(len(data) - self._shortest + 1, 0)]
         starts = np.flatnonzero(searched == _FIRST_BYTE)
         questions = self._read_questions(data, starts)
-        possible = (questions >= 0) & (starts + self._lengths[questions] <= len(data))
-        starts, questions = starts[possible], questions[possible]
+        ends = starts + self._lengths[questions]
+        possible = (questions >= 0) & (ends <= len(data))
+        starts, ends, questions = starts[possible], ends[possible], questions[possible]
         matches = np.zeros(len(starts), dtype=bool)
         for index in distinct_questions(questions):
             rows = np.flatnonzero(questions == index)
             matches[rows] = self.questions[index].matches_at(data, starts[rows])
-        return starts[matches], questions[matches]
-
-    def report_ends(self, starts: IntArray, questions: IntArray) -> IntArray:
-        """Return where the reports end that start at some offsets."""
-        ends: IntArray = starts + self._lengths[questions]
-        return ends
+        return starts[matches], ends[matches], questions[matches]
 
     def _read_questions(self, data: bytes, starts: IntArray) -> IntArray:
         """Return the index of the question that a report at each offset would answer, or -1."""

@@ -86,7 +86,7 @@ def read_archives_on_cluster(
 def _run(client: Client, plan: Plan, files: Sequence[str]) -> tuple[Snapshot, list[ArchiveResult]]:
     threads = sum(client.nthreads().values())
     parts = max(threads, _total_bytes(files) // _PART_BYTES + 1)
-    partition = Partition.with_random_key(min(parts, _MAX_PARTS))
+    partition = Partition(min(parts, _MAX_PARTS))
     # never pure: Dask would reuse the result of a file of the same name, which may have changed
     archives = [client.submit(_read, plan.json, file, partition, pure=False) for file in files]
     results = client.gather([client.submit(itemgetter(0), each, pure=False) for each in archives])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +20,18 @@ BUFFER_BYTES = 32 << 20
 
 
 class Partition:
-    """Divides all ids into parts; every process that knows the key divides them the same way.
+    """Divides all ids into parts; a copy in another process divides them the same way.
 
     Parameters
     ----------
     parts : int
         How many there should be, at most 65,536.
-    key : tuple of int
-        Two odd 64-bit numbers, secret and new for every run: nobody can choose ids that fall into one part.
     """
 
-    def __init__(self, parts: int, key: tuple[int, int]) -> None:
-        self.parts, self._key = parts, np.array(key, dtype=np.uint64)
-
-    @classmethod
-    def with_random_key(cls, parts: int) -> Self:
-        """Return a partition that nobody could foresee."""
-        return cls(parts, (secrets.randbits(64) | 1, secrets.randbits(64) | 1))
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        # new and secret in every run: nobody can choose ids that fall into one part
+        self._key = np.array([secrets.randbits(64) | 1, secrets.randbits(64) | 1], dtype=np.uint64)
 
     def split(self, records: Records) -> list[Records]:
         """Return the records of every part, each in their order."""

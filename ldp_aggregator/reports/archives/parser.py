@@ -81,8 +81,8 @@ class ArchiveParser:
         index of a question, and records of it in the order of the archive.
         """
         data = self._rest + chunk
-        starts, questions = self._plan_format.find_reports(data)
-        taken, position = self._walk(data, starts, self._plan_format.report_ends(starts, questions), is_last)
+        starts, ends, questions = self._plan_format.find_reports(data)
+        taken, position = self._walk(data, starts, ends, is_last)
         self._rest, self._rest_offset = data[position:], self._rest_offset + position
         starts, questions = starts[taken], questions[taken]
         for index in distinct_questions(questions):
@@ -92,7 +92,7 @@ class ArchiveParser:
         """Return the records whose payloads a device could have sent; count the others as rejections."""
         question_format = self._plan_format.questions[index]
         records = question_format.extract_records(data, starts)
-        possible = question_format.mechanism.are_valid(records[:, ID_BYTES:])
+        possible = question_format.question.mechanism.are_valid(records[:, ID_BYTES:])
         accepted = records if possible.all() else records[possible]
         self.summary.accepted += len(accepted)
         self._reject(Reason.BAD_PAYLOAD, len(records) - len(accepted))

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
 
 from encoders.errors import LdpError, Reason
 from encoders.survey import Plan
@@ -42,10 +41,6 @@ class ArchiveResult:
 
     rejections: Mapping[str, int]
     warnings: tuple[str, ...]
-
-
-class _Read1(Protocol):
-    def read1(self, size: int, /) -> bytes: ...
 
 
 def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
@@ -92,7 +87,8 @@ def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
 
 def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
     """Yield chunks of CHUNK_BYTES, the last one shorter; then raise EOFError if gzip data end too early."""
-    source = cast(_Read1, gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP_MAGIC else file)
+    is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
+    source: io.BufferedIOBase = gzip.GzipFile(fileobj=file) if is_gzip else file
     chunk, at_end = bytearray(), False
     while not at_end:
         try:

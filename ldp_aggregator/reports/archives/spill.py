@@ -35,7 +35,7 @@ class Spill:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._partition = Partition.with_random_key(PARTS)
+        self._partition = Partition(PARTS)
         self._buffer: dict[int, list[Records]] = {}
         self._buffered_bytes = 0
         self._folder: TemporaryDirectory[str] | None = None

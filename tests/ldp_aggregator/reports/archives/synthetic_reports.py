@@ -46,7 +46,7 @@ def make_reports(plan: Plan, count: int, seed: int = 1) -> list[bytes]:
 
 
 def _many(form: QuestionFormat, count: int, rng: np.random.Generator) -> list[bytes]:
-    payloads = form.mechanism.perturb_many(
+    payloads = form.question.mechanism.perturb_many(
         np.zeros(count, dtype=np.int64), FastStream(int(rng.integers(1 << 30)))
     )
     ids = rng.integers(0, 256, (count, 16), dtype=np.uint8)

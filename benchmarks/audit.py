@@ -24,11 +24,11 @@ import numpy as np
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
-from ldp_audit.audit import listen, measure
+from ldp_audit.audit import collect_reports, measure_leak
 from ldp_audit.check import ALPHA
-from ldp_audit.exact import exactly
-from ldp_audit.people import cases_of, focused
-from ldp_audit.timing import Timing, compare_times, timing
+from ldp_audit.exact import compute_exact
+from ldp_audit.people import focus_plan, make_people
+from ldp_audit.timing import Timing, compare_times, measure_timing
 from ldp_client import Client, Response
 from tests.ldp_audit.mutants import MUTANTS, Mutant, plan_of
 
@@ -59,7 +59,7 @@ def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:
     text = SURVEY.format(epsilon=epsilon, feature=feature, kind=kind, mechanism=mechanism)
     plan = read_survey(text).compile()
     asked = next(each for each in plan.questions if each.feature_indices and each.moment != SQUARE)
-    return focused(plan, asked), asked
+    return focus_plan(plan, asked), asked
 
 
 def row(cell: tuple[str, str, int]) -> str:
@@ -67,22 +67,23 @@ def row(cell: tuple[str, str, int]) -> str:
     mechanism, epsilon, trials = cell
     plan, question = question_of(mechanism, epsilon)
     start = time.perf_counter()
-    people = [case for case in cases_of(plan, question) if case.name.startswith(("first", "last"))]
-    found = measure(question.name, listen(PublicClient(), plan, people, trials), ALPHA)
+    people = [person for person in make_people(plan, question) if person.name.startswith(("first", "last"))]
+    found = measure_leak(question.name, collect_reports(PublicClient(), plan, people, trials), ALPHA)
     seconds = time.perf_counter() - start
-    exact, bound = exactly(plan, question), found.leak.bound
+    exact, bound = compute_exact(plan, question), found.leak.epsilon_lower_bound
     share = bound / float(epsilon)
     return (
-        f"| {mechanism} | {epsilon} | {exact.realised} | {exact.loss:.1e} | {bound:.4f} | {share:.3f} | "
-        f"{trials:,} | {seconds:.0f} |"
+        f"| {mechanism} | {epsilon} | {exact.realised_epsilon} | {exact.unused_share:.1e} | {bound:.4f} | "
+        f"{share:.3f} | {trials:,} | {seconds:.0f} |"
     )
 
 
 def timed(mechanism: str) -> str:
     """Compare the times that one mechanism's reports take."""
     plan, question = question_of(mechanism, "1")
-    found = timing(PublicClient(), plan, cases_of(plan, question), TIMED)
-    return f"| {mechanism} | {found.median:.1f} | {found.apart:.2%} | {found.p:.1g} | {found.runs:,} |"
+    result = measure_timing(PublicClient(), plan, make_people(plan, question), TIMED)
+    difference = f"{result.relative_difference:.2%}"
+    return f"| {mechanism} | {result.median:.1f} | {difference} | {result.p:.1g} | {result.runs:,} |"
 
 
 def flagged(mutant: Mutant) -> str:
@@ -103,10 +104,10 @@ class Network:
 def until_sent(mechanism: str, runs: int) -> Timing:
     """Compare the times from the call of `report` until its bytes are handed to the network."""
     plan, question = question_of(mechanism, "1")
-    order = cases_of(plan, question) * runs
+    order = make_people(plan, question) * runs
     random.SystemRandom().shuffle(order)
-    times: dict[str, list[int]] = {case.name: [] for case in order}
-    for case in order:
+    times: dict[str, list[int]] = {person.name: [] for person in order}
+    for person in order:
         network = Network()
         with (
             TemporaryDirectory() as folder,
@@ -114,9 +115,9 @@ def until_sent(mechanism: str, runs: int) -> Timing:
         ):
             client.grant()
             start = time.perf_counter_ns()
-            client.report(case.row, case.label)
+            client.report(person.row, person.label)
             client.flush()
-        times[case.name].append(network.reached - start)
+        times[person.name].append(network.reached - start)
     return compare_times({name: np.array(found) for name, found in times.items()})
 
 

@@ -1,8 +1,8 @@
-"""How much a message gives away, measured: a lower bound on epsilon from the bytes alone.
+"""The black-box layer: a lower bound on epsilon from the bytes of messages alone.
 
-For two people, the event that tells them apart best is chosen on some of their messages and tested on
+For two people, the event that distinguishes them best is selected on some of their messages and tested on
 the others: by Clopper and Pearson's bounds, its probability is at least p for the one and at most q for
-the other, so that epsilon is at least ln(p/q). No knowledge of mechanism or wire format goes into it.
+the other, so that epsilon is at least ln(p/q). The test knows neither mechanism nor wire format.
 """
 
 from __future__ import annotations
@@ -17,91 +17,94 @@ from scipy.stats import beta
 
 from ldp_audit.messages import Flags, Messages
 
-CHOOSING = 0.2
-"""Share of the messages that choose the event. Choosing needs few; the bound gains from all the others."""
+SELECTION_SHARE = 0.2
+"""Share of the messages that select the event. Few suffice; the bound gains from all the others."""
 
-_MOST_BITS = 1024
+_MAX_BITS = 1024
 _QUANTILES = 16
-_CAUTION = 5.0
-_LOG_CHANCE = 24.0
-"""-ln of the chance that an audit of some 40 questions leaves to one bound."""
-_MARGIN = 0.3
-_MOST_REQUESTS = 1_000
+_STANDARD_ERRORS = 5.0
+_NEGATIVE_LOG_ALPHA = 24.0
+"""-ln of the error probability that an audit of some 40 questions leaves to one bound."""
+_EPSILON_MARGIN = 0.3
+_MAX_REQUIRED_REQUESTS = 1_000
 
 Counts = NDArray[np.int64]
-Both = tuple[Messages, Messages]
+MessagePair = tuple[Messages, Messages]
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a message may be, such as "byte 57 is 3".
+    """A property of a message, such as "byte 57 is 3".
 
     Attributes
     ----------
     kind : str
         "length", "byte", "bits" or "word".
-    where : tuple of int
-        Of a byte its place; of two bits theirs; of a word (two bytes) the place of the first.
-    what : int
-        The length, the byte, the two bits as a number, or the word at the least.
+    positions : tuple of int
+        Of a byte, of both bits, or of the first byte of a word.
+    value : int
+        The length, the byte, the two bits as a number, or the minimum of the word.
     """
 
     kind: str
-    where: tuple[int, ...]
-    what: int
+    positions: tuple[int, ...]
+    value: int
 
     def __str__(self) -> str:
         if self.kind == "length":
-            return f"{self.what} bytes long"
+            return f"{self.value} bytes long"
         if self.kind == "byte":
-            return f"byte {self.where[0]} is {self.what}"
+            return f"byte {self.positions[0]} is {self.value}"
         if self.kind == "bits":
-            return f"bits {self.where[0]} and {self.where[1]} are {self.what >> 1} and {self.what & 1}"
-        return f"bytes {self.where[0]} and {self.where[0] + 1} are {self.what} or more"
+            return (
+                f"bits {self.positions[0]} and {self.positions[1]} are {self.value >> 1} and {self.value & 1}"
+            )
+        return f"bytes {self.positions[0]} and {self.positions[0] + 1} are {self.value} or more"
 
     def holds(self, messages: Messages) -> Flags:
-        """Tell of each message whether the event holds."""
-        found: Flags
+        """Return of each message whether the event holds."""
+        holds: Flags
         if self.kind == "length":
-            found = messages.lengths == self.what
+            holds = messages.lengths == self.value
         elif self.kind == "byte":
-            found = messages.data[:, self.where[0]] == self.what
+            holds = messages.data[:, self.positions[0]] == self.value
         elif self.kind == "bits":
-            one, other = (_bit(messages, place) for place in self.where)
-            found = (one << 1 | other) == self.what
+            one, other = (_read_bits(messages, position) for position in self.positions)
+            holds = (one << 1 | other) == self.value
         else:
-            found = _words(messages, self.where[0]) >= self.what
-        return found
+            holds = _read_words(messages, self.positions[0]) >= self.value
+        return holds
 
 
 @dataclass(frozen=True)
 class Leak:
-    """What two people's messages give away.
+    """How well the messages of two people can be distinguished.
 
     Attributes
     ----------
-    likelier, other : str
-        The people; the event is likelier for the first.
+    likelier_person, other_person : str
+        The event is likelier for the first.
     event : str
-    bound : float
-        Epsilon is at least this; 0 if nothing was found.
-    ceiling : float
-        No bound from so few messages could be higher.
+    epsilon_lower_bound : float
+        Epsilon is at least this; 0 if nothing was detected.
+    max_detectable_epsilon : float
+        The highest lower bound that so many messages can give.
     trials : int
         Messages of each.
     """
 
-    likelier: str
-    other: str
+    likelier_person: str
+    other_person: str
     event: str
-    bound: float
-    ceiling: float
+    epsilon_lower_bound: float
+    max_detectable_epsilon: float
     trials: int
 
     def __str__(self) -> str:
-        """Say it in words."""
-        people = f"({self.likelier}) and ({self.other})"
-        return f"{people} are told apart by {self.event}, at an epsilon of at least {self.bound:.3f}"
+        return (
+            f"({self.likelier_person}) and ({self.other_person}) are distinguished by {self.event}, at an "
+            f"epsilon of at least {self.epsilon_lower_bound:.3f}"
+        )
 
 
 def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float) -> Leak:
@@ -113,125 +116,128 @@ def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float
     one, other : Messages
         As many of each, all independent.
     alpha : float
-        The bound exceeds what the messages really give away with at most this probability.
+        The bound exceeds what the messages really leak with at most this probability.
     """
     width = max(one.data.shape[1], other.data.shape[1])
-    one, other = one.padded(width), other.padded(width)
-    cut = round(CHOOSING * len(one))
-    event, swapped = _choose(one.part(0, cut), other.part(0, cut))
+    one, other = one.pad(width), other.pad(width)
+    selecting = round(SELECTION_SHARE * len(one))
+    event, swapped = _select_event(one.slice(0, selecting), other.slice(0, selecting))
     if swapped:
         one, other, names = other, one, (names[1], names[0])
-    often, seldom = (int(event.holds(each.part(cut, len(each))).sum()) for each in (one, other))
-    tested = len(one) - cut
-    bound, ceiling = (epsilon_at_least(*hits, tested, alpha) for hits in ((often, seldom), (tested, 0)))
-    return Leak(*names, str(event), bound, ceiling, len(one))
+    tested = len(one) - selecting
+    hits, other_hits = (int(event.holds(each.slice(selecting, len(each))).sum()) for each in (one, other))
+    return Leak(
+        likelier_person=names[0],
+        other_person=names[1],
+        event=str(event),
+        epsilon_lower_bound=epsilon_lower_bound(hits, other_hits, tested, alpha),
+        max_detectable_epsilon=epsilon_lower_bound(tested, 0, tested, alpha),
+        trials=len(one),
+    )
 
 
-def epsilon_at_least(often: int, seldom: int, trials: int, alpha: float) -> float:
+def epsilon_lower_bound(hits: int, other_hits: int, trials: int, alpha: float) -> float:
     """Return ln(p/q), p a lower and q an upper Clopper-Pearson bound, each at alpha/2; at least 0."""
-    if often == 0:
+    if hits == 0:
         return 0.0
-    return max(0.0, math.log(at_least(often, trials, alpha / 2) / at_most(seldom, trials, alpha / 2)))
+    p = clopper_pearson_lower(hits, trials, alpha / 2)
+    q = clopper_pearson_upper(other_hits, trials, alpha / 2)
+    return max(0.0, math.log(p / q))
 
 
-def requests_for(epsilon: float) -> int:
-    """Return how many messages of each person show a certain event at an epsilon, at most 1,000."""
-    # p^n and (1 - q)^n are the chance that one bound may be wrong
-    tested = _LOG_CHANCE / math.log1p(math.exp(-epsilon - _MARGIN))
-    return min(_MOST_REQUESTS, math.ceil(tested / (1 - CHOOSING)))
+def required_requests(epsilon: float) -> int:
+    """Return how many messages of each person detect an answer in the clear, at most 1,000."""
+    # p^n and (1 - q)^n are the error probability of one bound
+    tested = _NEGATIVE_LOG_ALPHA / math.log1p(math.exp(-epsilon - _EPSILON_MARGIN))
+    return min(_MAX_REQUIRED_REQUESTS, math.ceil(tested / (1 - SELECTION_SHARE)))
 
 
-def at_least(hits: int, trials: int, alpha: float) -> float:
-    """Return Clopper and Pearson's lower bound of a probability, too high with at most this chance."""
+def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:
+    """Return Clopper and Pearson's lower bound of a probability, too high with probability `alpha`."""
     return float(beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
 
 
-def at_most(hits: int, trials: int, alpha: float) -> float:
-    """Return Clopper and Pearson's upper bound of a probability, too low with at most this chance."""
+def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
+    """Return Clopper and Pearson's upper bound of a probability, too low with probability `alpha`."""
     return float(beta.ppf(1 - alpha, hits + 1, trials - hits)) if hits < trials else 1.0
 
 
-def _choose(one: Messages, other: Messages) -> tuple[Event, bool]:
-    """Return the event with the best outlook, and whether it is likelier for the other person."""
-    best, chosen = -math.inf, (Event("length", (), 0), False)
-    for family in _families(one, other):
+def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
+    """Return the event with the highest expected bound, and whether it is likelier for the other person."""
+    best, selected = -math.inf, (Event("length", (), 0), False)
+    for family in _list_families((one, other)):
         for swapped, counts in ((False, family.counts), (True, family.counts[::-1])):
-            outlook = _outlook(*counts)
-            place = int(outlook.argmax())
-            if outlook[place] > best:
-                best, chosen = float(outlook[place]), (family.event(place), swapped)
-    return chosen
+            bounds = _expected_bounds(*counts)
+            index = int(bounds.argmax())
+            if bounds[index] > best:
+                best, selected = float(bounds[index]), (family.event(index), swapped)
+    return selected
 
 
-def _outlook(often: Counts, seldom: Counts) -> NDArray[np.float64]:
-    """Return what the test, on more messages than these, may be expected to prove."""
-    p, q = often + 0.5, seldom + 0.5
-    error = np.sqrt(CHOOSING / (1 - CHOOSING) * (1 / p + 1 / q))
-    found: NDArray[np.float64] = np.log(p / q) - _CAUTION * error
-    return found
+def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
+    """Return the bounds that the test, on more messages than these, is expected to give."""
+    p, q = counts + 0.5, other_counts + 0.5
+    error = np.sqrt(SELECTION_SHARE / (1 - SELECTION_SHARE) * (1 / p + 1 / q))
+    bounds: NDArray[np.float64] = np.log(p / q) - _STANDARD_ERRORS * error
+    return bounds
 
 
 @dataclass(frozen=True)
-class _Family:
-    """Events of one kind: how many messages of each person they hold for, and which one is at a place."""
+class _EventFamily:
+    """Events of one kind: for how many messages of each person each holds, and the event at an index."""
 
     counts: tuple[Counts, Counts]
     event: Callable[[int], Event]
 
 
-def _families(one: Messages, other: Messages) -> Iterator[_Family]:
-    both = (one, other)
-    yield _lengths(both)
-    varying = np.flatnonzero(_varies(one, one) | _varies(one, other))
-    for place in map(int, varying):
-        yield _byte(both, place)
-        if place + 1 < one.data.shape[1]:
-            yield _word(both, place)
+def _list_families(pair: MessagePair) -> Iterator[_EventFamily]:
+    yield _length_events(pair)
+    first = pair[0].data[0]
+    varying = np.flatnonzero(np.any([(each.data != first).any(axis=0) for each in pair], axis=0))
+    for position in map(int, varying):
+        yield _byte_events(pair, position)
+        if position + 1 < len(first):
+            yield _word_events(pair, position)
     if len(varying):
-        yield _pairs_of_bits(both, varying)
+        yield _bit_pair_events(pair, varying)
 
 
-def _varies(one: Messages, other: Messages) -> Flags:
-    found: Flags = (other.data != one.data[0]).any(axis=0)
-    return found
+def _length_events(pair: MessagePair) -> _EventFamily:
+    lengths = sorted({int(length) for each in pair for length in np.unique(each.lengths)})
+    one, other = (np.array([(each.lengths == length).sum() for length in lengths]) for each in pair)
+    return _EventFamily((one, other), lambda index: Event("length", (), lengths[index]))
 
 
-def _lengths(both: Both) -> _Family:
-    lengths = sorted({int(length) for each in both for length in np.unique(each.lengths)})
-    one, other = (np.array([(each.lengths == length).sum() for length in lengths]) for each in both)
-    return _Family((one, other), lambda at: Event("length", (), lengths[at]))
+def _byte_events(pair: MessagePair, position: int) -> _EventFamily:
+    one, other = (np.bincount(each.data[:, position], minlength=256) for each in pair)
+    return _EventFamily((one, other), lambda index: Event("byte", (position,), index))
 
 
-def _byte(both: Both, place: int) -> _Family:
-    one, other = (np.bincount(each.data[:, place], minlength=256) for each in both)
-    return _Family((one, other), lambda at: Event("byte", (place,), at))
-
-
-def _word(both: Both, place: int) -> _Family:
+def _word_events(pair: MessagePair, position: int) -> _EventFamily:
     """Return how often a word is some limit or more, the limits being quantiles."""
-    words = [np.sort(_words(each, place)) for each in both]
+    words = [np.sort(_read_words(each, position)) for each in pair]
     limits = np.unique(np.quantile(np.concatenate(words), np.arange(1, _QUANTILES) / _QUANTILES).round())
     one, other = (len(word) - np.searchsorted(word, limits) for word in words)
-    return _Family((one, other), lambda at: Event("word", (place,), int(limits[at])))
+    return _EventFamily((one, other), lambda index: Event("word", (position,), int(limits[index])))
 
 
-def _pairs_of_bits(both: Both, places: NDArray[np.int64]) -> _Family:
+def _bit_pair_events(pair: MessagePair, positions: NDArray[np.int64]) -> _EventFamily:
     """Return how often each two bits are 0 and 0, 0 and 1, 1 and 0, 1 and 1."""
-    bits = [np.unpackbits(each.data[:, places], axis=1) for each in both]
+    bits = [np.unpackbits(each.data[:, positions], axis=1) for each in pair]
     shares = [each.mean(axis=0) for each in bits]
-    chosen = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:_MOST_BITS]
-    names = 8 * places[chosen // 8] + chosen % 8
-    one, other = (_joint(each[:, chosen].astype(np.float32)) for each in bits)
-    size = len(chosen)
+    selected = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:_MAX_BITS]
+    bit_positions = 8 * positions[selected // 8] + selected % 8
+    one, other = (_count_bit_pairs(each[:, selected].astype(np.float32)) for each in bits)
+    size = len(selected)
 
-    def event(at: int) -> Event:
-        what, pair = divmod(at, size * size)
-        return Event("bits", (int(names[pair // size]), int(names[pair % size])), what)
+    def event(index: int) -> Event:
+        value, columns = divmod(index, size * size)
+        return Event("bits", tuple(int(bit_positions[each]) for each in divmod(columns, size)), value)
 
-    return _Family((one, other), event)
+    return _EventFamily((one, other), event)
 
 
-def _joint(bits: NDArray[np.float32]) -> Counts:
+def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
     """Count 00, 01, 10 and 11 of every two columns."""
     both = (bits.T @ bits).astype(np.int64)
     first = np.diag(both)[:, None]
@@ -239,11 +245,11 @@ def _joint(bits: NDArray[np.float32]) -> Counts:
     return np.stack([len(bits) - first - second + both, second - both, first - both, both]).ravel()
 
 
-def _bit(messages: Messages, place: int) -> NDArray[np.int64]:
-    return (messages.data[:, place // 8] >> (7 - place % 8) & 1).astype(np.int64)
+def _read_bits(messages: Messages, position: int) -> NDArray[np.int64]:
+    return (messages.data[:, position // 8] >> (7 - position % 8) & 1).astype(np.int64)
 
 
-def _words(messages: Messages, place: int) -> NDArray[np.int64]:
+def _read_words(messages: Messages, position: int) -> NDArray[np.int64]:
     """Read two bytes as a signed little-endian number, which is how noisy numbers travel."""
-    pairs = np.ascontiguousarray(messages.data[:, place : place + 2]).view("<i2")
+    pairs = np.ascontiguousarray(messages.data[:, position : position + 2]).view("<i2")
     return pairs[:, 0].astype(np.int64)

@@ -1,32 +1,34 @@
-"""One verdict of the audit, and the error it allows itself."""
+"""One check of the audit, and the error probability that the audit allows itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 ALPHA = 1e-6
-"""The chance that a run finds fault with a client that has none, all tests of a run together."""
+"""The probability that a run finds fault with a client that has none, all tests of a run together."""
 
-HOMOGENEITY, FRESHNESS, TIMING = "homogeneity", "freshness", "timing"
+HOMOGENEITY = "homogeneity"
+FRESHNESS = "freshness"
+TIMING = "timing"
 
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, and what came of testing it.
+    """A claim, and the result of testing it.
 
     Attributes
     ----------
     layer : str
-        Which part of the audit makes it.
+        The part of the audit that makes the claim.
     name : str
         What should hold.
     passed : bool or None
-        None: told, not judged.
-    found : str
-        What was seen, in words.
+        None: reported without a decision.
+    finding : str
+        What was observed.
     """
 
     layer: str
     name: str
     passed: bool | None
-    found: str
+    finding: str

@@ -1,4 +1,4 @@
-"""ldp-audit: hold what leaves a device against epsilon."""
+"""ldp-audit: the command that audits what leaves a device against epsilon."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 from encoders.errors import LdpError
 from ldp_audit.audit import audit
-from ldp_audit.render import as_html, as_text
+from ldp_audit.render import render_html, render_text
 from ldp_client import load_plan
 
-TIMED = 20_000
+TIMED_REPORTS = 20_000
 """Timed reports of each person."""
 
 
@@ -34,21 +34,21 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.
 
     Proves each question's tables, makes up people at the ends of what the survey allows and in its middle,
-    lets this installation's client answer for them, and looks at their reports and at the requests of
+    lets this installation's client answer for them, and checks their reports and the requests of
     Client.report only. Nothing is sent anywhere. Warns of people who cannot answer the survey. Exits with 1
     if anything is wrong, with 2 if there is nothing to audit.
     """
     try:
-        found = audit(load_plan(survey), trials, timed=TIMED, progress=_say)
+        result = audit(load_plan(survey), trials, timed=TIMED_REPORTS, progress=_show_progress)
     except LdpError as error:
         click.echo(f"Error: {error}", err=True)
         context.exit(2)
-    click.echo(json.dumps(found.as_dict(), allow_nan=False) if as_json else as_text(found))
+    click.echo(json.dumps(result.as_dict(), allow_nan=False) if as_json else render_text(result))
     if page:
-        page.write(as_html(found))
-    if not found.passed:
+        page.write(render_html(result))
+    if not result.passed:
         context.exit(1)
 
 
-def _say(text: str) -> None:
-    click.echo(f"{text} ...", err=True)
+def _show_progress(stage: str) -> None:
+    click.echo(f"{stage} ...", err=True)

@@ -1,9 +1,9 @@
-"""What is audited: anything that turns a row into the bytes that leave a device.
+"""The devices that can be audited: anything that turns a row into the bytes that leave a device.
 
-A :class:`Device` is all that the audit needs: bodies from `report` and `attempts`. Where a device also has
-the method `send` of :class:`Sending`, the audit measures whole requests as well, and compares the reports
-of one device to two surveys. The client of this project has all three methods. For any other client the
-audit measures what its class here returns, and says that requests were not measured if `send` is absent.
+The audit needs a :class:`Device`: bodies from `report` and `attempts`. Where a device also has the method
+`send` of :class:`RequestDevice`, the audit measures whole requests as well, and compares the reports of one
+device to two surveys. The client of this project, :class:`PublicClient`, has all three methods. For any
+other client the audit measures what its class here returns.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
-from ldp_audit.people import Case
-from ldp_audit.request_capture import HOST, Request, captured
+from ldp_audit.people import Person
+from ldp_audit.request_capture import HOST, Request, capture_requests
 from ldp_client import Client, Journal, Response, TransportError
 
 _URL = f"http://{HOST}/v1/surveys/"
-_WAIT = 0.03
-_PATIENCE = 60.0
+_OFFLINE_SECONDS = 0.03
+_TIMEOUT_SECONDS = 60.0
 
 Row = Mapping[str, object]
 
 
-class Reporting(Protocol):
-    """Whatever makes reports."""
+class Reporter(Protocol):
+    """Makes the report of one person."""
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return what one person's device would send: one body, empty if it sends nothing."""
         ...
 
 
-class Device(Reporting, Protocol):
-    """A client, ours or another, as the world outside sees it."""
+class Device(Reporter, Protocol):
+    """A client, of this project or another, as an eavesdropper observes it."""
 
     def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
         """Return all that one person's device posts while the network fails and the app is restarted."""
@@ -44,8 +44,8 @@ class Device(Reporting, Protocol):
 
 
 @runtime_checkable
-class Sending(Protocol):
-    """A device whose whole requests can be captured."""
+class RequestDevice(Protocol):
+    """A device whose whole HTTP requests can be captured."""
 
     def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
         """Return all requests of one new device, on which the person answers these surveys in turn."""
@@ -58,41 +58,41 @@ class PublicClient:
     Attributes
     ----------
     client_class : type of Client
-        What `send` and `attempts` make clients of.
+        The class of the clients that `send` and `attempts` make.
     """
 
     client_class = Client
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""
-        return ldp_client.make_report(plan, row, label, token=_invitation(plan))
+        return ldp_client.make_report(plan, row, label, token=_draw_token(plan))
 
     def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
         """Return what HttpTransport writes for :meth:`ldp_client.Client.report`."""
         journal = _NewJournal(":memory:")
-        with captured() as requests:
+        with capture_requests() as requests:
             for plan in plans:
                 with self._client(plan, journal, spread=0) as client:
                     client.grant()
                     client.report(row, label)
-                    client.flush(_PATIENCE)
+                    client.flush(_TIMEOUT_SECONDS)
         return requests
 
     def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
-        """Let a client report into a failing network, and another one after a restart into a sound one."""
+        """Let a client report into a failing network, and another one after a restart into a working one."""
         network, journal = _Network(), Journal(":memory:")
-        token = _invitation(plan)
-        for network.sound, seconds in ((False, _WAIT), (True, _PATIENCE)):
+        token = _draw_token(plan)
+        for network.works, seconds in ((False, _OFFLINE_SECONDS), (True, _TIMEOUT_SECONDS)):
             with self._client(plan, journal, transport=network, token=token) as client:
                 client.grant()
                 client.report(row, label)
                 client.flush(seconds)  # tries again at once
-                network.tried.wait(_PATIENCE)  # on a busy machine the first attempt takes its time
+                network.attempted.wait(_TIMEOUT_SECONDS)  # on a busy machine the first attempt takes its time
         return network.bodies
 
     def _client(self, plan: Plan, journal: Journal, **options: Any) -> Client:
         """Return a client of the device that this journal belongs to."""
-        options = {"token": _invitation(plan)} | options
+        options = {"token": _draw_token(plan)} | options
         return self.client_class(
             plan,
             _URL + plan.id,
@@ -103,45 +103,50 @@ class PublicClient:
         )
 
 
-class Sent:
-    """Makes the reports that a device really sends.
+class RequestReporter:
+    """Makes the reports of a device from the requests that it sends.
 
     Parameters
     ----------
-    device : Sending
+    device : RequestDevice
     """
 
-    def __init__(self, device: Sending) -> None:
+    def __init__(self, device: RequestDevice) -> None:
         self._device = device
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return the body that is sent."""
-        return body_of(self._device.send([plan], row, label))
+        return request_body(self._device.send([plan], row, label))
 
 
-def ways_of(device: Device) -> dict[str, Reporting]:
-    """Return the ways in which a device makes reports: by `report`, and by `send` if it has that."""
-    return {"reports": device} | ({"requests": Sent(device)} if isinstance(device, Sending) else {})
+def list_reporters(device: Device) -> dict[str, Reporter]:
+    """Return the ways in which a device makes reports: by `report`, and by `send` if it has it."""
+    return {"reports": device} | (
+        {"requests": RequestReporter(device)} if isinstance(device, RequestDevice) else {}
+    )
 
 
-def body_of(requests: Sequence[Request]) -> bytes:
-    """Return the body of the one request, nothing if there are none or several."""
+def request_body(requests: Sequence[Request]) -> bytes:
+    """Return the body of the one request, empty if there are none or several."""
     return requests[0].body if len(requests) == 1 else b""
 
 
-def whole_of(requests: Sequence[Request]) -> bytes:
+def join_requests(requests: Sequence[Request]) -> bytes:
     """Return all that a device sends, the body first: its bytes are then at the same places."""
     return b"".join(request.body + request.head for request in requests)
 
 
-def requests_of(
-    device: Sending, plan: Plan, people: Sequence[Case], count: int
+def collect_requests(
+    device: RequestDevice, plan: Plan, people: Sequence[Person], count: int
 ) -> dict[str, list[list[Request]]]:
     """Return the requests of so many devices of each person."""
-    return {case.name: [device.send([plan], case.row, case.label) for _ in range(count)] for case in people}
+    return {
+        person.name: [device.send([plan], person.row, person.label) for _ in range(count)]
+        for person in people
+    }
 
 
-def _invitation(plan: Plan) -> str | None:
+def _draw_token(plan: Plan) -> str | None:
     """Return a token for one person, where people are invited."""
     return draw_invitation(plan, SystemEntropy()) if plan.by_invitation else None
 
@@ -155,17 +160,17 @@ class _NewJournal(Journal):
 
 
 class _Network:
-    """Takes bodies down; answers only while it is sound."""
+    """A transport that records bodies, and responds only while it works."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.sound = False
-        self.tried = threading.Event()
+        self.works = False
+        self.attempted = threading.Event()
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Note the body."""
+        """Record the body."""
         self.bodies.append(body or b"")
-        self.tried.set()
-        if not self.sound:
+        self.attempted.set()
+        if not self.works:
             raise TransportError("no network")
         return Response(200, b'{"status": "recorded"}')

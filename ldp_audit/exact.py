@@ -1,4 +1,4 @@
-"""The exact layer: what a question's integers spend, as a rational number.
+"""The exact layer: the epsilon that the integer tables of a question spend, as a rational number.
 
 Where payloads are one byte they are all enumerated, with every input that others are mixtures of: the
 probabilities must add up to one, and the worst ratio must be the one claimed. Longer payloads are made of
@@ -16,25 +16,25 @@ from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
 from encoders.survey import Plan, Question
 
-_MOST_WORK = 1 << 18
+_MAX_PROBABILITIES = 1 << 18
 """Probabilities to enumerate at most, per question."""
 
 
 @dataclass(frozen=True)
-class Exact:
-    """What a question spends.
+class ExactResult:
+    """The epsilon that a question spends.
 
     Attributes
     ----------
     question, mechanism : str
     ratio : Fraction
         The worst likelihood ratio over all inputs and outputs.
-    realised : str
+    realised_epsilon : str
         ln(ratio), rounded up.
-    loss : float
-        1 - realised epsilon / nominal: what rounding gave away of the budget.
-    enumerated : int
-        Outputs that were enumerated; 0 if the ratio follows from its factors.
+    unused_share : float
+        1 - realised epsilon / nominal epsilon: the share of the budget that rounding left unused.
+    enumerated_payloads : int
+        Payloads that were enumerated; 0 if the ratio follows from its factors.
     passed : bool
         Whether ratio <= e^epsilon and the enumeration agrees.
     """
@@ -42,33 +42,37 @@ class Exact:
     question: str
     mechanism: str
     ratio: Fraction
-    realised: str
-    loss: float
-    enumerated: int
+    realised_epsilon: str
+    unused_share: float
+    enumerated_payloads: int
     passed: bool
 
 
-def exactly(plan: Plan, question: Question) -> Exact:
-    """Return what a question of the plan spends."""
+def compute_exact(plan: Plan, question: Question) -> ExactResult:
+    """Return the epsilon that a question of the plan spends."""
     mechanism = question.mechanism
     within = mechanism.ratio <= exp_bounds(plan.epsilon)[0]
-    outputs = _outputs(mechanism)
-    agrees = not outputs or _enumerated(mechanism, outputs) == mechanism.ratio
-    loss = 1 - math.log(mechanism.ratio) / float(plan.epsilon)
-    realised = format(realised_epsilon(mechanism.ratio), "f")
-    return Exact(
-        question.name, mechanism.name, mechanism.ratio, realised, loss, len(outputs), within and agrees
+    payloads = _list_payloads(mechanism)
+    agrees = not payloads or _enumerate_ratio(mechanism, payloads) == mechanism.ratio
+    return ExactResult(
+        question=question.name,
+        mechanism=mechanism.name,
+        ratio=mechanism.ratio,
+        realised_epsilon=format(realised_epsilon(mechanism.ratio), "f"),
+        unused_share=1 - math.log(mechanism.ratio) / float(plan.epsilon),
+        enumerated_payloads=len(payloads),
+        passed=within and agrees,
     )
 
 
-def _outputs(mechanism: Mechanism) -> list[bytes]:
+def _list_payloads(mechanism: Mechanism) -> list[bytes]:
     """Return every possible payload, or none where they are too many."""
-    if mechanism.payload_bytes > 1 or 256 * len(mechanism.corners) > _MOST_WORK:
+    if mechanism.payload_bytes > 1 or 256 * len(mechanism.corners) > _MAX_PROBABILITIES:
         return []
-    return [bytes([value]) for value in range(256) if _possible(mechanism, bytes([value]))]
+    return [bytes([value]) for value in range(256) if _is_possible(mechanism, bytes([value]))]
 
 
-def _possible(mechanism: Mechanism, payload: bytes) -> bool:
+def _is_possible(mechanism: Mechanism, payload: bytes) -> bool:
     try:
         mechanism.check(payload)
     except ReportError:
@@ -76,10 +80,10 @@ def _possible(mechanism: Mechanism, payload: bytes) -> bool:
     return True
 
 
-def _enumerated(mechanism: Mechanism, outputs: list[bytes]) -> Fraction:
-    """Return the worst ratio, 0 if probabilities do not add up to one or an input excludes an output."""
-    laws = [mechanism.likelihood(payload) for payload in outputs]
-    sound = all(sum(column) == 1 for column in zip(*laws, strict=True)) and min(map(min, laws)) > 0
-    if not sound:
+def _enumerate_ratio(mechanism: Mechanism, payloads: list[bytes]) -> Fraction:
+    """Return the worst ratio, 0 if probabilities do not add up to one or an input excludes a payload."""
+    likelihoods = [mechanism.likelihood(payload) for payload in payloads]
+    add_up = all(sum(column) == 1 for column in zip(*likelihoods, strict=True))
+    if not add_up or min(map(min, likelihoods)) == 0:
         return Fraction(0)
-    return max(max(law) / min(law) for law in laws)
+    return max(max(each) / min(each) for each in likelihoods)

@@ -1,4 +1,4 @@
-"""The layer of what should tell nothing at all: length, header, question, report id have one law for all."""
+"""The homogeneity layer: length, header, question and report id have one distribution for everybody."""
 
 from __future__ import annotations
 
@@ -16,44 +16,42 @@ from encoders.survey.report_id import INDEX_BYTES
 from ldp_audit.check import HOMOGENEITY, Check
 from ldp_audit.messages import Messages
 
-TESTS = 2
-"""Statistical tests below."""
-
-_ENOUGH = 50_000
+_STATISTICAL_TESTS = 2
+_MAX_MESSAGES = 50_000
 
 
-def homogeneity(plan: Plan, heard: Mapping[str, Messages], alpha: float) -> list[Check]:
+def check_homogeneity(plan: Plan, messages_by_person: Mapping[str, Messages], alpha: float) -> list[Check]:
     """Compare the messages of several people, all parts of them but the randomised answer.
 
     Parameters
     ----------
     plan : Plan
-    heard : mapping from a person's name to messages
-        The first 50,000 of each are looked at.
+    messages_by_person : mapping from a person's name to messages
+        The first 50,000 of each are checked.
     alpha : float
-        The chance that all of the statistical tests together find fault where there is none.
+        The probability that the statistical tests together find fault where there is none.
     """
-    messages = {name: sent.first(_ENOUGH) for name, sent in heard.items()}
-    reports, strange = _read(messages)
+    messages = {name: sent.first(_MAX_MESSAGES) for name, sent in messages_by_person.items()}
+    reports, malformed = _unpack_reports(messages)
     return [
         Check(
             HOMOGENEITY,
             "every person's device sends one well-formed report",
-            not strange,
-            strange or "all do",
+            not malformed,
+            malformed or "all do",
         ),
-        _lengths(messages, reports),
-        _headers(plan, reports),
-        _questions(plan, reports, alpha / TESTS),
-        _ids(plan, reports, alpha / TESTS),
-        _fresh(reports),
+        _check_lengths(messages, reports),
+        _check_headers(plan, reports),
+        _check_questions(plan, reports, alpha / _STATISTICAL_TESTS),
+        _check_ids(plan, reports, alpha / _STATISTICAL_TESTS),
+        _check_unique_ids(reports),
     ]
 
 
-def _read(messages: Mapping[str, Sequence[bytes]]) -> tuple[dict[str, list[Report]], str]:
-    """Return what can be read as reports, and who sends something else."""
+def _unpack_reports(messages: Mapping[str, Sequence[bytes]]) -> tuple[dict[str, list[Report]], str]:
+    """Return what can be unpacked as reports, and who sends something else."""
     reports: dict[str, list[Report]] = {}
-    strange = ""
+    malformed = ""
     for name, sent in messages.items():
         reports[name] = []
         for message in sent:
@@ -61,11 +59,11 @@ def _read(messages: Mapping[str, Sequence[bytes]]) -> tuple[dict[str, list[Repor
                 reports[name].append(unpack(message))
             except ReportError as error:
                 what = f"{len(message)} bytes that are no report ({error})" if message else "nothing"
-                strange = strange or f"{name} sends {what}"
-    return reports, strange
+                malformed = malformed or f"{name} sends {what}"
+    return reports, malformed
 
 
-def _lengths(messages: Mapping[str, Sequence[bytes]], reports: Mapping[str, list[Report]]) -> Check:
+def _check_lengths(messages: Mapping[str, Sequence[bytes]], reports: Mapping[str, list[Report]]) -> Check:
     name = "one length for each question"
     lengths: dict[int, set[int]] = {}
     for person, sent in messages.items():
@@ -85,7 +83,7 @@ def _lengths(messages: Mapping[str, Sequence[bytes]], reports: Mapping[str, list
     return Check(HOMOGENEITY, name, True, f"{shown} bytes")
 
 
-def _headers(plan: Plan, reports: Mapping[str, list[Report]]) -> Check:
+def _check_headers(plan: Plan, reports: Mapping[str, list[Report]]) -> Check:
     known = len(plan.questions)
     digests = {report.plan_digest.hex() for found in reports.values() for report in found}
     questions = {report.question for found in reports.values() for report in found}
@@ -95,18 +93,18 @@ def _headers(plan: Plan, reports: Mapping[str, list[Report]]) -> Check:
     )
 
 
-def _questions(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
-    """Hold the questions asked of each person against the public weights, or the invitations."""
+def _check_questions(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
+    """Compare the questions of each person with the public weights, or with the invitations."""
     if plan.by_invitation:
-        told = all(_is_invited(report) for sent in reports.values() for report in sent)
+        all_invited = all(_is_invited(report) for sent in reports.values() for report in sent)
         name = "the question that the invitation names"
-        return Check(HOMOGENEITY, name, told, "always" if told else "not always")
+        return Check(HOMOGENEITY, name, all_invited, "always" if all_invited else "not always")
     weights = np.array([question.weight for question in plan.questions], dtype=np.float64)
     known = len(weights)
     p = 1.0
     for found in reports.values():
         asked = np.bincount([min(report.question, known) for report in found], minlength=known)[:known]
-        p = min(p, _least_p(asked, len(found), weights / weights.sum()))
+        p = min(p, _min_p_value(asked, len(found), weights / weights.sum()))
     limit = alpha / (known * max(len(reports), 1))
     name = "each question as often as its public weight says"
     return Check(HOMOGENEITY, name, p >= limit, f"p = {p:.2g}, {limit:.1g} allowed")
@@ -116,25 +114,25 @@ def _is_invited(report: Report) -> bool:
     return int.from_bytes(report.id[:INDEX_BYTES], "big") == report.question
 
 
-def _ids(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
-    """Hold each person's report ids against uniform bytes, each value of each byte by itself."""
-    p, told = 1.0, INDEX_BYTES if plan.by_invitation else 0
+def _check_ids(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
+    """Compare each person's report ids with uniform bytes, each value of each byte by itself."""
+    p, prefix = 1.0, INDEX_BYTES if plan.by_invitation else 0
     for found in reports.values():
         ids = np.frombuffer(b"".join(report.id for report in found), np.uint8).reshape(-1, ID_BYTES)
-        for column in ids.T[told:]:
-            p = min(p, _least_p(np.bincount(column, minlength=256), len(ids), np.full(256, 1 / 256)))
+        for column in ids.T[prefix:]:
+            p = min(p, _min_p_value(np.bincount(column, minlength=256), len(ids), np.full(256, 1 / 256)))
     limit = alpha / (ID_BYTES * 256 * max(len(reports), 1))
     name = "report ids are random bytes, whoever answers"
     return Check(HOMOGENEITY, name, p >= limit, f"p = {p:.2g}, {limit:.1g} allowed")
 
 
-def _least_p(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:
+def _min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:
     """Return the least p-value of exact two-sided binomial tests; chi-square is wrong so far in the tail."""
     sides = np.minimum(binom.cdf(counts, trials, shares), binom.sf(counts - 1, trials, shares))
     return float(min(1.0, 2 * sides.min()))
 
 
-def _fresh(reports: Mapping[str, list[Report]]) -> Check:
+def _check_unique_ids(reports: Mapping[str, list[Report]]) -> Check:
     ids = sorted(report.id for found in reports.values() for report in found)
     repeats = sum(one == other for one, other in pairwise(ids))
     found = f"{repeats:,} repeats among {len(ids):,}" if repeats else f"{len(ids):,} ids"

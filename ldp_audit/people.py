@@ -1,4 +1,4 @@
-"""Whom the audit compares: people at the ends of what a survey allows and in its middle, all made up."""
+"""The people whom the audit compares: made up, at the ends of what a survey allows and in its middle."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from random import SystemRandom
 from encoders.survey import CategoricalFeature, Feature, Plan, Question
 from encoders.survey.plan_checks import MAX_WEIGHT
 
-PLACES = ("first", "last", "middle", "beyond", "missing")
+POSITIONS = ("first", "last", "middle", "beyond", "missing")
 """A feature's first and last value, one between, a number far out of its range, and no value at all."""
 
-_FAR = 100
-_MISSING = 0.2
+_RANGES_BEYOND = 100
+_MISSING_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Case:
+class Person:
     """One made-up person.
 
     Attributes
     ----------
     name : str
-        What is special of this person, for people.
+        What is special about this person.
     row : dict
     label : str
     """
@@ -34,85 +34,93 @@ class Case:
     label: str
 
 
-def cases_of(plan: Plan, question: Question | None = None) -> list[Case]:
+def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
     """Return people who differ in what a question asks, or in everything.
 
-    Labels are the first, the last and one between; values are `PLACES`, as far as the features have them.
-    Where a number is a component of a projection, its inputs are such that it is least or greatest. Where a
-    model is judged, those follow whose verdicts are like nobody's before: it may guess a label between.
+    Labels are the first, the last and one between; values are `POSITIONS`, as far as the features have them.
+    Where a number is a component of a projection, its inputs make it least or greatest. In a validation
+    round, people follow whose codes differ from those of all people before: the model may predict another
+    label.
     """
-    # all of a row decides on a verdict
+    # in a validation round, the whole row decides on the code
     asked = plan.row_schema.features if question is None or plan.validation else question.asked_features
-    rows = {word: _row(plan, asked, word) for word in PLACES}
-    words = [word for place, word in enumerate(PLACES) if rows[word] not in list(rows.values())[:place]]
-    known = plan.row_label.values
-    labels = dict.fromkeys((known[0], known[-1], known[len(known) // 2]))
-    found = product(words, labels)
-    people = [Case(f"{word}, {label}" if asked else label, dict(rows[word]), label) for word, label in found]
-    return [*people, *_judging_otherwise(plan, rows, people)] if plan.validation else people
+    rows = {position: _make_row(plan, asked, position) for position in POSITIONS}
+    earlier = list(rows.values())
+    positions = [name for index, name in enumerate(POSITIONS) if rows[name] not in earlier[:index]]
+    values = plan.row_label.values
+    labels = dict.fromkeys((values[0], values[-1], values[len(values) // 2]))
+    people = [
+        Person(f"{position}, {label}" if asked else label, dict(rows[position]), label)
+        for position, label in product(positions, labels)
+    ]
+    return [*people, *_add_other_codes(plan, rows, people)] if plan.validation else people
 
 
-def _judging_otherwise(
-    plan: Plan, rows: Mapping[str, dict[str, object]], people: Sequence[Case]
-) -> Iterator[Case]:
-    told = {plan.encode(case.row, case.label) for case in people}
-    for word, label in product(rows, plan.row_label.values):
-        verdicts = plan.encode(rows[word], label)
-        if verdicts not in told:
-            told.add(verdicts)
-            yield Case(f"{word}, {label}", dict(rows[word]), label)
+def _add_other_codes(
+    plan: Plan, rows: Mapping[str, dict[str, object]], people: Sequence[Person]
+) -> Iterator[Person]:
+    """Yield people of whose codes nobody is yet."""
+    known = {plan.encode(person.row, person.label) for person in people}
+    for position, label in product(rows, plan.row_label.values):
+        codes = plan.encode(rows[position], label)
+        if codes not in known:
+            known.add(codes)
+            yield Person(f"{position}, {label}", dict(rows[position]), label)
 
 
-def crowd_of(plan: Plan, count: int) -> list[Case]:
+def draw_people(plan: Plan, count: int) -> list[Person]:
     """Return people whose values are drawn independently: features are combined in every way."""
     draw = SystemRandom()
-    rows = [{entry.name: _drawn(entry, draw) for entry in plan.entries} for _ in range(count)]
+    rows = [{entry.name: _draw_value(entry, draw) for entry in plan.entries} for _ in range(count)]
     return [
-        Case(f"random person {number}", row, draw.choice(plan.row_label.values))
+        Person(f"random person {number}", row, draw.choice(plan.row_label.values))
         for number, row in enumerate(rows, 1)
     ]
 
 
-def _drawn(feature: Feature, draw: SystemRandom) -> object:
+def _draw_value(feature: Feature, draw: SystemRandom) -> object:
     """Draw one of all values, or a number within its range."""
     if not isinstance(feature, CategoricalFeature):
         low, high = feature.bounds
-        return _cell(feature, "missing") if draw.random() < _MISSING else draw.uniform(low, high)
+        return _value_at(feature, "missing") if draw.random() < _MISSING_SHARE else draw.uniform(low, high)
     return draw.choice([*feature.values, *([None] if feature.missing == "category" else [])])
 
 
-def focused(plan: Plan, question: Question) -> Plan:
-    """Return the plan with nearly all of its weight on one question, for the power of it."""
+def focus_plan(plan: Plan, question: Question) -> Plan:
+    """Return the plan with nearly all weight on one question, for the power of its test."""
     weights = (MAX_WEIGHT if each is question else 1 for each in plan.questions)
     pairs = zip(plan.questions, weights, strict=True)
     return replace(plan, questions=tuple(replace(each, weight=weight) for each, weight in pairs))
 
 
-def _row(plan: Plan, asked: Sequence[Feature], word: str) -> dict[str, object]:
-    row = {entry.name: _cell(entry, "first") for entry in plan.entries}
+def _make_row(plan: Plan, asked: Sequence[Feature], position: str) -> dict[str, object]:
+    row = {entry.name: _value_at(entry, "first") for entry in plan.entries}
     for feature in asked:
-        row.update(_cells(plan, feature, word))
+        row.update(_feature_values(plan, feature, position))
     return row
 
 
-def _cells(plan: Plan, feature: Feature, word: str) -> Iterator[tuple[str, object]]:
+def _feature_values(plan: Plan, feature: Feature, position: str) -> Iterator[tuple[str, object]]:
     """Yield the entries of a row that make a feature extreme."""
     projection = plan.row_schema.projection
-    known = projection.components if projection else ()
-    component = next((each for each in known if each.name == feature.name), None)
+    components = projection.components if projection else ()
+    component = next((each for each in components if each.name == feature.name), None)
     if component is None or projection is None:
-        yield feature.name, _cell(feature, word)
+        yield feature.name, _value_at(feature, position)
         return
     opposite = {"first": "last", "last": "first"}
     for entry, weight in zip(projection.inputs, component.weights, strict=True):
-        yield entry.name, _cell(entry, opposite.get(word, word) if weight.startswith("-") else word)
+        yield (
+            entry.name,
+            _value_at(entry, opposite.get(position, position) if weight.startswith("-") else position),
+        )
 
 
-def _cell(feature: Feature, word: str) -> object:
-    if word == "missing" and feature.missing == "category":
+def _value_at(feature: Feature, position: str) -> object:
+    if position == "missing" and feature.missing == "category":
         return None
     if isinstance(feature, CategoricalFeature):
-        return feature.values[{"last": -1, "middle": len(feature.values) // 2}.get(word, 0)]
+        return feature.values[{"last": -1, "middle": len(feature.values) // 2}.get(position, 0)]
     low, high = feature.bounds
-    numbers = {"last": high, "middle": (low + high) / 2, "beyond": high + _FAR * (high - low)}
-    return numbers.get(word, low)
+    numbers = {"last": high, "middle": (low + high) / 2, "beyond": high + _RANGES_BEYOND * (high - low)}
+    return numbers.get(position, low)

@@ -1,4 +1,4 @@
-"""An audit for people: as text for a terminal, and as one HTML page."""
+"""Renders the result of an audit: as text for a terminal, and as one HTML page."""
 
 from __future__ import annotations
 
@@ -6,78 +6,84 @@ from collections.abc import Sequence
 from html import escape
 
 from encoders.text_table import format_table
-from ldp_audit.audit import Audit
+from ldp_audit.result import AuditResult
 
-_EXACT = ("question", "mechanism", "realised epsilon", "loss", "outputs enumerated", "")
-_MEASURED = ("question", "epsilon at least", "could tell up to", "told by", "between", "pairs")
-_CHECKS = ("what should hold", "found", "")
-_MEANING = (
+_EXACT_HEAD = ("question", "mechanism", "realised epsilon", "unused share", "payloads enumerated", "")
+_BLACK_BOX_HEAD = ("question", "epsilon at least", "detectable up to", "event", "between", "pairs")
+_CHECKS_HEAD = ("check", "finding", "")
+_EXPLANATION = (
     "Exact: no two people's probabilities of any output differ by more than e^(realised epsilon). Black box: "
-    "a lower bound on epsilon from the bytes alone, which must not exceed the nominal one. The rest must "
-    "tell nothing. By chance, a sound client fails one run in a million."
+    "a lower bound on epsilon from the bytes alone, which must not exceed the nominal one. The other "
+    "parts must be the same for everybody. By chance, a sound client fails one run in a million."
 )
 
 
-def as_text(audit: Audit) -> str:
-    """Return the audit as text."""
-    parts = [_title(audit), ""]
-    for head, rows in _tables(audit):
+def render_text(result: AuditResult) -> str:
+    """Return the result as text."""
+    parts = [_title(result), ""]
+    for head, rows in _tables(result):
         parts += [*format_table([head, *rows], "<" * len(head)), ""]
-    return "\n".join([*parts, *_verdict(audit)])
+    return "\n".join([*parts, *_conclusions(result)])
 
 
-def as_html(audit: Audit) -> str:
-    """Return the audit as one self-contained page."""
-    tables = "\n".join(_table(head, rows) for head, rows in _tables(audit))
-    verdict = "".join(f"<li>{escape(line)}</li>" for line in _verdict(audit))
-    return _PAGE.format(title=escape(_title(audit)), meaning=escape(_MEANING), tables=tables, verdict=verdict)
+def render_html(result: AuditResult) -> str:
+    """Return the result as one self-contained page."""
+    return _PAGE.format(
+        title=escape(_title(result)),
+        explanation=escape(_EXPLANATION),
+        tables="\n".join(_html_table(head, rows) for head, rows in _tables(result)),
+        conclusions="".join(f"<li>{escape(line)}</li>" for line in _conclusions(result)),
+    )
 
 
-def _title(audit: Audit) -> str:
-    plan = audit.plan
-    return f"{plan.id}: epsilon {plan.epsilon}, {audit.trials:,} messages of each person, plan {plan.digest}"
+def _title(result: AuditResult) -> str:
+    plan = result.plan
+    return f"{plan.id}: epsilon {plan.epsilon}, {result.trials:,} messages of each person, plan {plan.digest}"
 
 
-def _verdict(audit: Audit) -> list[str]:
-    verdict = [f"FAULT: {fault}" for fault in audit.faults] or ["passed"]
-    warnings = [f"warning: {warning}" for warning in audit.warnings]
-    return [*warnings, *(f"note: {note}" for note in audit.notes), *verdict]
+def _conclusions(result: AuditResult) -> list[str]:
+    faults = [f"FAULT: {fault}" for fault in result.faults]
+    warnings = [f"warning: {warning}" for warning in result.warnings]
+    return [*warnings, *(f"note: {note}" for note in result.notes), *(faults or ["passed"])]
 
 
-def _tables(audit: Audit) -> list[tuple[Sequence[str], list[Sequence[str]]]]:
+def _tables(result: AuditResult) -> list[tuple[Sequence[str], list[Sequence[str]]]]:
     exact = [
-        (e.question, e.mechanism, e.realised, f"{e.loss:.1e}", _count(e.enumerated), _mark(e.passed))
-        for e in audit.exact
-    ]
-    measured = [
         (
             each.question,
-            f"{each.leak.bound:.4f}",
-            f"{each.leak.ceiling:.1f}",
+            each.mechanism,
+            each.realised_epsilon,
+            f"{each.unused_share:.1e}",
+            str(each.enumerated_payloads or "by factors"),
+            _mark(each.passed),
+        )
+        for each in result.exact
+    ]
+    black_box = [
+        (
+            each.question,
+            f"{each.leak.epsilon_lower_bound:.4f}",
+            f"{each.leak.max_detectable_epsilon:.1f}",
             each.leak.event,
-            f"({each.leak.likelier}) and ({each.leak.other})",
+            f"({each.leak.likelier_person}) and ({each.leak.other_person})",
             str(each.pairs),
         )
-        for each in audit.measured
+        for each in result.black_box
     ]
-    checks = [(each.name, each.found, _mark(each.passed)) for each in audit.checks]
-    return [(_EXACT, [*exact]), (_MEASURED, [*measured]), (_CHECKS, [*checks])]
-
-
-def _count(enumerated: int) -> str:
-    return str(enumerated) if enumerated else "by factors"
+    checks = [(each.name, each.finding, _mark(each.passed)) for each in result.checks]
+    return [(_EXACT_HEAD, [*exact]), (_BLACK_BOX_HEAD, [*black_box]), (_CHECKS_HEAD, [*checks])]
 
 
 def _mark(passed: bool | None) -> str:
-    return {True: "ok", False: "FAULT", None: "told, not judged"}[passed]
+    return {True: "ok", False: "FAULT", None: "no decision"}[passed]
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [_row("th", head), *(_row("td", row) for row in rows)]
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [_html_row("th", head), *(_html_row("td", row) for row in rows)]
     return f"<table>{''.join(lines)}</table>"
 
 
-def _row(tag: str, cells: Sequence[str]) -> str:
+def _html_row(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
@@ -91,8 +97,8 @@ table {{ border-collapse: collapse; margin: 1.5em 0 }}
 th, td {{ border-bottom: 1px solid #ccc; padding: .2em .8em .2em 0; text-align: left }}
 </style></head>
 <body><h1>{title}</h1>
-<p>{meaning}</p>
+<p>{explanation}</p>
 {tables}
-<ul>{verdict}</ul>
+<ul>{conclusions}</ul>
 </body></html>
 """

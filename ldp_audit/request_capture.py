@@ -1,4 +1,4 @@
-"""Requests of this project's client as HttpTransport writes them, captured in memory instead of sent."""
+"""Captures the requests of this project's client, as HttpTransport writes them, instead of sending them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Request:
 
 
 @contextmanager
-def captured() -> Iterator[list[Request]]:
+def capture_requests() -> Iterator[list[Request]]:
     """Yield a list that receives every request to `HOST`; no connection to it is opened."""
     requests: list[Request] = []
     connect: Callable[..., object] = transport._connect
@@ -56,10 +56,10 @@ class _Connection:
         self._closed = False
 
     def settimeout(self, seconds: float) -> None:
-        """Do nothing: nothing here waits."""
+        """Do nothing: no call here waits."""
 
     def send(self, data: memoryview) -> int:
-        """Note what is written."""
+        """Record what is written."""
         self._written += data
         return len(data)
 
@@ -70,14 +70,14 @@ class _Connection:
         return len(part)
 
     def close(self) -> None:
-        """Note the request, once: HttpTransport closes a line without TLS twice."""
+        """Record the request, once: HttpTransport closes a line without TLS twice."""
         if not self._closed:
             head, _, body = self._written.partition(_END_OF_HEAD)
             self._requests.append(Request(head, body))
         self._closed = True
 
 
-def same_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
+def check_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
     """Check that every device sends one request, with a request line and headers that all share.
 
     Parameters
@@ -94,13 +94,13 @@ def same_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
             request, count = requests[0], count + 1
             expected = heads.setdefault(len(request.body), request.head)  # Content-Length may differ
             if request.head != expected:
-                found = f"({person}) sends another {_difference(expected, request.head)}"
-                return Check(HOMOGENEITY, name, False, found)
+                finding = f"({person}) sends another {_describe_difference(expected, request.head)}"
+                return Check(HOMOGENEITY, name, False, finding)
     return Check(HOMOGENEITY, name, True, f"{count:,} requests")
 
 
-def _difference(expected: bytes, found: bytes) -> str:
-    """Name the first line of a head that differs."""
+def _describe_difference(expected: bytes, found: bytes) -> str:
+    """Return the name of the first line of a head that differs."""
     one, other = expected.split(b"\r\n"), found.split(b"\r\n")
     lines = [line for line in other if line not in one] or [line for line in one if line not in other]
     if not lines or lines[0] == other[0]:

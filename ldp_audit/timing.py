@@ -1,4 +1,4 @@
-"""The layer of time, which is told and not judged: how long a device computes for one person or another.
+"""The timing layer: how long a device computes for one person or another; reported without a decision.
 
 People take turns in random order, so that whatever else the machine does falls on all alike. Python is not
 constant-time: coding a row takes longer with a number than without, and a test with many runs sees even tens
@@ -21,20 +21,20 @@ from scipy.stats import ks_2samp
 from encoders.survey import Plan
 from ldp_audit.check import TIMING, Check
 from ldp_audit.device import Device
-from ldp_audit.people import Case
+from ldp_audit.people import Person
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How the times of the two people who differ most compare.
+    """The times of the two people who differ most.
 
     Attributes
     ----------
     people : tuple of str
     median : float
         Microseconds that one report takes, the median of all.
-    apart : float
-        Difference of two people's medians, as a share of the lesser; the largest of all pairs.
+    relative_difference : float
+        Difference of two people's medians, as a share of the smaller; the largest of all pairs.
     p : float
         The least p-value of Kolmogorov and Smirnov's test over all pairs.
     runs : int
@@ -43,34 +43,35 @@ class Timing:
 
     people: tuple[str, str]
     median: float
-    apart: float
+    relative_difference: float
     p: float
     runs: int
 
 
-def same_time(device: Device, plan: Plan, people: Sequence[Case], runs: int) -> Check:
+def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Check:
     """Compare the times that so many reports of each person take."""
-    found = timing(device, plan, people, runs)
-    words = (
-        f"{found.apart:.1%} of {found.median:.1f} microseconds, p = {found.p:.1g} over {runs:,} runs of each"
+    timing = measure_timing(device, plan, people, runs)
+    finding = (
+        f"{timing.relative_difference:.1%} of {timing.median:.1f} microseconds, p = {timing.p:.1g} over "
+        f"{runs:,} runs of each"
     )
-    return Check(TIMING, "median computing times of two people, at most", None, words)
+    return Check(TIMING, "median computing times of two people, at most", None, finding)
 
 
-def timing(device: Device, plan: Plan, people: Sequence[Case], runs: int) -> Timing:
+def measure_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Timing:
     """Time so many reports of each person."""
     order = list(people) * runs
     random.SystemRandom().shuffle(order)
-    times: dict[str, list[int]] = {case.name: [] for case in people}
-    collecting = gc.isenabled()
+    times: dict[str, list[int]] = {person.name: [] for person in people}
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
-        for case in order:
+        for person in order:
             start = perf_counter_ns()
-            device.report(plan, case.row, case.label)
-            times[case.name].append(perf_counter_ns() - start)
+            device.report(plan, person.row, person.label)
+            times[person.name].append(perf_counter_ns() - start)
     finally:
-        if collecting:
+        if was_enabled:
             gc.enable()
     return compare_times({name: np.array(found) for name, found in times.items()})
 
@@ -79,12 +80,18 @@ def compare_times(times: Mapping[str, NDArray[np.int64]]) -> Timing:
     """Return how the times of several people, in nanoseconds, compare."""
     medians = {name: float(np.median(found)) for name, found in times.items()}
     pairs = list(combinations(times, 2))
-    apart = {pair: _apart(medians[pair[0]], medians[pair[1]]) for pair in pairs}
+    differences = {pair: _relative_difference(medians[pair[0]], medians[pair[1]]) for pair in pairs}
     p = min(float(ks_2samp(times[one], times[two], method="asymp").pvalue) for one, two in pairs)
-    worst = max(pairs, key=apart.__getitem__)
+    worst = max(pairs, key=differences.__getitem__)
     everybody = np.concatenate(list(times.values()))
-    return Timing(worst, float(np.median(everybody)) / 1000, apart[worst], p, len(next(iter(times.values()))))
+    return Timing(
+        people=worst,
+        median=float(np.median(everybody)) / 1000,
+        relative_difference=differences[worst],
+        p=p,
+        runs=len(next(iter(times.values()))),
+    )
 
 
-def _apart(one: float, other: float) -> float:
+def _relative_difference(one: float, other: float) -> float:
     return abs(one - other) / min(one, other)

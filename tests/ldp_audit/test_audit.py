@@ -1,4 +1,4 @@
-"""The audit of what this project's own client sends: exactly, from the bytes, and of what tells nothing."""
+"""The audit of this project's own client: exact tables, the black-box bound, homogeneity and freshness."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from encoders.errors import LdpError
 from encoders.mechanisms import DE
 from encoders.survey import Plan, read_survey
 from ldp_audit import PublicClient, audit
-from ldp_audit.audit import listen, measure
-from ldp_audit.exact import exactly
-from ldp_audit.people import cases_of, focused
-from ldp_audit.render import as_text
+from ldp_audit.audit import collect_reports, measure_leak
+from ldp_audit.exact import compute_exact
+from ldp_audit.people import focus_plan, make_people
+from ldp_audit.render import render_text
 from tests.encoders.survey.authored import VALIDATED
 from tests.ldp_audit.mutants import SURVEY, LabelInTheClear, Retold, plan_of
 
@@ -33,39 +33,39 @@ WAYS = [
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
 def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
     plan = plan_of(frequency, numeric)
-    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
-    assert found.faults == []
-    assert [each.question for each in found.exact] == [question.name for question in plan.questions]
-    assert {each.mechanism for each in found.exact} >= {frequency, numeric}
-    for each in found.exact:  # THE's threshold and one bit about a square cannot use all of epsilon
-        assert each.loss < 1e-3 or frequency == "THE" or numeric == "onebit"
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    assert result.faults == []
+    assert [each.question for each in result.exact] == [question.name for question in plan.questions]
+    assert {each.mechanism for each in result.exact} >= {frequency, numeric}
+    for each in result.exact:  # THE's threshold and one bit about a square cannot use all of epsilon
+        assert each.unused_share < 1e-3 or frequency == "THE" or numeric == "onebit"
 
 
 @pytest.mark.parametrize("epsilon", ["1.5", "4"])
 def test_a_validation_passes(epsilon: str) -> None:
     plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()
-    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
-    assert found.faults == []
-    assert [each.question for each in found.exact] == {
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    assert result.faults == []
+    assert [each.question for each in result.exact] == {
         "1.5": ["top 1", "top 2"],
         "4": ["top 1, top 2"],
     }[epsilon]
-    assert max(each.loss for each in found.exact) < 1e-3
+    assert max(each.unused_share for each in result.exact) < 1e-3
 
 
-def test_a_verdict_in_the_clear_is_flagged() -> None:
-    found = audit(
+def test_a_validation_code_in_the_clear_is_flagged() -> None:
+    result = audit(
         read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4, requests=20
     )
-    assert {fault.split(":")[1] for fault in found.faults} == {" any question", " top 1", " top 2"}
+    assert {fault.split(":")[1] for fault in result.faults} == {" any question", " top 1", " top 2"}
 
 
 def test_the_bytes_give_away_nearly_what_the_tables_say() -> None:
     plan = plan_of("DE", "sign")
     for question in plan.questions:
-        people = cases_of(plan, question)[:4]
-        heard = listen(PublicClient(), focused(plan, question), people, 20_000)
-        assert 0.75 < measure(question.name, heard, 1e-8).leak.bound <= 1
+        people = make_people(plan, question)[:4]
+        messages = collect_reports(PublicClient(), focus_plan(plan, question), people, 20_000)
+        assert 0.75 < measure_leak(question.name, messages, 1e-8).leak.epsilon_lower_bound <= 1
 
 
 def test_a_plan_of_one_question_is_measured_once() -> None:
@@ -73,11 +73,11 @@ def test_a_plan_of_one_question_is_measured_once() -> None:
         '[survey]\nid = "one"\nepsilon = 2\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
         '[features.f]\nvalues = ["a", "b"]\n'
     ).compile()
-    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
-    assert found.passed
-    assert len(found.exact) == 1
-    assert [each.question for each in found.measured] == ["any question", "any question, whole requests"]
-    assert found.exact[0].enumerated == 4
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    assert result.passed
+    assert len(result.exact) == 1
+    assert [each.question for each in result.black_box] == ["any question", "any question, whole requests"]
+    assert result.exact[0].enumerated_payloads == 4
 
 
 class Understated(DE):
@@ -104,15 +104,15 @@ def with_mechanism(plan: Plan, kind: type[DE]) -> Plan:
 @pytest.mark.parametrize("kind", [Understated, Leaky])
 def test_tables_that_are_not_what_they_claim_are_flagged(kind: type[DE]) -> None:
     plan = with_mechanism(plan_of(), kind)
-    assert not exactly(plan, plan.questions[0]).passed
-    found = audit(plan, 1000, alpha=1e-8, copies=4, requests=20)
-    assert "exact: kind: the tables do not keep epsilon" in found.faults
+    assert not compute_exact(plan, plan.questions[0]).passed
+    result = audit(plan, 1000, alpha=1e-8, copies=4, requests=20)
+    assert "exact: kind: the tables do not keep epsilon" in result.faults
 
 
 def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of()
     monkeypatch.setattr(ldp_audit.exact, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
-    assert not exactly(plan, plan.questions[0]).passed
+    assert not compute_exact(plan, plan.questions[0]).passed
 
 
 class Excluding(DE):
@@ -126,56 +126,56 @@ class Excluding(DE):
 
 def test_an_output_that_one_input_excludes_is_flagged() -> None:
     plan = with_mechanism(plan_of(), Excluding)
-    assert not exactly(plan, plan.questions[0]).passed
+    assert not compute_exact(plan, plan.questions[0]).passed
 
 
-def test_too_few_messages_for_a_large_epsilon_are_told_of() -> None:
+def test_too_few_messages_for_a_large_epsilon_give_a_note() -> None:
     text = SURVEY.format(frequency="DE", numeric="sign").replace("epsilon = 1", "epsilon = 9")
-    found = audit(read_survey(text).compile(), 1000, alpha=1e-8, copies=8, requests=20)
-    assert found.passed
-    assert len(found.notes) == 5
-    assert "no leak beyond epsilon: give more trials" in found.notes[0]
+    result = audit(read_survey(text).compile(), 1000, alpha=1e-8, copies=8, requests=20)
+    assert result.passed
+    assert len(result.notes) == 5
+    assert "cannot detect a leak above" in result.notes[0]
 
 
 @pytest.mark.parametrize(
     "options", [{"trials": 99}, {"alpha": 0}, {"alpha": 2}, {"copies": 1}, {"requests": 9}]
 )
-def test_an_audit_that_could_tell_nothing_is_refused(options: dict[str, Any]) -> None:
+def test_an_audit_that_could_detect_nothing_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(LdpError):
         audit(plan_of(), **options)
 
 
 def test_a_survey_by_invitation_is_audited_like_any_other() -> None:
     plan = replace(plan_of("DE", "sign"), enrolment="token")
-    found = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
-    assert found.faults == []
-    assert "the question that the invitation names" in [check.name for check in found.checks]
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    assert result.faults == []
+    assert "the question that the invitation names" in [check.name for check in result.checks]
 
 
 def test_whole_requests_are_measured_and_checked() -> None:
-    found = audit(plan_of("DE", "sign"), 1000, alpha=1e-8, copies=4, requests=200)
-    assert found.faults == []
-    assert found.notes == []
-    whole = next(each for each in found.measured if each.question == "any question, whole requests")
+    result = audit(plan_of("DE", "sign"), 1000, alpha=1e-8, copies=4, requests=200)
+    assert result.faults == []
+    assert result.notes == []
+    whole = next(each for each in result.black_box if each.question == "any question, whole requests")
     assert whole.leak.trials == 200
-    assert whole.leak.ceiling > 1.5
-    names = [check.name for check in found.checks if check.passed]
+    assert whole.leak.max_detectable_epsilon > 1.5
+    names = [check.name for check in result.checks if check.passed]
     assert sum(name.startswith("requests: ") for name in names) == 3
     assert any("method, path and headers" in name for name in names)
 
 
 def test_a_device_without_requests_is_audited_by_its_reports() -> None:
-    found = audit(plan_of("DE", "sign"), 1000, Retold(), alpha=1e-8, copies=4)
-    check = next(check for check in found.checks if check.name == "requests")
+    result = audit(plan_of("DE", "sign"), 1000, Retold(), alpha=1e-8, copies=4)
+    check = next(check for check in result.checks if check.name == "requests")
     assert check.passed is None
-    assert check.found == "not measured: the device has no send()"
-    assert "any question, whole requests" not in [each.question for each in found.measured]
-    assert not any(check.name.startswith("requests: ") for check in found.checks)
+    assert check.finding == "not measured: the device has no send()"
+    assert "any question, whole requests" not in [each.question for each in result.black_box]
+    assert not any(check.name.startswith("requests: ") for check in result.checks)
 
 
 def test_people_who_cannot_answer_are_warned_about_and_are_no_fault() -> None:
-    found = audit(plan_of("DE", "sign"), 100, Retold(), alpha=1e-8, copies=2)
-    assert [warning.split(":")[0] for warning in found.warnings] == ["kind", "size"]
-    assert found.as_dict()["warnings"] == found.warnings
-    assert found.passed
-    assert f"warning: {found.warnings[0]}" in as_text(found)
+    result = audit(plan_of("DE", "sign"), 100, Retold(), alpha=1e-8, copies=2)
+    assert [warning.split(":")[0] for warning in result.warnings] == ["kind", "size"]
+    assert result.as_dict()["warnings"] == result.warnings
+    assert result.passed
+    assert f"warning: {result.warnings[0]}" in render_text(result)

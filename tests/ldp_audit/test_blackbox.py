@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldp_audit.blackbox import CHOOSING, Event, compare, epsilon_at_least, requests_for
-from ldp_audit.messages import as_array
+from ldp_audit.blackbox import SELECTION_SHARE, Event, compare, epsilon_lower_bound, required_requests
+from ldp_audit.messages import Messages
 
 
-@pytest.mark.parametrize(("often", "seldom", "trials"), [(700, 200, 1000), (10, 0, 1000), (1000, 1, 1000)])
-def test_the_bound_is_made_of_two_clopper_pearson_bounds(often: int, seldom: int, trials: int) -> None:
-    bound = epsilon_at_least(often, seldom, trials, 0.02)
+@pytest.mark.parametrize(("hits", "other_hits", "trials"), [(700, 200, 1000), (10, 0, 1000), (1000, 1, 1000)])
+def test_the_bound_is_made_of_two_clopper_pearson_bounds(hits: int, other_hits: int, trials: int) -> None:
+    bound = epsilon_lower_bound(hits, other_hits, trials, 0.02)
     # by definition: p so small that as many hits have a chance of 1%, q so large that as few have
-    p = bisect(lambda p: binom.sf(often - 1, trials, p) - 0.01)
-    q = bisect(lambda q: 0.01 - binom.cdf(seldom, trials, q))
+    p = bisect(lambda p: binom.sf(hits - 1, trials, p) - 0.01)
+    q = bisect(lambda q: 0.01 - binom.cdf(other_hits, trials, q))
     assert bound == pytest.approx(max(0.0, math.log(p / q)), abs=1e-6)
 
 
@@ -29,15 +29,15 @@ def bisect(rising) -> float:
     return low
 
 
-@pytest.mark.parametrize(("often", "seldom"), [(0, 0), (0, 9), (5, 5), (3, 1000), (1000, 1000)])
-def test_what_proves_nothing_gives_zero(often: int, seldom: int) -> None:
-    assert epsilon_at_least(often, seldom, 1000, 1e-6) == 0
+@pytest.mark.parametrize(("hits", "other_hits"), [(0, 0), (0, 9), (5, 5), (3, 1000), (1000, 1000)])
+def test_equal_or_few_hits_give_a_bound_of_zero(hits: int, other_hits: int) -> None:
+    assert epsilon_lower_bound(hits, other_hits, 1000, 1e-6) == 0
 
 
 def test_the_bound_is_too_high_no_oftener_than_it_says() -> None:
     rng = np.random.default_rng(1)
-    often, seldom = rng.binomial(400, 0.5, 2000), rng.binomial(400, 0.25, 2000)
-    bounds = [epsilon_at_least(int(a), int(b), 400, 0.1) for a, b in zip(often, seldom, strict=True)]
+    hits, other_hits = rng.binomial(400, 0.5, 2000), rng.binomial(400, 0.25, 2000)
+    bounds = [epsilon_lower_bound(int(a), int(b), 400, 0.1) for a, b in zip(hits, other_hits, strict=True)]
     wrong = sum(bound > math.log(2) for bound in bounds)
     assert wrong <= binom.ppf(1 - 1e-9, 2000, 0.1)
 
@@ -46,14 +46,14 @@ def messages(columns: dict[int, np.ndarray], count: int, width: int = 6):
     data = np.zeros((count, width), np.uint8)
     for place, column in columns.items():
         data[:, place] = column
-    return as_array([row.tobytes() for row in data])
+    return Messages.from_bytes([row.tobytes() for row in data])
 
 
 @pytest.mark.parametrize(
     ("one", "other", "kind"),
     [
         (lambda u, v: {3: 2 * (u < 0.7)}, lambda u, v: {3: 2 * (u < 0.3)}, "byte"),
-        # neither of the two bits tells much by itself, both together do
+        # neither of the two bits distinguishes much by itself, both together do
         (
             lambda u, v: {1: 16 * (u < 0.7) + v * 5 % 3, 4: 1 * (v % 10 < 3)},
             lambda u, v: {1: 16 * (u < 0.3) + v * 5 % 3, 4: 1 * (v % 10 < 7)},
@@ -67,45 +67,45 @@ def messages(columns: dict[int, np.ndarray], count: int, width: int = 6):
         ),
     ],
 )
-def test_the_telling_event_is_found(one, other, kind: str) -> None:
+def test_the_distinguishing_event_is_found(one, other, kind: str) -> None:
     rng, count = np.random.default_rng(7), 20_000
-    heard = [messages(make(rng.random(count), rng.integers(0, 2560, count)), count) for make in (one, other)]
-    leak = compare(("a", "b"), *heard, 1e-6)
+    pair = [messages(make(rng.random(count), rng.integers(0, 2560, count)), count) for make in (one, other)]
+    leak = compare(("a", "b"), *pair, 1e-6)
     words = {"byte": "byte 3 is", "bits": "bits", "word": "or more"}
     assert words[kind] in leak.event
-    assert leak.bound > 0.7
+    assert leak.epsilon_lower_bound > 0.7
 
 
-def test_a_length_that_tells_is_found() -> None:
+def test_a_distinguishing_length_is_found() -> None:
     rng = np.random.default_rng(1)
-    one, other = (as_array([b"x" * (3 + (u < p)) for u in rng.random(5000)]) for p in (0.9, 0.1))
+    one, other = (Messages.from_bytes([b"x" * (3 + (u < p)) for u in rng.random(5000)]) for p in (0.9, 0.1))
     leak = compare(("a", "b"), one, other, 1e-6)
     assert leak.event in ("4 bytes long", "byte 3 is 120")
-    assert 1.8 < leak.bound < math.log(9)
+    assert 1.8 < leak.epsilon_lower_bound < math.log(9)
 
 
-def test_the_same_law_gives_nothing_away() -> None:
+def test_equal_distributions_leak_nothing() -> None:
     rng = np.random.default_rng(3)
     one, other = (messages({place: rng.integers(0, 256, 5000) for place in range(6)}, 5000) for _ in "ab")
-    assert compare(("a", "b"), one, other, 1e-6).bound == 0
+    assert compare(("a", "b"), one, other, 1e-6).epsilon_lower_bound == 0
 
 
 def test_messages_keep_their_bytes() -> None:
     sent = [b"", b"abc", b"a\0", b"abcd"]
-    heard = as_array(sent)
-    assert heard.first(9) == sent
-    assert heard.padded(7).first(9) == sent
-    assert heard.padded(7).data.shape == (4, 7)
-    assert list(Event("length", (), 3).holds(heard)) == [False, True, False, False]
-    assert list(Event("byte", (0,), 97).holds(heard)) == [False, True, True, True]
-    assert list(Event("bits", (1, 7), 3).holds(heard)) == [False, True, True, True]  # "a" is 0x61
-    assert list(Event("word", (0,), 0x6261).holds(heard)) == [False, True, False, True]
+    received = Messages.from_bytes(sent)
+    assert received.first(9) == sent
+    assert received.pad(7).first(9) == sent
+    assert received.pad(7).data.shape == (4, 7)
+    assert list(Event("length", (), 3).holds(received)) == [False, True, False, False]
+    assert list(Event("byte", (0,), 97).holds(received)) == [False, True, True, True]
+    assert list(Event("bits", (1, 7), 3).holds(received)) == [False, True, True, True]  # "a" is 0x61
+    assert list(Event("word", (0,), 0x6261).holds(received)) == [False, True, False, True]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 3])
 def test_so_many_requests_show_an_answer_in_the_clear(epsilon: float) -> None:
-    count = requests_for(epsilon)
-    tested = count - round(CHOOSING * count)
+    count = required_requests(epsilon)
+    tested = count - round(SELECTION_SHARE * count)
     questions, people = 40, 15
     alpha = 1e-6 / (questions + 7) / math.comb(people, 2)
-    assert epsilon < epsilon_at_least(tested, 0, tested, alpha) < epsilon + 1
+    assert epsilon < epsilon_lower_bound(tested, 0, tested, alpha) < epsilon + 1

@@ -27,7 +27,7 @@ def survey(tmp_path: Path) -> Path:
 def rare_false_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all audits here together be wrong less than once in a million runs of these tests."""
     monkeypatch.setattr(ldp_audit.cli, "audit", partial(audit, alpha=1e-8, copies=8, requests=20))
-    monkeypatch.setattr(ldp_audit.cli, "TIMED", 30)
+    monkeypatch.setattr(ldp_audit.cli, "TIMED_REPORTS", 30)
 
 
 def run(*arguments: object):
@@ -48,15 +48,15 @@ def test_the_tables_say_what_was_proved_and_measured(survey: Path, tmp_path: Pat
 
 
 def test_json_holds_everything(survey: Path) -> None:
-    said = json.loads(run(survey, "--json").stdout)
-    assert said["passed"] is True
-    assert said["faults"] == []
-    assert [note.split(": ")[1] for note in said["notes"]] == ["any question, whole requests"]  # few here
-    assert [entry["question"] for entry in said["exact"]] == ["kind", "size (mean)", "size (square)"]
-    assert all(int(part) > 0 for entry in said["exact"] for part in entry["ratio"])
-    asked = [entry["question"] for entry in said["black_box"]]
+    document = json.loads(run(survey, "--json").stdout)
+    assert document["passed"] is True
+    assert document["faults"] == []
+    assert [note.split(": ")[1] for note in document["notes"]] == ["any question, whole requests"]  # few here
+    assert [entry["question"] for entry in document["exact"]] == ["kind", "size (mean)", "size (square)"]
+    assert all(int(part) > 0 for entry in document["exact"] for part in entry["ratio"])
+    asked = [entry["question"] for entry in document["black_box"]]
     assert asked == ["any question", "any question, whole requests", "kind", "size (mean)", "size (square)"]
-    assert {entry["layer"] for entry in said["checks"]} == {"homogeneity", "freshness", "timing"}
+    assert {entry["layer"] for entry in document["checks"]} == {"homogeneity", "freshness", "timing"}
 
 
 def test_a_fault_is_named_and_ends_with_1(survey: Path, tmp_path: Path, monkeypatch) -> None:

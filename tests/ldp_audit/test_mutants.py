@@ -13,14 +13,14 @@ from tests.ldp_audit.mutants import MUTANTS, Mutant, Retold, plan_of
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_bug_is_flagged(mutant: Mutant) -> None:
     plan = plan_of(mutant.frequency, mutant.numeric)
-    found = audit(plan, mutant.trials, mutant.device(), copies=16, requests=mutant.requests)
-    assert not found.passed
-    assert any(fault.startswith(f"{mutant.layer}: ") for fault in found.faults), found.faults
+    result = audit(plan, mutant.trials, mutant.device(), copies=16, requests=mutant.requests)
+    assert not result.passed
+    assert any(fault.startswith(f"{mutant.layer}: ") for fault in result.faults), result.faults
 
 
 def test_a_client_that_answers_another_question_than_it_was_invited_to_is_flagged() -> None:
-    found = audit(replace(plan_of(), enrolment="token"), 2000, Retold(), alpha=1e-8, copies=16)
-    assert any("the question that the invitation names" in fault for fault in found.faults)
+    result = audit(replace(plan_of(), enrolment="token"), 2000, Retold(), alpha=1e-8, copies=16)
+    assert any("the question that the invitation names" in fault for fault in result.faults)
 
 
 def test_what_the_mutants_are_made_from_is_sound() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.survey import read_survey
-from ldp_audit.people import cases_of, crowd_of, focused
+from ldp_audit.people import draw_people, focus_plan, make_people
 from tests.encoders.survey.authored import VALIDATED
 
 TEXT = """
@@ -31,11 +31,11 @@ PLAN = read_survey(TEXT).compile()
 
 
 def rows(question=None):
-    return {case.name: case.row for case in cases_of(PLAN, question)}
+    return {person.name: person.row for person in make_people(PLAN, question)}
 
 
 def test_people_differ_in_everything() -> None:
-    assert {case.label for case in cases_of(PLAN)} == {"x", "y", "z"}
+    assert {person.label for person in make_people(PLAN)} == {"x", "y", "z"}
     assert rows() == {
         f"{word}, {label}": row
         for label in "xzy"
@@ -56,27 +56,30 @@ def test_for_one_question_only_what_it_asks_differs() -> None:
 
 
 def test_every_person_can_answer() -> None:
-    for case in cases_of(PLAN):
-        PLAN.encode(case.row, case.label)
+    for person in make_people(PLAN):
+        PLAN.encode(person.row, person.label)
     low, high = (PLAN.encode_row(rows()[f"{word}, x"])[2] for word in ("first", "last"))
     assert low < high  # the component is least, and greatest
 
 
 def test_a_crowd_combines_features_in_every_way_and_can_answer() -> None:
-    people = crowd_of(PLAN, 3000)
-    for case in people:
-        PLAN.encode(case.row, case.label)
+    people = draw_people(PLAN, 3000)
+    for person in people:
+        PLAN.encode(person.row, person.label)
     sides = {
-        (case.row["kind"], case.label, case.row["left"] > 5, case.row["size"] is None) for case in people
+        (person.row["kind"], person.label, person.row["left"] > 5, person.row["size"] is None)
+        for person in people
     }
     assert len(sides) == 3 * 3 * 2 * 2  # one is absent less than once in 10^12 runs
-    assert len({case.name for case in people}) == 3000
-    assert all(judged.row.keys() >= {"one", "two"} for judged in crowd_of(read_survey(GUESSING).compile(), 3))
+    assert len({person.name for person in people}) == 3000
+    assert all(
+        judged.row.keys() >= {"one", "two"} for judged in draw_people(read_survey(GUESSING).compile(), 3)
+    )
 
 
 def test_a_focused_plan_asks_one_question_nearly_always() -> None:
     kind = PLAN.questions[0]
-    plan = focused(PLAN, kind)
+    plan = focus_plan(PLAN, kind)
     assert [question.name for question in plan.questions] == [question.name for question in PLAN.questions]
     assert [question.weight for question in plan.questions] == [10**6, 1, 1, 1]
     assert plan.questions[0].mechanism is kind.mechanism
@@ -84,11 +87,11 @@ def test_a_focused_plan_asks_one_question_nearly_always() -> None:
 
 def test_people_who_judge_a_model_differ_in_their_verdicts_whichever_question_is_asked() -> None:
     plan = read_survey(VALIDATED).compile()
-    people = cases_of(plan)
-    assert {plan.encode(case.row, case.label)[1] for case in people} == {0, 1}
+    people = make_people(plan)
+    assert {plan.encode(person.row, person.label)[1] for person in people} == {0, 1}
     for question in plan.questions:
-        assert cases_of(plan, question) == people
-        assert {question.value(*plan.encode(case.row, case.label)) for case in people} == {0, 1, 2, 3}
+        assert make_people(plan, question) == people
+        assert {question.value(*plan.encode(person.row, person.label)) for person in people} == {0, 1, 2, 3}
 
 
 GUESSING = """
@@ -114,8 +117,8 @@ two = [[0, 0, 0, 0, 0], [-99, -99, -99, 0, -99]]
 
 def test_a_guess_between_the_first_the_middle_and_the_last_label_is_somebody_s() -> None:
     plan = read_survey(GUESSING).compile()
-    people = cases_of(plan)
-    told = {case.name: plan.encode(case.row, case.label) for case in people}
+    people = make_people(plan)
+    told = {person.name: plan.encode(person.row, person.label) for person in people}
     assert set(list(told.values())[:6]) == {((0,), 0)}
     assert dict(list(told.items())[6:]) == {
         "first, b": ((1,), 1),

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ldp_audit.device import PublicClient
-from ldp_audit.request_capture import HOST, Request, captured, same_requests
+from ldp_audit.request_capture import HOST, Request, capture_requests, check_requests
 from ldp_client import Client, Journal
 from ldp_client.sending.sender import EXIT_SECONDS
 from ldp_client.transport import HttpTransport, post_report
@@ -58,7 +58,7 @@ def test_a_captured_request_is_what_is_written_to_a_real_socket() -> None:
 
 def test_requests_to_other_hosts_go_their_usual_way_meanwhile() -> None:
     server = Server()
-    with captured() as requests:
+    with capture_requests() as requests:
         body = bytes(58)
         answer = HttpTransport().request("POST", f"http://127.0.0.1:{server.port}/there", body, 10)
     assert answer.status == 200
@@ -79,7 +79,7 @@ HEAD = b"POST /v1 HTTP/1.1\r\nHost: h\r\nAccept: a"
 
 
 @pytest.mark.parametrize(
-    ("requests", "found"),
+    ("requests", "finding"),
     [
         ([], "(b) sends 0 requests"),
         ([Request(HEAD, b"x")] * 2, "(b) sends 2 requests"),
@@ -93,15 +93,15 @@ HEAD = b"POST /v1 HTTP/1.1\r\nHost: h\r\nAccept: a"
         ),
     ],
 )
-def test_a_request_that_differs_is_named(requests: list[Request], found: str) -> None:
-    check = same_requests({"a": [[Request(HEAD, b"x")]], "b": [requests]})
+def test_a_request_that_differs_is_named(requests: list[Request], finding: str) -> None:
+    check = check_requests({"a": [[Request(HEAD, b"x")]], "b": [requests]})
     assert check.passed is False
-    assert check.found == found
+    assert check.finding == finding
 
 
 def test_a_head_may_depend_on_the_length_of_the_body_alone() -> None:
     longer = Request(HEAD + b"\r\nContent-Length: 2", b"xx")
-    assert same_requests({"a": [[Request(HEAD, b"x")], [longer]], "b": [[longer]]}).passed
+    assert check_requests({"a": [[Request(HEAD, b"x")], [longer]], "b": [[longer]]}).passed
 
 
 def test_a_slow_first_attempt_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,105 @@
+"""The result of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from encoders.explain.nonresponse import silence_warnings
+from encoders.survey import Plan
+from ldp_audit.blackbox import Leak
+from ldp_audit.check import Check
+from ldp_audit.exact import ExactResult
+
+
+@dataclass(frozen=True)
+class BlackBoxResult:
+    """The largest leak between two people's messages, for one question or for all.
+
+    Attributes
+    ----------
+    question : str
+        The question's name, or `audit.ANY_QUESTION` or `audit.WHOLE_REQUESTS`.
+    leak : Leak
+        The largest of all pairs of people.
+    pairs : int
+    """
+
+    question: str
+    leak: Leak
+    pairs: int
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The result of the audit of a plan.
+
+    Attributes
+    ----------
+    plan : Plan
+    trials : int
+        Messages of each person compared.
+    alpha : float
+        The probability of finding fault where there is none, all tests together.
+    exact : tuple of ExactResult
+    black_box : tuple of BlackBoxResult
+    checks : tuple of Check
+    """
+
+    plan: Plan
+    trials: int
+    alpha: float
+    exact: tuple[ExactResult, ...]
+    black_box: tuple[BlackBoxResult, ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, a sentence each that begins with the layer that found it; empty if all is well."""
+        unproved = [each.question for each in self.exact if not each.passed]
+        leaks = [each for each in self.black_box if each.leak.epsilon_lower_bound > float(self.plan.epsilon)]
+        return [
+            *(f"exact: {question}: the tables do not keep epsilon" for question in unproved),
+            *(f"black box: {each.question}: {each.leak}" for each in leaks),
+            *(f"{each.layer}: {each.name}: {each.finding}" for each in self.checks if each.passed is False),
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What this audit could not have detected, a sentence each."""
+        return [
+            f"black box: {each.question}: with this many messages the test cannot detect a leak above "
+            f"{each.leak.max_detectable_epsilon:.2f}; use more trials"
+            for each in self.black_box
+            if each.leak.max_detectable_epsilon <= float(self.plan.epsilon)
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Who cannot answer the survey, a sentence each: no test of messages detects those who send none."""
+        return silence_warnings(self.plan)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON; ratios are pairs of decimal strings."""
+        return {
+            "survey": self.plan.id,
+            "plan_digest": self.plan.digest,
+            "epsilon": str(self.plan.epsilon),
+            "trials": self.trials,
+            "alpha": self.alpha,
+            "passed": self.passed,
+            "faults": self.faults,
+            "notes": self.notes,
+            "warnings": self.warnings,
+            "exact": [
+                asdict(each) | {"ratio": [str(each.ratio.numerator), str(each.ratio.denominator)]}
+                for each in self.exact
+            ],
+            "black_box": [asdict(each) for each in self.black_box],
+            "checks": [asdict(each) for each in self.checks],
+        }

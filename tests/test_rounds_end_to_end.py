@@ -193,7 +193,7 @@ def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: P
             assert client.flush().state is State.SENT
         said = command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
     assert said.startswith(f"tea: {PEOPLE + 1} reports")
-    assert f"tea-validation: {PEOPLE + 1} devices judged an earlier model" in said
+    assert f"tea-validation: {PEOPLE + 1} devices validated an earlier model" in said
     assert "the model keeps tells" in said
 
     first, model = load_model(tmp_path / "first.json"), load_model(tmp_path / "model.json")

@@ -75,7 +75,7 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
         *(prior["simultaneous"][end][0] for end in ("low", "high")),
     ]
     assert first.endswith("[{:.4f}, {:.4f}]  [{:.4f}, {:.4f}]".format(*ends))
-    assert [head.index("of each"), head.index("of all together")] == [
+    assert [head.index("single"), head.index("simultaneous")] == [
         place for place, letter in enumerate(first) if letter == "["
     ]
     assert ends[2] < ends[0] < ends[1] < ends[3]

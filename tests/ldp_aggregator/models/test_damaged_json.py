@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.cli.survey import main
-from ldp_aggregator.cli.train import summary
+from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
@@ -118,7 +118,7 @@ def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot: Snapshot) 
         snapshot = Snapshot.from_json(data)
         estimates = estimate_snapshot(snapshot)
         dump_model(snapshot, estimates)
-        summary(estimates, snapshot)
+        format_summary(estimates, snapshot)
 
     document = json.loads(Snapshot(number_snapshot.plan, number_snapshot.totals, {"malformed": 2}).to_json())
     read_all(document, train, 200, ("totals",))

@@ -89,7 +89,7 @@ export class ValuesCard extends Card {
       ]),
     );
     const found = feature.values.filter((_, row) => feature.distinguishable_entries[row]);
-    const others = feature.asked_with.length ? `, the same as of ${feature.asked_with.join(", ")}` : "";
+    const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
     this.say(asked(feature) + others, feature.distinguishable, `Classes differ in ${few(found)}`, feature.warning);
   }
 }

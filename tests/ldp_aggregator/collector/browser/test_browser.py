@@ -131,7 +131,7 @@ def test_the_numbers_are_the_collectors(visit: Visits, site: Site) -> None:
     n = f"{known['features'][0]['n']:,}"
     assert counts["smoker, coin"] == n
     note = seen.page.locator('article[aria-label="smoker"] .note')
-    expect(note).to_have_text(f"{n} reports, DE, the same as of coin")
+    expect(note).to_have_text(f"{n} reports, DE, same reports as coin")
 
     prior, smoker = known["label"]["prior"], known["features"][0]["conditionals"]
     for row, cells in enumerate(seen.cells("ill: estimates with 95% intervals")):

@@ -6,7 +6,7 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.cli.train import summary
+from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -62,7 +62,7 @@ def test_made_up_reports_are_named_and_nothing_is_corrected() -> None:
     assert warning.startswith("age: some reports are not what devices send: ")
     assert "[age = young, paid = yes] with [age = medium, paid = no] (" in warning
     assert warning.endswith("Nothing was corrected")
-    assert "poisoning: ALARM at age; 3 of 3" in summary(estimates, snapshot)
+    assert "poisoning: ALARM at age; 3 of 3" in format_summary(estimates, snapshot)
     blind = estimate_snapshot(collected(fakes=600, counted=False), poisoning=True)
     assert (estimates.raw_prior.value == blind.raw_prior.value).all()
     assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()

@@ -11,7 +11,7 @@ import pytest
 from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.cli.train import summary
+from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
@@ -168,9 +168,9 @@ def test_features_say_whose_reports_are_theirs_too():
         ("three, two", three.n),
         ("lone", lone.n),
     ]
-    said = summary(estimates, snapshot)
+    said = format_summary(estimates, snapshot)
     of = r"explains 0\.\d\d \[0\.\d\d, \d\.\d\d\] of \w+"
-    assert re.search(rf"^  three +{three.n} reports  OUE  {of}  the same as of two$", said, re.MULTILINE)
+    assert re.search(rf"^  three +{three.n} reports  OUE  {of}  same reports as two$", said, re.MULTILINE)
     assert re.search(rf"^  lone +{lone.n} reports  DE   {of}$", said, re.MULTILINE)
 
 

@@ -1,0 +1,151 @@
+"""The summary that ldp-train prints: reports, prior, validation result, poisoning check, privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from encoders.explain.text import wrap_text
+from encoders.text_table import format_table
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.relevance import format_relevance
+from ldp_aggregator.snapshot import Snapshot
+
+_UNKNOWN = "unknown"
+_GAIN_RANGE = 2.0
+"""Width of an interval of a gain that is its whole range."""
+
+
+def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
+    """Return the summary of an estimation: reports per question, the prior, the checks, warnings."""
+    lines = [f"{estimates.survey}: {estimates.reports} reports, epsilon {snapshot.plan.epsilon}", ""]
+    rows = (
+        [] if estimates.label_n is None else [_feature_row(estimates.label, f"{estimates.label_n} reports")]
+    )
+    for place, feature in enumerate(estimates.features):
+        rows.append(_describe_feature(feature, estimates.label, place in estimates.used_features))
+    lines += format_table(rows, "<><<<")
+    lines += ["", f"P({estimates.label}), with 95% intervals", *_format_prior(estimates)]
+    lines += _format_rejections(snapshot)
+    if estimates.poisoning:
+        lines += ["", *estimates.poisoning.lines]
+    if estimates.validation:
+        lines += ["", *_format_validation(estimates.validation)]
+        lines += _format_rejections(estimates.validation_snapshot)
+        if estimates.validation.poisoning:
+            first, *others = estimates.validation.poisoning.lines
+            lines += ["", f"{estimates.validation.survey}: {first}", *others]
+    if estimates.warnings:
+        lines += ["", *(f"warning: {each}" for each in estimates.warnings)]
+    return "\n".join(lines)
+
+
+def format_privacy(statement: Mapping[str, Any]) -> str:
+    """Return a privacy statement in words: the epsilon of one report, and that of shuffled reports."""
+    questions = statement["questions"] + statement.get("validation", {}).get("questions", [])
+    spent = max((entry["epsilon"] for entry in questions), key=Decimal)
+    audit, shuffled = statement["audit"], statement["only_if_shuffled"]
+    lines = [
+        f"privacy: one report per person, epsilon {statement['epsilon']}, of which {spent} is spent at most"
+    ]
+    if audit:
+        result = "passed" if audit["passed"] else "FAILED"
+        lines.append(f"  audit {result}, {audit['trials']:,} messages of each person compared")
+    if shuffled["epsilon"] < float(statement["epsilon"]):
+        central = f"epsilon {shuffled['epsilon']:.3g} with delta {shuffled['delta']:.1g}"
+        lines.append(f"  only if a trusted shuffler hid who sent what, and when: central {central}")
+    return "\n".join(lines)
+
+
+def format_rejection_counts(rejections: Mapping[str, int]) -> str:
+    """Return the numbers of rejected reports by reason."""
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(rejections.items()))
+
+
+def _feature_row(
+    name: str, reports: str, mechanism: str = "", relevance: str = "", note: str = ""
+) -> list[str]:
+    return [f"  {name}", reports, mechanism, relevance, note]
+
+
+def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: bool) -> list[str]:
+    """Return a feature's row: its reports, their mechanism, and its relevance."""
+    notes = []
+    if isinstance(feature, NumberResult):
+        mean, square = feature.mean_question, feature.square_question
+        reports, mechanisms = f"{mean.n} + {square.n} reports", [mean.mechanism, square.mechanism]
+    else:
+        reports, mechanisms = f"{feature.n} reports", [feature.mechanism]
+        if feature.asked_with:
+            notes.append(f"same reports as {', '.join(feature.asked_with)}")
+    names = " + ".join(name for name in mechanisms if name)
+    if not names:
+        return _feature_row(feature.name, "", "not asked")
+    if not used:
+        notes.append("not selected")
+    estimate = feature.relevance.estimate
+    relevance = format_relevance(float(estimate.value), float(estimate.low), float(estimate.high))
+    explains = f"explains {relevance} of {label}" if relevance else ""
+    return _feature_row(feature.name, reports, names, explains, "; ".join(notes))
+
+
+def _format_prior(estimates: Estimates) -> list[str]:
+    prior = estimates.raw_prior
+    rows = [["", "", "single", "simultaneous"]]
+    for place, name in enumerate(estimates.classes):
+        interval = _format_interval(float(prior.low[place]), float(prior.high[place]))
+        simultaneous = _format_interval(
+            float(prior.simultaneous_low[place]), float(prior.simultaneous_high[place])
+        )
+        rows.append([f"  {name}", _format_value(float(prior.value[place]), ".4f"), interval, simultaneous])
+    return format_table(rows, "<><<")
+
+
+def _format_rejections(snapshot: Snapshot | None) -> list[str]:
+    if not (snapshot and snapshot.rejections):
+        return []
+    return ["", f"rejected: {format_rejection_counts(snapshot.rejections)}"]
+
+
+def _format_validation(validation: Estimates) -> list[str]:
+    """Return the accuracy of the validated model, the gains of its top-k features, and the selected ones."""
+    result = validation.validation_result
+    assert result is not None
+    model, accuracy, gains = result.model, result.accuracy, result.gains
+    names = [model.features[place].name for place in model.order]
+    rows = [
+        ["", "accuracy", "95% interval", ""],
+        [
+            f"  all {len(names)}",
+            _format_value(float(accuracy.value), ".4f"),
+            _format_interval(float(accuracy.low), float(accuracy.high)),
+            "",
+        ],
+        ["", "gain over all", "simultaneous 95% interval", ""],
+    ]
+    for place, k in enumerate(model.top_k):
+        low, high = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
+        interval = f"[{low:+.4f}, {high:+.4f}]" if high - low < _GAIN_RANGE else _UNKNOWN
+        mark = "selected" if place == result.selected else ""
+        rows.append([f"  top {k}", _format_value(float(gains.value[place]), "+.4f"), interval, mark])
+    if result.selected is None:
+        reason = f"all {len(names)} validated features: no smaller feature set is significantly more accurate"
+    else:
+        selected = ", ".join(names[: model.top_k[result.selected]])
+        reason = (
+            f"{selected}: a smaller feature set is significantly more accurate; this is the smallest within "
+            "one standard error of the best"
+        )
+    head = f"{validation.survey}: {validation.reports} devices validated an earlier model"
+    return [head, *format_table(rows, "<>><"), *wrap_text(f"the model keeps {reason}", "  ")]
+
+
+def _format_value(value: float, digits: str) -> str:
+    return format(value, digits) if math.isfinite(value) else _UNKNOWN
+
+
+def _format_interval(low: float, high: float) -> str:
+    """Return an interval of a share; "unknown" if it is the whole range."""
+    return _UNKNOWN if low <= 0 and high >= 1 else f"[{low:.4f}, {high:.4f}]"

@@ -26,8 +26,8 @@ from ldp_aggregator.cli.size import size
 from ldp_aggregator.csv_rows import read_text_columns, read_typed_columns
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rounds.learn_toml import write_learned_round
-from ldp_aggregator.rounds.narrow_toml import narrow
-from ldp_aggregator.rounds.validate_toml import validate
+from ldp_aggregator.rounds.narrow_toml import write_narrowed_round
+from ldp_aggregator.rounds.validate_toml import write_validation_round
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
@@ -200,7 +200,7 @@ def narrow_(survey: Path, pilot: Path) -> None:
     trained together with the earlier rounds: ldp-train URL URL-round2 -o model.json.
     """
     with _clear_errors():
-        text = narrow(read_survey_text(survey), read_model(pilot), pilot.name)
+        text = write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
@@ -216,7 +216,7 @@ def validate_(survey: Path, model: Path) -> None:
     it does best with: ldp-train URL URL-validation -o model.json; that says how often it is right, too.
     """
     with _clear_errors():
-        text = validate(read_survey_text(survey), read_model(model), model.name)
+        text = write_validation_round(read_survey_text(survey), read_model(model), model.name)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 

@@ -1,17 +1,16 @@
-"""Rounds that narrow: what turns out to tell nothing of the label is asked no more.
+"""The decision which features a further round leaves out: those that are hardly informative of the label.
 
-A later round asks some of the first one's questions, as often in proportion as before. So the reports of
-all rounds add up, and what is left is heard by more people.
+A further round asks some of the first one's questions, as often in proportion as before. So the reports of
+all rounds add up, and more people answer the remaining questions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,36 +21,42 @@ from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.snapshot import Snapshot
 
-HOLDS = 0.9
-"""A round keeps the fewest questions that hold so much of what all of them explain of the label."""
-CLEAR = 1.0
+MIN_EXPLAINED_SHARE = 0.9
+"""A round keeps the fewest questions that explain this share of what all of them explain of the label."""
+MAX_MEDIAN_STDERR = 1.0
 """Nothing is left out while the median feature's relevance, between 0 and 1, has a larger standard error."""
-GAIN = 1.1
-"""Nothing is left out unless as many people again would tell so many times as much as by the same round."""
+MIN_GAIN = 1.1
+"""Nothing is left out unless as many people again explain this many times as much as in the same round."""
 MAX_ROUNDS = 10
-"""More were never found to gain anything."""
-_LABEL_OFF = 0.05
-_MOST_TIMES = 1000
-Places = tuple[int, ...]
+"""More rounds never gained anything."""
+_LABEL_WEIGHT_TOLERANCE = 0.05
+_MAX_MULTIPLIER = 1000
+
+FeatureIndices = tuple[int, ...]
 """The features of a question."""
 
 
-class Told(NamedTuple):
-    """What the reports so far say of a feature.
+@dataclass(frozen=True)
+class FeatureRelevance:
+    """How informative a feature is of the label, by the reports so far.
 
     Attributes
     ----------
     explained : float
-        How much of the label it explains as the classifier sees it, see :func:`relevance.explained`.
-    error : float
+        How much of the label it explains as the classifier sees it, see :func:`relevance.compute_relevance`.
+    stderr : float
         Standard error of its raw relevance; infinite where nothing is known.
     noise : float
-        What noise alone adds up to in it.
+        The relevance that noise alone would show.
     """
 
     explained: float
-    error: float
+    stderr: float
     noise: float
+
+    def expect_explained(self, people: float) -> float:
+        """Return how much of `explained` is left of the noise with `people` times as many reports."""
+        return self.explained**2 / (self.explained + self.noise / people) if self.explained else 0.0
 
 
 def compute_round_ends(people: int, rounds: int) -> list[int]:
@@ -61,136 +66,145 @@ def compute_round_ends(people: int, rounds: int) -> list[int]:
 
 
 def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None = None) -> Survey:
-    """Return the survey of the next round, by the reports of all rounds so far; see :func:`narrowed`."""
-    found = estimate_snapshot(snapshot, validation=validation)
-    told = [
-        Told(
-            compute_relevance(each.smoothed, found.prior),
-            float(each.relevance.estimate.stderr),
-            each.relevance.noise,
+    """Return the survey of the next round, by the reports of all rounds so far; see :func:`narrow_survey`."""
+    estimates = estimate_snapshot(snapshot, validation=validation)
+    relevances = [
+        FeatureRelevance(
+            explained=compute_relevance(feature.smoothed, estimates.prior),
+            stderr=float(feature.relevance.estimate.stderr),
+            noise=feature.relevance.noise,
         )
-        for each in found.features
+        for feature in estimates.features
     ]
-    result = found.validation.validation_result if found.validation else None
+    result = estimates.validation.validation_result if estimates.validation else None
     if result is None:
-        return narrowed(survey, told)
-    return narrowed(
-        survey, told, validated_features(survey, result.selected_features, result.selected is not None)
-    )
+        return narrow_survey(survey, relevances)
+    selected = find_validated_features(survey, result.selected_features, result.selected is not None)
+    return narrow_survey(survey, relevances, selected)
 
 
-def validated_features(survey: Survey, kept: frozenset[int], chosen: bool) -> frozenset[int]:
-    """Return what a judged model keeps, if its devices chose that or it is less than asked; else nothing."""
-    asked = {place for place, weight in enumerate(survey.weights[1:]) if weight}
-    return kept if chosen or asked - kept else frozenset()
+def find_validated_features(survey: Survey, features: frozenset[int], is_subset: bool) -> frozenset[int]:
+    """Return the features of a validated model if the round should ask about these alone, else none.
+
+    It should if the validation selected a subset of the model's features (`is_subset`), or if the survey asks
+    about features that the model does not have.
+    """
+    asked = {index for index, weight in enumerate(survey.weights[1:]) if weight}
+    return features if is_subset or asked - features else frozenset()
 
 
-def narrowed(survey: Survey, told: Sequence[Told], chosen: AbstractSet[int] = frozenset()) -> Survey:
-    """Return the survey of the next round: what tells too little has weight 0, and is asked no more.
+def narrow_survey(
+    survey: Survey, relevances: Sequence[FeatureRelevance], validated: AbstractSet[int] = frozenset()
+) -> Survey:
+    """Return the survey of the next round: features that explain too little have weight 0.
 
-    It is the survey itself where nothing should be left out: where noise is so large that nobody can tell
-    what, see CLEAR; where all questions are needed to hold a share of HOLDS; and where features are known so
-    well, or are so much alike, that there is little to gain, see GAIN.
+    It is the survey itself where nothing should be left out: where the standard errors are too large, see
+    MAX_MEDIAN_STDERR; where all questions are needed, see MIN_EXPLAINED_SHARE; and where there is little to
+    gain because features are known well or are alike, see MIN_GAIN.
 
     Parameters
     ----------
     survey : Survey
         Of the round before.
-    told : sequence of Told
+    relevances : sequence of FeatureRelevance
         Of each of its features, by the reports of all rounds so far.
-    chosen : set of int
-        The features, by their places, that a model was found to do better with alone, if it was: then the
-        next round asks about these, whatever else they tell.
+    validated : set of int
+        The indices of the features with which a validated model is most accurate, if there are any: then the
+        next round asks about these, whatever others explain.
     """
     plan = survey.compile()
-    asked: dict[Places, int] = {}
+    weights: dict[FeatureIndices, int] = {}
     for question in plan.questions:
         if question.feature_indices:
-            asked[question.feature_indices] = asked.get(question.feature_indices, 0) + question.weight
-    relevance = {places: sum(told[place].explained for place in places) for places in asked}
-    if chosen:
-        kept = {places for places in asked if not chosen.isdisjoint(places)}
+            weights[question.feature_indices] = weights.get(question.feature_indices, 0) + question.weight
+    explained = {features: sum(relevances[index].explained for index in features) for features in weights}
+    if validated:
+        kept = {features for features in weights if not validated.isdisjoint(features)}
     else:
-        kept = _most_relevant(relevance)
-        if median_stderr(survey, told) > CLEAR or _gain(asked, kept, told) < GAIN:
+        kept = _select_most_relevant(explained)
+        is_unclear = median_stderr(survey, relevances) > MAX_MEDIAN_STDERR
+        if is_unclear or _compute_gain(weights, kept, relevances) < MIN_GAIN:
             return survey
-    kept = _with_label(kept, plan, relevance) if kept else set(asked)
-    if kept == set(asked):
+    kept = _ensure_label_is_informed(kept, plan, explained) if kept else set(weights)
+    if kept == set(weights):
         return survey
-    return _asking(survey, plan, {place for places in kept for place in places})
+    return _ask_only(survey, plan, {index for features in kept for index in features})
 
 
-def median_stderr(survey: Survey, told: Sequence[Told]) -> float:
+def median_stderr(survey: Survey, relevances: Sequence[FeatureRelevance]) -> float:
     """Return the median standard error of the features that a survey asks about."""
-    asked = zip(told, survey.weights[1:], strict=True)
-    return float(np.median([each.error for each, weight in asked if weight]))
+    pairs = zip(relevances, survey.weights[1:], strict=True)
+    return float(np.median([relevance.stderr for relevance, weight in pairs if weight]))
 
 
-def _most_relevant(relevance: Mapping[Places, float]) -> set[Places]:
-    """Return the fewest that hold a share of HOLDS of all of it."""
-    order = sorted(relevance, key=lambda each: -relevance[each])
-    held = np.cumsum([relevance[each] for each in order])
-    return set(order[: int(np.searchsorted(held, HOLDS * held[-1])) + 1])
+def _select_most_relevant(explained: Mapping[FeatureIndices, float]) -> set[FeatureIndices]:
+    """Return the fewest questions that explain a share of MIN_EXPLAINED_SHARE."""
+    order = sorted(explained, key=lambda features: -explained[features])
+    cumulative = np.cumsum([explained[features] for features in order])
+    return set(order[: int(np.searchsorted(cumulative, MIN_EXPLAINED_SHARE * cumulative[-1])) + 1])
 
 
-def _with_label(kept: set[Places], plan: Plan, relevance: Mapping[Places, float]) -> set[Places]:
-    """Keep one question more if no other tells of the label: most mechanisms for numbers do not."""
-    telling = {question.feature_indices for question in plan.questions if _tells_label(question)}
-    if () in telling or telling & kept:
+def _ensure_label_is_informed(
+    kept: set[FeatureIndices], plan: Plan, explained: Mapping[FeatureIndices, float]
+) -> set[FeatureIndices]:
+    """Keep one question more if no other is informative of the label: most mechanisms for numbers are not."""
+    informative = {question.feature_indices for question in plan.questions if _informs_label(question)}
+    if () in informative or informative & kept:
         return kept
-    return kept | {max(telling, key=lambda places: relevance[places])}
+    return kept | {max(informative, key=lambda features: explained[features])}
 
 
-def _tells_label(question: Question) -> bool:
+def _informs_label(question: Question) -> bool:
     mechanism = question.mechanism
     return mechanism.estimates_prior if isinstance(mechanism, NumericMechanism) else True
 
 
-def _gain(asked: Mapping[Places, int], kept: set[Places], told: Sequence[Told]) -> float:
-    """Return how much more of the label the features would tell if as many people again answered the rest.
+def _compute_gain(
+    weights: Mapping[FeatureIndices, int],
+    kept: set[FeatureIndices],
+    relevances: Sequence[FeatureRelevance],
+) -> float:
+    """Return the gain of a narrowed round over the same round once more, of as many people again.
 
-    What a feature explains, r, is told but for noise, as r / (r + noise): the more people hear of it, the
-    less there is.
+    What a feature explains, r, is known but for noise, as r / (r + noise): the more reports, the less noise.
     """
-    more = 1 + sum(asked.values()) / sum(asked[places] for places in kept)
-    same = narrow = 0.0
-    for places in asked:
-        for place in places:
-            same += _known(told[place], 2.0)
-            narrow += _known(told[place], more if places in kept else 1.0)
-    return narrow / same if same else 1.0
+    reports = 1 + sum(weights.values()) / sum(weights[features] for features in kept)
+    same = narrowed = 0.0
+    for features in weights:
+        for index in features:
+            same += relevances[index].expect_explained(2.0)
+            narrowed += relevances[index].expect_explained(reports if features in kept else 1.0)
+    return narrowed / same if same else 1.0
 
 
-def _known(told: Told, people: float) -> float:
-    """Return how much a feature would tell, heard by so many times as many people."""
-    return told.explained**2 / (told.explained + told.noise / people) if told.explained else 0.0
-
-
-def _asking(survey: Survey, plan: Plan, asking: set[int]) -> Survey:
+def _ask_only(survey: Survey, plan: Plan, features: set[int]) -> Survey:
     """Return the survey that asks about these features alone, and for the label as often in proportion.
 
-    Weights are multiplied by what it takes for that to be so within a twentieth.
+    Weights are multiplied by the smallest number with which that is so within a twentieth.
     """
-    pairs = enumerate(survey.weights[1:])
-    weights = [(weight or 0) if place in asking else 0 for place, weight in pairs]
-    wanted = _label_weight(plan, asking)
-    if not wanted:
+    weights = [(weight or 0) if index in features else 0 for index, weight in enumerate(survey.weights[1:])]
+    exact = _compute_label_weight(plan, features)
+    if not exact:
         # where the author leaves it to the number of users, fewer features could have it asked anew
-        label = survey.weights[0] if survey.users is None else 0
-        return replace(survey, weights=(label, *weights))
-    most = max(1, min(_MOST_TIMES, MAX_WEIGHT // max(weights)))
-    off = {times: abs(round(times * wanted) / (times * wanted) - 1) for times in range(1, most + 1)}
-    times = next((each for each in off if off[each] <= _LABEL_OFF), min(off, key=lambda each: off[each]))
-    label = max(round(times * wanted), 1)
-    return replace(survey, weights=(label, *(times * weight for weight in weights)))
+        label_weight = survey.weights[0] if survey.users is None else 0
+        return replace(survey, weights=(label_weight, *weights))
+    limit = max(1, min(_MAX_MULTIPLIER, MAX_WEIGHT // max(weights)))
+    errors = {times: abs(round(times * exact) / (times * exact) - 1) for times in range(1, limit + 1)}
+    close = (times for times, error in errors.items() if error <= _LABEL_WEIGHT_TOLERANCE)
+    times = next(close, min(errors, key=lambda times: errors[times]))
+    return replace(survey, weights=(max(round(times * exact), 1), *(times * weight for weight in weights)))
 
 
-def _label_weight(plan: Plan, asking: set[int]) -> Fraction:
-    """Return the label's weight, exactly, for which it is asked as often, in proportion, as before."""
-    asked = [(question.weight, question.feature_indices) for question in plan.questions]
-    alone = sum(weight for weight, places in asked if not places)
-    before = sum(weight for weight, places in asked if places)
-    after = sum(weight for weight, places in asked if places and asking.issuperset(places))
+def _compute_label_weight(plan: Plan, features: set[int]) -> Fraction:
+    """Return the label's weight, exactly, with which it is asked as often, in proportion, as before."""
+    label = before = after = 0
+    for question in plan.questions:
+        if not question.feature_indices:
+            label += question.weight
+            continue
+        before += question.weight
+        if features.issuperset(question.feature_indices):
+            after += question.weight
     # beside numbers, which are two questions each, all other weights count double
     scale = 2 if any(question.moment for question in plan.questions) else 1
-    return Fraction(alone * after, before * scale)
+    return Fraction(label * after, before * scale)

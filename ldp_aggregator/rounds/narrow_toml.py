@@ -1,11 +1,10 @@
-"""A further round of a survey that leaves out what the earlier rounds found to tell nothing of the label."""
+"""The survey file of a further round without the features that are hardly informative of the label."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
@@ -24,7 +23,13 @@ from ldp_aggregator.estimation.relevance import compute_relevance, format_releva
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
-from ldp_aggregator.rounds.narrow import CLEAR, Told, median_stderr, narrowed, validated_features
+from ldp_aggregator.rounds.narrow import (
+    MAX_MEDIAN_STDERR,
+    FeatureRelevance,
+    find_validated_features,
+    median_stderr,
+    narrow_survey,
+)
 
 _ORIGIN = (
     "The survey {old}, narrowed. It is a further round of the family {family}: a device that answered "
@@ -37,18 +42,20 @@ _LEFT_OUT = (
     "was trained on. Their epsilon covers it; no other data was used. What the earlier rounds heard of these "
     "features still counts: train on all rounds together."
 )
-_CHOSEN = (
-    "{left} of the {asked} features asked about are left out, weight = 0: by the verdicts of {judges} "
+_LEFT_OUT_BY_VALIDATION = (
+    "{left} of the {asked} features asked about are left out, weight = 0: by the validation of {validators} "
     "devices, the model {source} does not keep them. What earlier rounds heard still counts: train on all "
     "rounds together, the one that validated among them."
 )
-_MORE = (
+_KEPT_ALL_THE_SAME = (
     "Others that it does not keep are asked about all the same: in one question with some that it keeps, or "
     "because something must tell of {label}."
 )
-_RAW = "Of each: how much of {label} it explains, from 0 to 1, as raw reports say, with a 95% interval."
-_CHOSEN_UNASKED = "this round asks for nothing that the validated model keeps: narrow an earlier round"
-_CHOSEN_ALREADY = (
+_RAW_TABLE = "Of each: how much of {label} it explains, from 0 to 1, as raw reports say, with a 95% interval."
+_NOTHING_VALIDATED_ASKED = (
+    "this round asks for nothing that the validated model keeps: narrow an earlier round"
+)
+_ALREADY_VALIDATED = (
     "nothing to leave out: the survey asks only for what the validated model keeps, and what is asked with it"
 )
 _TABLE = (
@@ -56,15 +63,15 @@ _TABLE = (
     "where what may be noise is taken off; its share of that, which decides; and what the raw reports say, "
     "with a 95% interval. Where that is wide, what is left out may tell after all."
 )
-_ROUND = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
+_ROUND_ID = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
 
 
 class NarrowError(LdpError):
     """A survey that cannot be narrowed, or need not be; says why, and what to do instead."""
 
 
-def narrow(text: str, model: Model, source: str) -> str:
-    """Return the next round of a survey: features that tell too little of the label have weight 0.
+def write_narrowed_round(text: str, model: Model, source: str) -> str:
+    """Return the next round of a survey: features that explain too little of the label have weight 0.
 
     All else stays as it is but for the survey's id, which gets a suffix such as -round2, its family, which
     becomes the first round's, and the label's weight, so that it is asked as often in proportion; if that
@@ -89,7 +96,7 @@ def narrow(text: str, model: Model, source: str) -> str:
     NarrowError
         If nothing can be left out, or not yet; or if the model is of another survey.
     LayoutError
-        If the tables of the text cannot be told apart.
+        If the tables of the text cannot be found.
     SurveyError
         If the text is no survey.
     """
@@ -101,53 +108,65 @@ def narrow(text: str, model: Model, source: str) -> str:
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
             f"survey that the latest round answered, unchanged"
         )
-    told, chosen = _told(model), _chosen(model, survey)
-    if chosen and not any(survey.weights[place + 1] for place in chosen):
-        raise NarrowError(_CHOSEN_UNASKED)
-    found = narrowed(survey, told, chosen)
-    if found is survey:
-        raise NarrowError(_CHOSEN_ALREADY if chosen else _why_not(survey, told))
-    changed = rename_survey(text, survey.id, _entry(survey))
-    for path, weight in _weights(survey, found):
-        changed = set_entry(changed, (*path, "weight"), weight)
-    check_edit(changed, _expected(text, survey, found))
+    # Decide which features the round asks about.
+    relevances, validated = _read_relevances(model), _read_validated_features(model, survey)
+    if validated and not any(survey.weights[index + 1] for index in validated):
+        raise NarrowError(_NOTHING_VALIDATED_ASKED)
+    narrowed = narrow_survey(survey, relevances, validated)
+    if narrowed is survey:
+        raise NarrowError(_ALREADY_VALIDATED if validated else _explain_nothing_to_do(survey, relevances))
+    # Change the id, the family and the weights where the author wrote them.
+    match = _ROUND_ID.fullmatch(survey.id)
+    base, suffix = (match[1], f"-round{int(match[2]) + 1}") if match else (survey.id, "-round2")
+    entry = further_round_entry(survey, add_suffix(base, suffix))
+    changed = rename_survey(text, survey.id, entry)
+    document = parse_toml(text)
+    document["survey"] |= entry
+    paths = [("label",), *(("features", feature.name) for feature in survey.features)]
+    for path, old, new in zip(paths, survey.weights, narrowed.weights, strict=True):
+        if new != old:
+            assert new is not None
+            changed = set_entry(changed, (*path, "weight"), new)
+            table = document["label"] if path == ("label",) else document["features"][path[-1]]
+            table["weight"] = new
+    check_edit(changed, document)
     read_survey(changed).compile()
-    return f"{_comments(survey, found, model, told, chosen, source)}\n{changed}"
+    return f"{_format_comments(survey, narrowed, model, relevances, validated, source)}\n{changed}"
 
 
-def _chosen(model: Model, survey: Survey) -> frozenset[int]:
-    """Return the features that a judged model keeps; see :func:`validated_features`."""
-    judged = model.estimates.get("validation")
-    if not judged:
-        return frozenset()
-    verdicts = judged["validation_result"]
-    names = verdicts["features"][: verdicts["selected_k"]]
-    kept = frozenset(place for place, each in enumerate(model.plan.features) if each.name in names)
-    return validated_features(survey, kept, verdicts["selected_k"] is not None)
-
-
-def _told(model: Model) -> list[Told]:
+def _read_relevances(model: Model) -> list[FeatureRelevance]:
     try:
-        raw = [each["relevance"] for each in model.estimates["features"]]
+        entries = [feature["relevance"] for feature in model.estimates["features"]]
         return [
-            Told(compute_relevance(table, model.prior), _finite(each["stderr"]), _finite(each["noise"]))
-            for table, each in zip(model.conditionals, raw, strict=True)
+            FeatureRelevance(
+                explained=compute_relevance(conditional, model.prior),
+                stderr=math.inf if entry["stderr"] is None else entry["stderr"],
+                noise=math.inf if entry["noise"] is None else entry["noise"],
+            )
+            for conditional, entry in zip(model.conditionals, entries, strict=True)
         ]
     except KeyError as error:
         raise NarrowError("the model is of an older release, which told no relevance: train again") from error
 
 
-def _finite(figure: float | None) -> float:
-    return math.inf if figure is None else figure
+def _read_validated_features(model: Model, survey: Survey) -> frozenset[int]:
+    """Return the features that the validation of a model selected; see :func:`find_validated_features`."""
+    validation = model.estimates.get("validation")
+    if not validation:
+        return frozenset()
+    result = validation["validation_result"]
+    names = result["features"][: result["selected_k"]]
+    features = frozenset(index for index, each in enumerate(model.plan.features) if each.name in names)
+    return find_validated_features(survey, features, result["selected_k"] is not None)
 
 
-def _why_not(survey: Survey, told: list[Told]) -> str:
-    error = median_stderr(survey, told)
-    if error > CLEAR:
+def _explain_nothing_to_do(survey: Survey, relevances: Sequence[FeatureRelevance]) -> str:
+    stderr = median_stderr(survey, relevances)
+    if stderr > MAX_MEDIAN_STDERR:
         return (
             f"too early: what a feature explains of the label is between 0 and 1, and by these reports it is "
-            f"off by {error:.2g} (median of the features). Let more people answer this round first; leaving "
-            f"something out was found to pay from {CLEAR:g} on"
+            f"off by {stderr:.2g} (median of the features). Let more people answer this round first; leaving "
+            f"something out was found to pay from {MAX_MEDIAN_STDERR:g} on"
         )
     return (
         "nothing to leave out: asked about less, as many people again would not tell a tenth more of the "
@@ -155,73 +174,54 @@ def _why_not(survey: Survey, told: list[Told]) -> str:
     )
 
 
-def _entry(survey: Survey) -> dict[str, str]:
-    """Return what becomes of the survey's id and family."""
-    match = _ROUND.fullmatch(survey.id)
-    base, suffix = (match[1], f"-round{int(match[2]) + 1}") if match else (survey.id, "-round2")
-    return further_round_entry(survey, add_suffix(base, suffix))
-
-
-def _weights(survey: Survey, found: Survey) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Return the tables whose weight changes, and those weights."""
-    paths = [("label",), *(("features", feature.name) for feature in survey.features)]
-    for path, old, new in zip(paths, survey.weights, found.weights, strict=True):
-        if new != old:
-            assert new is not None
-            yield path, new
-
-
-def _expected(text: str, survey: Survey, found: Survey) -> dict[str, Any]:
-    """Return what the text said, but for the survey's entry and the weights."""
-    document = parse_toml(text)
-    document["survey"] |= _entry(survey)
-    for path, weight in _weights(survey, found):
-        place = document
-        for name in path:
-            place = place[name]
-        place["weight"] = weight
-    return document
-
-
-def _comments(
-    survey: Survey, found: Survey, model: Model, told: list[Told], chosen: frozenset[int], source: str
+def _format_comments(
+    survey: Survey,
+    narrowed: Survey,
+    model: Model,
+    relevances: Sequence[FeatureRelevance],
+    validated: frozenset[int],
+    source: str,
 ) -> str:
-    asked = [place for place, weight in enumerate(survey.weights[1:]) if weight]
-    kept = [place for place, weight in enumerate(found.weights[1:]) if weight]
-    whole = sum(told[place].explained for place in asked)
-    judged = model.estimates.get("validation")
+    asked = [index for index, weight in enumerate(survey.weights[1:]) if weight]
+    kept = [index for index, weight in enumerate(narrowed.weights[1:]) if weight]
+    validation = model.estimates.get("validation")
+    total = sum(relevances[index].explained for index in asked)
     words = {
         "old": quote(survey.id),
         "family": quote(survey.family or survey.id),
         "left": len(asked) - len(kept),
         "asked": len(asked),
-        "holds": sum(told[place].explained for place in kept) / whole,
+        "holds": sum(relevances[index].explained for index in kept) / total,
         "label": quote(survey.label.name),
         "reports": f"{model.reports:,}",
         "source": quote(source),
-        "judges": f"{judged['reports']:,}" if judged else "no",
+        "validators": f"{validation['reports']:,}" if validation else "no",
     }
-    why = [_LEFT_OUT, _TABLE]
-    if chosen:
-        more = [_MORE] if not chosen.issuperset(kept) else []
-        why = [_CHOSEN, *more, _RAW]
-    said = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else []), *why]
-    header = format_comment(*(each.format(**words) for each in said))
-    rows = _rows(model, told, asked, kept, bool(chosen))
-    alignment = f"<{'>' * (len(rows[0]) - 2)}<"
-    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in format_table(rows, alignment)), "#"])
+    paragraphs = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else [])]
+    if validated:
+        more = [] if validated.issuperset(kept) else [_KEPT_ALL_THE_SAME]
+        paragraphs += [_LEFT_OUT_BY_VALIDATION, *more, _RAW_TABLE]
+    else:
+        paragraphs += [_LEFT_OUT, _TABLE]
+    header = format_comment(*(each.format(**words) for each in paragraphs))
+    rows = _relevance_rows(model, None if validated else relevances, asked, kept)
+    lines = format_table(rows, f"<{'>' * (len(rows[0]) - 2)}<")
+    return "\n".join([f"{header}#", *(f"#   {line}".rstrip() for line in lines), "#"])
 
 
-def _rows(model: Model, told: list[Told], asked: list[int], kept: list[int], chosen: bool) -> list[list[str]]:
-    """Lay out what each feature explains; where devices chose, the model's own figures decided nothing."""
-    raw = [each["relevance"] for each in model.estimates["features"]]
-    known = [-math.inf if each["value"] is None else float(each["value"]) for each in raw]
-    shares = known if chosen else [each.explained for each in told]
-    whole = sum(told[place].explained for place in asked)
-    rows = [["", "explains", ""] if chosen else ["", "explains", "share", "raw", ""]]
-    for place in sorted(asked, key=lambda place: -shares[place]):
-        own, entry = told[place].explained, raw[place]
-        figure = format_relevance(entry["value"], entry["low"], entry["high"]) or "unknown"
-        figures = [figure] if chosen else [f"{own:.2f}", f"{own / whole:.0%}", figure]
-        rows.append([model.plan.features[place].name, *figures, "" if place in kept else "left out"])
+def _relevance_rows(
+    model: Model, relevances: Sequence[FeatureRelevance] | None, asked: list[int], kept: list[int]
+) -> list[list[str]]:
+    """Return a table of the raw relevances, and of the model's own, unless a validation decided."""
+    entries = [feature["relevance"] for feature in model.estimates["features"]]
+    raw = [-math.inf if each["value"] is None else float(each["value"]) for each in entries]
+    explained = [each.explained for each in relevances] if relevances else raw
+    total = sum(explained[index] for index in asked)
+    rows = [["", "explains", "share", "raw", ""] if relevances else ["", "explains", ""]]
+    for index in sorted(asked, key=lambda index: -explained[index]):
+        entry = entries[index]
+        cells = [format_relevance(entry["value"], entry["low"], entry["high"]) or "unknown"]
+        if relevances:
+            cells = [f"{explained[index]:.2f}", f"{explained[index] / total:.0%}", *cells]
+        rows.append([model.plan.features[index].name, *cells, "" if index in kept else "left out"])
     return rows

@@ -1,4 +1,4 @@
-"""A round that validates: devices judge the model so far, with all its features and with the top few alone.
+"""The decision how devices validate a model: with all its features, and with the top few alone.
 
 Their answers decide which features the model keeps, see :mod:`ldp_aggregator.estimation.validation_result`,
 and so what further rounds ask.
@@ -20,17 +20,17 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.scoring import GaussianLikelihood
 
-SHARE = 0.2
-"""The share of the people who judge, in simulations."""
-_TELLS = 1e-9
+VALIDATION_SHARE = 0.2
+"""In simulations, the share of the people who validate."""
+_MIN_RELEVANCE = 1e-9
 
 
 class ValidationError(LdpError):
-    """A model that there is nothing to find out about by judging it."""
+    """A model that cannot be validated, because there is nothing to compare."""
 
 
 def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
-    """Return what devices need to judge a model: its scores in whole numbers, and which tops to try.
+    """Return what devices need to validate a model: its scores as integers, and which top-k to try.
 
     Parameters
     ----------
@@ -43,24 +43,25 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
     Raises
     ------
     ValidationError
-        If fewer than two of its features tell anything of the label.
+        If fewer than two of its features are informative of the label.
     """
-    told = np.array([compute_relevance(each, prior) for each in conditionals])
-    order = [int(place) for place in np.argsort(-told, kind="stable") if told[place] > _TELLS]
+    relevances = np.array([compute_relevance(each, prior) for each in conditionals])
+    by_relevance = np.argsort(-relevances, kind="stable")
+    order = [int(index) for index in by_relevance if relevances[index] > _MIN_RELEVANCE]
     if len(order) < 2:
         raise ValidationError(
             f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: the "
             "others tell nothing of the label by these reports, or a validation left them out"
         )
     pairs = zip(plan.features, conditionals, strict=True)
-    scores = tuple(_whole(_logs(feature, conditional)) for feature, conditional in pairs)
-    [own] = _whole(_log(prior)[None, :])
+    scores = tuple(_round_scores(_compute_log_scores(feature, each)) for feature, each in pairs)
+    [prior_scores] = _round_scores(_log(prior)[None, :])
     return Validation(
         label=plan.label,
         features=plan.features,
         order=tuple(order),
         top_k=top_k_sizes(len(order)),
-        prior=own,
+        prior=prior_scores,
         scores=scores,
         projection=plan.projection,
     )
@@ -68,13 +69,13 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
 
 def top_k_sizes(count: int) -> tuple[int, ...]:
     """Return how many features to try beside all: 1, 2, 3, 5, 8 ... (Fibonacci), up to half of them."""
-    tops = [1, 2]
-    while tops[-1] + tops[-2] <= count / 2:
-        tops.append(tops[-1] + tops[-2])
-    return tuple(top for top in tops if top == 1 or top <= count / 2)
+    sizes = [1, 2]
+    while sizes[-1] + sizes[-2] <= count / 2:
+        sizes.append(sizes[-1] + sizes[-2])
+    return tuple(size for size in sizes if size == 1 or size <= count / 2)
 
 
-def _logs(feature: Feature, conditional: ClassConditional) -> FloatArray:
+def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> FloatArray:
     """Return log P(value | label), (values, k); of a number, its log-density in the middle of each part."""
     if not isinstance(conditional, Gaussian):
         return _log(conditional)
@@ -94,7 +95,7 @@ def _log(shares: FloatArray) -> FloatArray:
     return logs
 
 
-def _whole(logs: FloatArray) -> Scores:
-    """Return whole numbers of thousandths, the largest of each row zero."""
+def _round_scores(logs: FloatArray) -> Scores:
+    """Return integer scores in thousandths, the largest of each row zero."""
     scores = np.rint(NATS * (logs - logs.max(axis=1, keepdims=True)))
     return tuple(map(tuple, np.maximum(scores, LOWEST).astype(np.int64).tolist()))

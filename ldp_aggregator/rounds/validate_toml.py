@@ -1,9 +1,8 @@
-"""A further round of a survey in which devices judge a model of it."""
+"""The survey file of a further round in which devices validate a model."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ _ORIGIN = (
     "It is a further round of the family {family}: a device that answered another round does not answer this "
     "one. Serve it at the address of the other rounds, unless apps pin the author's key."
 )
-_ASKED = (
+_QUESTION = (
     "A device is not asked about the features below, whose weights do not count here. It guesses {label} by "
     "the scores at the end, and is asked whether that is right: with all {all} features of the model, and "
     "with the top {tops} alone. That answer is randomised like any other."
@@ -43,14 +42,14 @@ _PRECISION = (
     "10,000 answers tell how often the model is right within about +-{right:.1%}, and how much more often "
     "with the top few within about +-{gain:.1%}, 19 times in 20; four times as many, within half of that."
 )
-_THEN = "Then train on it and on all other rounds: the model keeps the features that it does best with."
-_ANSWERS = 10_000
-_LIKELY = np.array([0.1, 0.1, 0.1, 0.7])
-"""Wrong and right, with few features and with all: a fifth of the people are judged otherwise by few."""
+_TRAINING = "Then train on it and on all other rounds: the model keeps the features that it does best with."
+_ASSUMED_ANSWERS = 10_000
+_ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
+"""Wrong and right, with few features and with all: for a fifth of the people the two guesses differ."""
 
 
-def validate(text: str, model: Model, source: str) -> str:
-    """Return the round of a survey in which devices judge a model.
+def write_validation_round(text: str, model: Model, source: str) -> str:
+    """Return the round of a survey in which devices validate a model.
 
     Parameters
     ----------
@@ -69,9 +68,9 @@ def validate(text: str, model: Model, source: str) -> str:
     Raises
     ------
     ValidationError
-        If there is nothing to judge, or the model is of another survey.
+        If there is nothing to compare, or the model is of another survey.
     LayoutError
-        If the tables of the text cannot be told apart.
+        If the tables of the text cannot be found.
     SurveyError
         If the text is no survey, or the scores are too many for a plan.
     """
@@ -81,67 +80,63 @@ def validate(text: str, model: Model, source: str) -> str:
     if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that its reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
-    judged = build_validation(model.plan, model.prior, model.conditionals)
+    tables = _format_tables(build_validation(model.plan, model.prior, model.conditionals))
     entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
-    tables = _tables(judged)
     changed = f"{rename_survey(text, survey.id, entry)}\n{tables}"
-    expected = parse_toml(text)
-    check_edit(changed, {**expected, "survey": {**expected["survey"], **entry}, **parse_toml(tables)})
+    document = parse_toml(text)
+    check_edit(changed, {**document, "survey": {**document["survey"], **entry}, **parse_toml(tables)})
     plan = read_survey(changed).compile()
-    return f"{_comments(survey, model, plan, source)}\n{changed}"
+    return f"{_format_comments(survey, model, plan, source)}\n{changed}"
 
 
-def _tables(judged: Validation) -> str:
-    names = [feature.name for feature in judged.features]
+def _format_tables(validation: Validation) -> str:
+    names = [feature.name for feature in validation.features]
     lines = [
         format_comment("A label's score is the sum of these; they are thousandths of logarithms.").rstrip(),
         "[validation]",
-        format_array("order", [quote(names[place]) for place in judged.order]),
-        format_array("tops", map(str, judged.top_k)),
-        format_comment(f"for each of {', '.join(judged.label.values)}").rstrip(),
-        format_array("prior", map(str, judged.prior)),
+        format_array("order", [quote(names[index]) for index in validation.order]),
+        format_array("tops", map(str, validation.top_k)),
+        format_comment(f"for each of {', '.join(validation.label.values)}").rstrip(),
+        format_array("prior", map(str, validation.prior)),
         "",
         "[validation.scores]",
         *(
             format_array(format_key(name), (str(list(row)) for row in table))
-            for name, table in zip(names, judged.scores, strict=True)
+            for name, table in zip(names, validation.scores, strict=True)
         ),
     ]
     return "\n".join([*lines, ""])
 
 
-def _comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
-    judged = plan.validation
-    assert judged is not None
+def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
+    validation = plan.validation
+    assert validation is not None
+    accuracy_stderr, gain_stderr = _expected_stderrs(plan)
     words: dict[str, Any] = {
         "old": quote(survey.id),
         "family": quote(plan.family),
         "source": quote(source),
         "reports": f"{model.reports:,}",
         "label": quote(survey.label.name),
-        "all": len(judged.order),
-        "tops": " or ".join(map(str, judged.top_k)),
-        "right": Z95 * _error_of_right(plan),
-        "gain": Z95 * max(_errors_of_gains(plan)),
+        "all": len(validation.order),
+        "tops": " or ".join(map(str, validation.top_k)),
+        "right": Z95 * accuracy_stderr,
+        "gain": Z95 * gain_stderr,
     }
-    said = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else []), _ASKED, _PRECISION, _THEN]
-    return format_comment(*(each.format(**words) for each in said))
+    tokens = [TOKENS_NOTE] if survey.enrolment == TOKEN else []
+    paragraphs = [_ORIGIN, *tokens, _QUESTION, _PRECISION, _TRAINING]
+    return format_comment(*(each.format(**words) for each in paragraphs))
 
 
-def _error_of_right(plan: Plan) -> float:
-    """Return the standard error of how often the model is right, after so many answers to all questions."""
-    told = sum(n / oracle.uniform_variance(2) for n, oracle in _asked(plan))
-    return 1 / math.sqrt(told)
-
-
-def _errors_of_gains(plan: Plan) -> Iterator[float]:
-    """Return those of what each question's tops gain."""
-    for n, oracle in _asked(plan):
-        noise = FrequencyCovariance.from_mechanism(oracle, _LIKELY, n)
-        yield math.sqrt(noise.independent_variance[1] + noise.independent_variance[2])
-
-
-def _asked(plan: Plan) -> Iterator[tuple[int, FrequencyOracle]]:
+def _expected_stderrs(plan: Plan) -> tuple[float, float]:
+    """Return the standard errors of the accuracy and of the least exact gain, after the assumed answers."""
+    precision = 0.0
+    gain_variances = []
     for question in plan.questions:
-        assert isinstance(question.mechanism, FrequencyOracle)
-        yield round(_ANSWERS * plan.question_probability(question)), question.mechanism
+        oracle = question.mechanism
+        assert isinstance(oracle, FrequencyOracle)
+        n = round(_ASSUMED_ANSWERS * plan.question_probability(question))
+        precision += n / oracle.uniform_variance(2)
+        variance = FrequencyCovariance.from_mechanism(oracle, _ASSUMED_OUTCOMES, n).independent_variance
+        gain_variances.append(variance[1] + variance[2])
+    return 1 / math.sqrt(precision), math.sqrt(max(gain_variances))

@@ -17,7 +17,7 @@ from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrow import compute_round_ends, next_round
-from ldp_aggregator.rounds.validate import SHARE, ValidationError, build_validation
+from ldp_aggregator.rounds.validate import VALIDATION_SHARE, ValidationError, build_validation
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.labelled_table import LabelledTable, Split, fit_projection
 from ldp_aggregator.simulation.variants import Variant, parse_projection
@@ -106,7 +106,9 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
     """
     # Split the people: some validate; of the others, half answer the first round.
     people = rows.split.train
-    validators, respondents = np.split(people, [round(SHARE * len(people)) if variant.validated else 0])
+    validators, respondents = np.split(
+        people, [round(VALIDATION_SHARE * len(people)) if variant.validated else 0]
+    )
     first, *later = np.split(respondents, compute_round_ends(len(respondents), variant.rounds)[:-1])
     # The first round answers.
     snapshot = rows.simulate_reports(survey, first, rng)

@@ -24,7 +24,7 @@ from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
-from ldp_aggregator.rounds.narrow_toml import narrow
+from ldp_aggregator.rounds.narrow_toml import write_narrowed_round
 from ldp_aggregator.sizing.pilot import read_pilot
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.models.conftest import NUMBERS
@@ -140,7 +140,7 @@ def test_a_damaged_model_is_refused_or_used(
             to_sklearn(model)
 
     def ask_again(data: bytes) -> None:
-        narrow(NUMBERS, parse_model(data), "model.json")
+        write_narrowed_round(NUMBERS, parse_model(data), "model.json")
 
     document = json.loads(dump_model(number_snapshot, number_estimates))
     del document["checksum"]

@@ -11,13 +11,13 @@ import pytest
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.rounds.narrow import (
-    GAIN,
-    HOLDS,
-    Told,
+    MIN_EXPLAINED_SHARE,
+    MIN_GAIN,
+    FeatureRelevance,
     compute_round_ends,
+    find_validated_features,
     median_stderr,
-    narrowed,
-    validated_features,
+    narrow_survey,
 )
 
 SURVEY = """
@@ -33,9 +33,11 @@ FEATURE = '[features.f{number}]\nvalues = ["a", "b"]\n'
 CLEARLY, NOISE = 0.1, 0.5
 
 
-def told(relevance: Sequence[float], errors: Sequence[float] = (), noise: float = NOISE) -> list[Told]:
+def told(
+    relevance: Sequence[float], errors: Sequence[float] = (), noise: float = NOISE
+) -> list[FeatureRelevance]:
     pairs = zip(relevance, errors or [CLEARLY] * len(relevance), strict=True)
-    return [Told(explained, error, noise) for explained, error in pairs]
+    return [FeatureRelevance(explained, error, noise) for explained, error in pairs]
 
 
 def make_survey(features: int = 4, epsilon: float = 1, label: int = 0, more: str = "") -> Survey:
@@ -49,9 +51,9 @@ def keys(survey: Survey) -> set[str]:
 
 def test_the_fewest_questions_that_hold_nine_tenths_are_kept():
     survey = make_survey()
-    assert HOLDS == 0.9
-    assert narrowed(survey, told([0.05, 0.5, 0.04, 0.41])).weights == (0, 0, 1, 0, 1)
-    assert narrowed(survey, told([0.06, 0.5, 0.05, 0.39], noise=9)).weights == (0, 1, 1, 0, 1)
+    assert MIN_EXPLAINED_SHARE == 0.9
+    assert narrow_survey(survey, told([0.05, 0.5, 0.04, 0.41])).weights == (0, 0, 1, 0, 1)
+    assert narrow_survey(survey, told([0.06, 0.5, 0.05, 0.39], noise=9)).weights == (0, 1, 1, 0, 1)
 
 
 @pytest.mark.parametrize("relevance", [[0.3, 0.3, 0.2, 0.2], [0.0] * 4])
@@ -59,14 +61,14 @@ def test_where_every_question_is_needed_or_none_tells_anything_the_survey_stays(
     survey = make_survey()
     if not any(relevance):
         relevance = [1e-9] * 4
-    assert narrowed(survey, told(relevance)) is survey
+    assert narrow_survey(survey, told(relevance)) is survey
 
 
 @pytest.mark.parametrize("error", [1.01, math.inf])
 def test_nothing_is_left_out_while_noise_is_as_large_as_relevance_can_be(error):
     survey = make_survey()
-    assert narrowed(survey, told([1, 0, 0, 0], [error] * 3 + [CLEARLY])) is survey
-    assert narrowed(survey, told([1, 0, 0, 0], [error] + [CLEARLY] * 3)).weights == (0, 1, 0, 0, 0)
+    assert narrow_survey(survey, told([1, 0, 0, 0], [error] * 3 + [CLEARLY])) is survey
+    assert narrow_survey(survey, told([1, 0, 0, 0], [error] + [CLEARLY] * 3)).weights == (0, 1, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -80,21 +82,21 @@ def test_nothing_is_left_out_while_noise_is_as_large_as_relevance_can_be(error):
 )
 def test_nothing_is_left_out_where_little_would_be_gained(relevance, noise, gains):
     survey = make_survey()
-    found = narrowed(survey, told(relevance, noise=noise))
+    found = narrow_survey(survey, told(relevance, noise=noise))
     assert (found is not survey) == gains
     order = sorted(relevance, reverse=True)
-    fewest = next(n for n in range(1, 5) if sum(order[:n]) >= HOLDS * sum(order))
+    fewest = next(n for n in range(1, 5) if sum(order[:n]) >= MIN_EXPLAINED_SHARE * sum(order))
     more = 1 + 4 / fewest
     narrow = sum(r * r / (r + noise / (more if n < fewest else 1)) for n, r in enumerate(order) if r)
-    assert (narrow / sum(r * r / (r + noise / 2) for r in order if r) >= GAIN) == gains
+    assert (narrow / sum(r * r / (r + noise / 2) for r in order if r) >= MIN_GAIN) == gains
 
 
 def test_what_is_asked_no_more_is_not_asked_again_and_its_error_does_not_count():
     survey = make_survey()
-    second = narrowed(survey, told([0.5, 0.45, 0.05, 0], noise=9))
+    second = narrow_survey(survey, told([0.5, 0.45, 0.05, 0], noise=9))
     assert second.weights == (0, 1, 1, 0, 0)
     assert median_stderr(second, told([1] * 4, [0.2, 0.4, math.inf, math.inf])) == pytest.approx(0.3)
-    third = narrowed(second, told([0.95, 0.05, 5, 5], [0.2, 0.4, math.inf, math.inf], noise=9))
+    third = narrow_survey(second, told([0.95, 0.05, 5, 5], [0.2, 0.4, math.inf, math.inf], noise=9))
     assert third.weights == (0, 1, 0, 0, 0)
 
 
@@ -105,7 +107,7 @@ def test_a_narrower_round_asks_some_of_the_same_questions_so_that_reports_add_up
         plan = survey.compile()
         for tells in range(13):
             relevance = [1.0 if place == tells else 0.001 for place in range(13)]
-            second = narrowed(survey, told(relevance))
+            second = narrow_survey(survey, told(relevance))
             asked = next(each.feature_indices for each in plan.questions if tells in each.feature_indices)
             assert keys(second) < keys(survey)
             assert {place for place, weight in enumerate(second.weights[1:]) if weight} == set(asked)
@@ -113,11 +115,11 @@ def test_a_narrower_round_asks_some_of_the_same_questions_so_that_reports_add_up
 
 def test_both_questions_about_a_number_are_kept_or_left_out_together():
     survey = make_survey(2, more="[features.number]\nrange = [0, 10]\n")
-    kept = narrowed(survey, told([0, 0, 1]))
+    kept = narrow_survey(survey, told([0, 0, 1]))
     assert kept.weights == (0, 0, 0, 1)
     assert [each.kind for each in kept.compile().questions] == ["mean", "square"]
     assert keys(kept) < keys(survey)
-    left = narrowed(survey, told([1, 0, 0]))
+    left = narrow_survey(survey, told([1, 0, 0]))
     assert keys(left) < keys(survey)
 
 
@@ -130,7 +132,7 @@ NUMBER = "[features.number]\nrange = [0, 10]\n"
 def test_the_label_is_asked_as_often_in_proportion(more, label, kept):
     survey = make_survey(20, label=label, more=more)
     relevance = [1.0] * kept + [0.0] * (len(survey.features) - kept)
-    second = narrowed(survey, told(relevance))
+    second = narrow_survey(survey, told(relevance))
     assert keys(second) < keys(survey)
     shares = []
     for each in (survey, second):
@@ -142,7 +144,7 @@ def test_the_label_is_asked_as_often_in_proportion(more, label, kept):
 @pytest.mark.parametrize("users", [None, 500])
 def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users):
     survey = dataclasses.replace(make_survey(20), weights=(None, *[1] * 20), users=users and 10**9)
-    second = narrowed(survey, told([1.0] + [0.0] * 19))
+    second = narrow_survey(survey, told([1.0] + [0.0] * 19))
     assert second.weights[0] == (None if users is None else 0)
     few = dataclasses.replace(second, users=users)
     assert keys(few) < keys(survey)
@@ -153,7 +155,7 @@ def test_a_question_that_tells_of_the_label_is_kept(numeric):
     more = f'{NUMBER}[features.more]\nrange = [0, 10]\n[mechanism]\nnumeric = "{numeric}"\n'
     survey = dataclasses.replace(make_survey(12, more=more), weights=(None, *[1] * 14))
     for numbers in ([1.0, 0.0], [0.0, 1.0]):
-        second = narrowed(survey, told([0.001] * 11 + [0.002, *numbers]))
+        second = narrow_survey(survey, told([0.001] * 11 + [0.002, *numbers]))
         assert keys(second) < keys(survey)
         assert sum(bool(weight) for weight in second.weights[1:]) <= 3
 
@@ -165,17 +167,17 @@ def test_half_of_the_people_answer_the_first_round_and_the_others_evenly_the_lat
     assert compute_round_ends(10, 5) == [5, 6, 8, 9, 10]
 
 
-def test_a_judged_model_says_what_to_ask_for_if_devices_chose_or_it_uses_less_than_is_asked():
+def test_a_validated_model_decides_the_features_if_a_subset_was_selected_or_it_uses_fewer_than_are_asked():
     survey = make_survey(4)
     three = dataclasses.replace(survey, weights=(0, 1, 1, 1, 0))
-    assert validated_features(survey, frozenset({1, 2}), chosen=True) == {1, 2}
-    assert validated_features(survey, frozenset({1, 2}), chosen=False) == {1, 2}
-    assert validated_features(three, frozenset({0, 1, 2}), chosen=False) == frozenset()
-    assert validated_features(three, frozenset({0, 1, 2}), chosen=True) == {0, 1, 2}
+    assert find_validated_features(survey, frozenset({1, 2}), is_subset=True) == {1, 2}
+    assert find_validated_features(survey, frozenset({1, 2}), is_subset=False) == {1, 2}
+    assert find_validated_features(three, frozenset({0, 1, 2}), is_subset=False) == frozenset()
+    assert find_validated_features(three, frozenset({0, 1, 2}), is_subset=True) == {0, 1, 2}
 
 
-def test_what_a_judged_model_keeps_is_asked_for_whatever_it_explains():
+def test_features_of_a_validated_model_are_asked_for_whatever_they_explain():
     survey = make_survey(4)
     relevance = told([0.9, 0.0, 0.0, 0.0])
-    assert narrowed(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)
-    assert narrowed(survey, relevance, frozenset({0, 1, 2, 3})) is survey
+    assert narrow_survey(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)
+    assert narrow_survey(survey, relevance, frozenset({0, 1, 2, 3})) is survey

@@ -16,7 +16,7 @@ from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import Model, parse_model
 from ldp_aggregator.models.model_file import dump_model as dump
 from ldp_aggregator.rounds.narrow import next_round
-from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
+from ldp_aggregator.rounds.narrow_toml import NarrowError, write_narrowed_round
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -86,7 +86,7 @@ def model() -> Model:
 
 
 def test_features_that_tell_nothing_get_weight_0_and_all_else_stays(model):
-    narrower = narrow(SURVEY, model, "pilot.json")
+    narrower = write_narrowed_round(SURVEY, model, "pilot.json")
     assert weights(narrower) == {"label": 4, "tells": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
     assert "weight = 0   # three times\n" in narrower
     old, new = read_survey(SURVEY), read_survey(narrower)
@@ -97,7 +97,7 @@ def test_features_that_tell_nothing_get_weight_0_and_all_else_stays(model):
 
 
 def test_its_comments_say_what_each_feature_explains_and_what_is_left_out(model):
-    said = narrow(SURVEY, model, "pilot.json").split("# What this is about.")[0]
+    said = write_narrowed_round(SURVEY, model, "pilot.json").split("# What this is about.")[0]
     assert all(line.startswith("#") for line in said.strip().splitlines())
     words = " ".join(said.replace("#", " ").split())
     assert 'a further round of the family "tea"' in words
@@ -113,9 +113,9 @@ def test_its_comments_say_what_each_feature_explains_and_what_is_left_out(model)
 
 def test_invitations_must_go_to_others(model):
     text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
-    invited = narrow(text, make_model(make_snapshot(text, 6000)), "pilot.json")
+    invited = write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "pilot.json")
     assert "Invite others than were invited before" in " ".join(invited.replace("#", " ").split())
-    assert "Invite" not in narrow(SURVEY, model, "pilot.json")
+    assert "Invite" not in write_narrowed_round(SURVEY, model, "pilot.json")
 
 
 NUMBERS = """
@@ -137,18 +137,18 @@ def test_the_command_decides_as_a_simulation_does(people):
         snapshot = make_snapshot(NUMBERS, people, seed)
         simulated = next_round(survey, snapshot)
         try:
-            written = read_survey(narrow(NUMBERS, make_model(snapshot), "pilot.json")).weights
+            written = read_survey(write_narrowed_round(NUMBERS, make_model(snapshot), "pilot.json")).weights
         except NarrowError:
             written = survey.weights
         assert written == simulated.weights
 
 
 def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model):
-    second = narrow(SURVEY, model, "pilot.json")
+    second = write_narrowed_round(SURVEY, model, "pilot.json")
     both = make_model(make_snapshot(SURVEY, 6000), make_snapshot(second, 2000, seed=2))
     assert both.reports == 8000
     with pytest.raises(NarrowError, match="nothing to leave out"):
-        narrow(second, both, "both.json")
+        write_narrowed_round(second, both, "both.json")
 
 
 def test_rounds_are_numbered(model):
@@ -158,14 +158,16 @@ def test_rounds_are_numbered(model):
         ("a" * 64, "a" * 57 + "-round2"),
     ]:
         text = SURVEY.replace('id = "tea" ', f'id = "{old}"\nfamily = "tea" ')
-        narrower = read_survey(narrow(text, make_model(make_snapshot(text, 6000)), "pilot.json"))
+        narrower = read_survey(
+            write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "pilot.json")
+        )
         assert (narrower.id, narrower.family) == (new, "tea")
 
 
 def test_too_few_reports_are_told_so():
     few = make_model(make_snapshot(SURVEY, 40))
     with pytest.raises(NarrowError, match=r"too early: .* off by .* Let more people answer this round first"):
-        narrow(SURVEY, few, "pilot.json")
+        write_narrowed_round(SURVEY, few, "pilot.json")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_too_few_reports_are_told_so():
 def test_the_model_of_another_survey_is_refused(model, old, new):
     assert old in SURVEY
     with pytest.raises(NarrowError, match=r'"pilot\.json" was not trained on this survey'):
-        narrow(SURVEY.replace(old, new), model, "pilot.json")
+        write_narrowed_round(SURVEY.replace(old, new), model, "pilot.json")
 
 
 def test_a_model_that_tells_no_relevance_is_refused(model):
@@ -184,7 +186,7 @@ def test_a_model_that_tells_no_relevance_is_refused(model):
         del each["relevance"]
     older = dataclasses.replace(model, estimates={**model.estimates, "features": features})
     with pytest.raises(NarrowError, match=r"older release.*train again"):
-        narrow(SURVEY, older, "pilot.json")
+        write_narrowed_round(SURVEY, older, "pilot.json")
 
 
 @pytest.mark.parametrize(
@@ -199,17 +201,17 @@ def test_a_model_that_tells_no_relevance_is_refused(model):
 def test_a_layout_that_cannot_be_kept_is_refused(freely):
     model = make_model(make_snapshot(freely, 6000))
     with pytest.raises(LayoutError, match=r"table of its own|laid out too freely"):
-        narrow(freely, model, "pilot.json")
+        write_narrowed_round(freely, model, "pilot.json")
 
 
 def test_a_survey_with_mistakes_names_them(model):
     with pytest.raises(SurveyError, match="epsilon"):
-        narrow(SURVEY.replace("epsilon = 1", "epsilon = -1"), model, "pilot.json")
+        write_narrowed_round(SURVEY.replace("epsilon = 1", "epsilon = -1"), model, "pilot.json")
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(model):
     odd = "\ufeff" + SURVEY.replace("\n", "\r\n")
-    assert narrow(odd, model, "pilot.json") == narrow(SURVEY, model, "pilot.json")
+    assert write_narrowed_round(odd, model, "pilot.json") == write_narrowed_round(SURVEY, model, "pilot.json")
 
 
 def test_the_command_prints_it_or_says_why_not(model, tmp_path: Path):
@@ -225,7 +227,7 @@ def test_the_command_prints_it_or_says_why_not(model, tmp_path: Path):
     asked = ["narrow", str(tmp_path / "tea.toml"), "--pilot"]
     result = run(main, [*asked, str(tmp_path / "6000.json")])
     assert result.exit_code == 0
-    assert result.stdout == narrow(SURVEY, model, "6000.json")
+    assert result.stdout == write_narrowed_round(SURVEY, model, "6000.json")
     result = run(main, [*asked, str(tmp_path / "40.json")])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: too early")

@@ -70,7 +70,7 @@ def test_the_features_that_tell_most_come_first_and_those_that_tell_nothing_are_
     little, much = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]), np.eye(3) * 0.9 + 0.1 / 3
     even = np.full((3, 3), 1 / 3)
     found = build_validation(make_plan(), np.full(3, 1 / 3), [little, even, much, even])
-    assert (found.order, found.tops) == ((2, 0), (1,))
+    assert (found.order, found.top_k) == ((2, 0), (1,))
     with pytest.raises(ValidationError, match="the model uses 1 of its features"):
         build_validation(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
 

@@ -17,9 +17,9 @@ from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.validation_result import ValidationResult
 from ldp_aggregator.models.model_file import Model, dump_model, parse_model
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.rounds.narrow_toml import NarrowError, narrow
+from ldp_aggregator.rounds.narrow_toml import NarrowError, write_narrowed_round
 from ldp_aggregator.rounds.validate import ValidationError
-from ldp_aggregator.rounds.validate_toml import validate
+from ldp_aggregator.rounds.validate_toml import write_validation_round
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.simulate import simulate
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
@@ -73,7 +73,7 @@ def model() -> Model:
 
 
 def test_all_stays_as_it_was_but_the_id_the_family_and_the_tables_at_the_end(model) -> None:
-    text = validate(SURVEY, model, "model.json")
+    text = write_validation_round(SURVEY, model, "model.json")
     assert SURVEY.split("\n", 3)[3] in text.replace(
         'family = "tea"  # who answered one round answers no other\n', ""
     )
@@ -89,8 +89,8 @@ def test_all_stays_as_it_was_but_the_id_the_family_and_the_tables_at_the_end(mod
 
 
 def test_its_comments_foretell_the_errors(model) -> None:
-    text = " ".join(validate(SURVEY, model, "model.json").replace("# ", "").split())
-    found = ValidationResult.from_snapshot(make_snapshot(validate(SURVEY, model, "m"), 2))
+    text = " ".join(write_validation_round(SURVEY, model, "model.json").replace("# ", "").split())
+    found = ValidationResult.from_snapshot(make_snapshot(write_validation_round(SURVEY, model, "m"), 2))
     right, gain = (
         1.96 * float(np.max(each)) * (COUNT / 10_000) ** 0.5
         for each in (found.accuracy.stderr, found.gains.stderr)
@@ -100,7 +100,7 @@ def test_its_comments_foretell_the_errors(model) -> None:
 
 
 def test_trained_on_it_the_model_keeps_what_it_does_best_with_and_predicts_by_that(model) -> None:
-    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     assert kept.estimates["validation"]["validation_result"]["selected_k"] in (
         1,
@@ -116,43 +116,43 @@ def test_trained_on_it_the_model_keeps_what_it_does_best_with_and_predicts_by_th
 
 
 def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
-    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    text = narrow(SURVEY, kept, "model.json")
+    text = write_narrowed_round(SURVEY, kept, "model.json")
     weights = read_survey(text).weights[1:]
     assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["validation_result"]["selected_k"])
-    assert 'by the verdicts of 20,000 devices, the model "model.json" does not keep them' in " ".join(
+    assert 'by the validation of 20,000 devices, the model "model.json" does not keep them' in " ".join(
         text.replace("# ", "").split()
     )
     again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
     with pytest.raises(NarrowError, match="asks only for what the validated model keeps"):
-        narrow(text, again, "model.json")
+        write_narrowed_round(text, again, "model.json")
 
 
 def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model) -> None:
-    text = validate(SURVEY, model, "model.json")
+    text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SurveyError, match="tea-validation asks whether a model is right, and of nothing else"
     ):
-        validate(text, model, "model.json")
+        write_validation_round(text, model, "model.json")
     with pytest.raises(ValidationError, match="was not trained on this survey"):
-        validate(SURVEY.replace('"tired"', '"awake"'), model, "model.json")
+        write_validation_round(SURVEY.replace('"tired"', '"awake"'), model, "model.json")
     with pytest.raises(SurveyError):
-        validate("[survey", model, "model.json")
+        write_validation_round("[survey", model, "model.json")
 
 
 def test_a_later_round_keeps_its_family_and_a_long_id_its_length(model) -> None:
     later = SURVEY.replace('id = "tea"', 'family = "tea"\nid = "tea-round2"')
-    assert read_survey(validate(later, model, "m")).id == "tea-round2-validation"
+    assert read_survey(write_validation_round(later, model, "m")).id == "tea-round2-validation"
     long = SURVEY.replace('id = "tea"', f'id = "{"t" * 64}"')
-    found = read_survey(validate(long, make_model(make_snapshot(long, 1)), "m"))
+    found = read_survey(write_validation_round(long, make_model(make_snapshot(long, 1)), "m"))
     assert (len(found.id), found.family) == (64, "t" * 64)
     assert found.id.endswith("-validation")
 
 
 def test_who_was_invited_before_is_not_invited_again(model) -> None:
     invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
-    text = validate(invited, make_model(make_snapshot(invited, 1)), "m")
+    text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
     assert "Invite others" in text
     assert read_survey(text).enrolment == "token"
 
@@ -164,7 +164,7 @@ def test_the_command_prints_it_or_says_why_not(tmp_path: Path, model) -> None:
     file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
     done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
     assert done.exit_code == 0
-    assert done.stdout == validate(SURVEY, model, "model.json")
+    assert done.stdout == write_validation_round(SURVEY, model, "model.json")
     survey.write_text(SURVEY.replace('"tired"', '"awake"'))
     done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
     assert done.exit_code == 1
@@ -174,7 +174,7 @@ def test_the_command_prints_it_or_says_why_not(tmp_path: Path, model) -> None:
 
 def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(tmp_path: Path, model) -> None:
     file, rows, judged = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
-    file.write_text(validate(SURVEY, model, "model.json"))
+    file.write_text(write_validation_round(SURVEY, model, "model.json"))
     rows.write_text("class\nyes\n")
     snapshot = make_snapshot(SURVEY, 1)
     judged.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
@@ -201,7 +201,7 @@ def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(t
 
 
 def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
-    text = validate(SURVEY, model, "model.json")
+    text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SnapshotError, match="tea-validation validates a model, and its reports are not added to tea"
     ):
@@ -209,7 +209,7 @@ def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
 
 
 def test_the_model_says_what_its_judges_spent(model) -> None:
-    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     snapshot = make_snapshot(SURVEY, 1)
     said = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))["privacy"]
     assert (said["epsilon"], said["reports"], said["validation"]["reports"]) == ("2", COUNT, COUNT)
@@ -218,7 +218,7 @@ def test_the_model_says_what_its_judges_spent(model) -> None:
 
 
 def test_a_round_that_asks_nothing_of_what_is_kept_is_not_narrowed(model) -> None:
-    validation = make_snapshot(validate(SURVEY, model, "model.json"), 3)
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     others = SURVEY.replace("[features.tells]", "[features.tells]\nweight = 0").replace(
         "[features.echo]", "[features.echo]\nweight = 0"
@@ -227,4 +227,6 @@ def test_a_round_that_asks_nothing_of_what_is_kept_is_not_narrowed(model) -> Non
         names = kept.estimates["validation"]["validation_result"]["features"][:2]
         assert set(names) <= {"tells", "echo"}
     with pytest.raises(NarrowError, match="asks for nothing that the validated model keeps"):
-        narrow(others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json")
+        write_narrowed_round(
+            others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json"
+        )

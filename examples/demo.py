@@ -12,6 +12,7 @@ import os
 import random
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,9 +37,12 @@ Person = tuple[dict[str, object], str]
 
 
 @click.command()
-@click.option("--people", type=int, help="Let only so many take part.")
-def main(people: int | None) -> None:
-    """Collect, train, compare with the truth."""
+@click.option("--people", type=int, help="The number of people who take part; all by default.")
+@click.option(
+    "--picture", type=click.Path(), help="Save a picture of the operator's page here (needs Chromium)."
+)
+def main(people: int | None, picture: str | None) -> None:
+    """Collect reports, train a model, and compare the results with the truth."""
     plan = load_plan_file(SURVEY)
     everyone = read_people(plan)
     random.Random(2026).shuffle(everyone)
@@ -51,6 +55,8 @@ def main(people: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         with collector(folder) as url:
             report_all(url, reporting)
+            if picture:
+                save_picture(url, picture)
             run("ldp-train", url, "-o", f"{folder}/model.json")
         model = load_model(f"{folder}/model.json")
     print("\nWhat the reports say, and what is true of the same people:\n")
@@ -103,6 +109,25 @@ def report_all(url: str, people: Sequence[Person]) -> None:
             outcome.update(states)
             bar.update(len(states))
     print("devices heard: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
+
+
+def save_picture(url: str, path: str) -> None:
+    """Save what an operator sees in a browser."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=arguments)
+        page = browser.new_page(viewport={"width": 1100, "height": 1500})
+        page.goto(url.partition("/v1/")[0])
+        page.locator("#token").fill(os.environ["LDP_OPERATOR_TOKEN"])
+        page.keyboard.press("Enter")
+        page.locator("canvas").first.wait_for()
+        page.wait_for_timeout(1000)  # charts are animated
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=path)
+        browser.close()
 
 
 def answer(url: str, people: Sequence[Person]) -> list[str]:

@@ -130,11 +130,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         model.n_features_in_ = len(names)
         model.feature_names_in_ = np.array(names, dtype=object)
         model._reads_by_name = True
-        model._install(plan, prior, conditionals, np.array(plan.label.values))
+        model._set_probabilities(plan, prior, conditionals, np.array(plan.label.values))
         model.estimates_ = estimates
         return model
 
-    def _install(
+    def _set_probabilities(
         self, plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional], labels: NDArray[Any]
     ) -> None:
         # scikit-learn's scorers take the columns of predict_proba to follow sorted labels
@@ -168,24 +168,25 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         """
         if self.survey is not None:
             refuse_validation(self.survey)
-        columns, y = self._training_columns(X, y)
+        columns, y = self._read_training_table(X, y)
         check_classification_targets(y)
         labels, label_codes = np.unique(y, return_inverse=True)
         if self.survey is None:
             if len(labels) < 2:
                 raise ValueError("a classifier needs at least two classes, and y has only one class")
-            plan = self._infer(columns, labels, len(y)).compile()
+            plan = self._infer_survey(columns, labels, len(y)).compile()
         else:
             plan = self.survey.compile()
             labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
         seed = check_random_state(self.random_state).randint(2**31)
         snapshot = simulate_reports(plan, encode_table(plan, columns), label_codes, FastStream(seed))
         estimates = estimate_snapshot(snapshot, self.estimator)
-        self._install(plan, estimates.prior, [feature.smoothed for feature in estimates.features], labels)
+        conditionals = [feature.smoothed for feature in estimates.features]
+        self._set_probabilities(plan, estimates.prior, conditionals, labels)
         self.estimates_ = estimates.as_dict()
         return self
 
-    def _infer(self, columns: Columns, labels: NDArray[Any], users: int) -> Survey:
+    def _infer_survey(self, columns: Columns, labels: NDArray[Any], users: int) -> Survey:
         # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
         weight = 1 if self.estimator == "paper" else None
         return infer_survey(
@@ -199,7 +200,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             users=users,
         )
 
-    def _training_columns(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
+    def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
         known = [entry.name for entry in self.survey.entries] if self.survey else None
         self._reads_by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
         if self._reads_by_name:
@@ -214,8 +215,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
         return name_columns(X, names), y
 
-    def _read(self, X: Any) -> Columns | NDArray[Any]:
-        """Return rows as they are: columns by name, or an (m, n) array."""
+    def _read_table(self, X: Any) -> Columns | NDArray[Any]:
+        """Return rows as columns by name, or as an (m, n) array."""
         check_is_fitted(self)
         names = [entry.name for entry in self.plan_.entries]
         if is_list_of_dicts(X) or (self._reads_by_name and has_column_names(X)):
@@ -235,7 +236,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             rows = name_columns(rows, [entry.name for entry in self.plan_.entries])
         return encode_table(self.plan_, rows)
 
-    def _scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+    def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
         return self.log_probabilities_.scores(self._encode(rows))
 
     def encode(self, X: Any) -> IntArray:
@@ -243,11 +244,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
         Of a category or a bin its place, missing last; a number in steps of its grid.
         """
-        return self._encode(self._read(X))
+        return self._encode(self._read_table(X))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) + sum of log P(value | label), shape (m, k)."""
-        return self._scores(self._read(X))
+        return self._compute_scores(self._read_table(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label | row), shape (m, k), columns as in `classes_`."""
@@ -259,7 +260,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (m,)."""
-        best = self._find_best(self._read(X))
+        best = self._find_best(self._read_table(X))
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
@@ -267,15 +268,15 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         """Return the index of the best label of each row: by fast prediction, else by the scores."""
         best: IntArray
         if self._fast_predictor is None or not self._fast_predictor.supports(rows):
-            best = self._scores(rows).argmax(axis=1)
+            best = self._compute_scores(rows).argmax(axis=1)
             return best
         best = self._fast_predictor.predict(rows)
         undecided = np.flatnonzero(best == UNDECIDED)
         if len(undecided):
             try:
-                best[undecided] = self._scores(take_rows(rows, undecided)).argmax(axis=1)
+                best[undecided] = self._compute_scores(take_rows(rows, undecided)).argmax(axis=1)
             except RowError:
-                self._scores(rows)  # raises too, and counts the row among all rows
+                self._compute_scores(rows)  # raises too, and counts the row among all rows
                 raise
         return best
 

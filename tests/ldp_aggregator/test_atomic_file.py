@@ -161,7 +161,7 @@ def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_store_is_not_made_through_a_link_to_nothing(tmp_path: Path) -> None:
+def test_a_store_is_not_created_through_a_broken_link(tmp_path: Path) -> None:
     (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
     assert run(collector, "status", "--store", f"sqlite:///{tmp_path}/store.db")[0] == 1
     with pytest.raises(Exception, match="unable to open"):

@@ -1,4 +1,4 @@
-"""Snapshots: read back as they were written, and nothing else is read."""
+"""Snapshots are read back as they were written, added up, and refused if damaged."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def make_round(name: str, tea: int = 1, milk: int = 1, sugar: int = 1) -> Snapsh
     return Snapshot(plan, counted, {"malformed": 1})
 
 
-def test_rounds_add_up_in_any_order_under_the_plan_that_asks_most() -> None:
+def test_the_sum_of_rounds_has_the_plan_with_most_questions() -> None:
     first, second, third = make_round("tea"), make_round("two", milk=0), make_round("three", tea=0, sugar=0)
     expected = {first.plan.questions[place].key: 6 for place in range(3)}
     for order in permutations([first, second, third]):
@@ -82,13 +82,13 @@ def test_rounds_add_up_in_any_order_under_the_plan_that_asks_most() -> None:
         assert total.rejections == {"malformed": 3}
 
 
-def test_of_rounds_that_ask_the_same_the_first_gives_the_plan() -> None:
+def test_the_sum_of_equal_rounds_has_the_plan_of_the_first() -> None:
     even, uneven = make_round("even"), make_round("uneven", tea=2)
     assert (even + uneven).plan == even.plan
     assert (uneven + even).plan == uneven.plan
 
 
-def test_pooled_rounds_that_ask_the_same_take_one_plan_in_any_order() -> None:
+def test_the_sum_of_equal_rounds_has_one_plan_in_any_order() -> None:
     family, later, uneven = make_round("tea"), make_round("later"), make_round("uneven", tea=2)
     for order in permutations([uneven, family, later]):
         assert sum_snapshots(order).plan == family.plan

@@ -1,4 +1,4 @@
-"""Totals are the same from wherever they are read, and no report counts twice unnoticed."""
+"""All sources of training give the same totals, and a source named twice is refused."""
 
 import gzip
 import json
@@ -62,7 +62,7 @@ def fill(store, plan, reports):
     store.add_rejections(plan.id, "malformed", reports)
 
 
-def test_files_of_reports_are_counted_like_the_collectors(plan, tmp_path):
+def test_archives_are_counted_as_the_collector_counts(plan, tmp_path):
     first, second = make_reports(plan, 60), make_reports(plan, 40, seed=2)
     (tmp_path / "a").write_bytes(b"".join(first))
     (tmp_path / "b").write_bytes(b"".join([*second, *first[:10], *make_reports(make_plan("other"), 3)]))
@@ -72,7 +72,7 @@ def test_files_of_reports_are_counted_like_the_collectors(plan, tmp_path):
     assert snapshot.plan == plan
 
 
-def test_an_archive_that_was_cut_off_adds_up_with_others(plan, tmp_path):
+def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 60))[:-1])
     (tmp_path / "b").write_bytes(gzip.compress(b"".join(make_reports(plan, 40, seed=2))))
     archives = [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -131,7 +131,7 @@ def test_a_source_named_twice_is_refused(tmp_path):
         read_sources([str(tmp_path), str(tmp_path)])
 
 
-def test_reports_named_twice_in_other_words_are_refused_too(plan, tmp_path, monkeypatch):
+def test_an_archive_named_by_two_paths_is_refused(plan, tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 3)))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SourceError, match="named twice"):
@@ -176,7 +176,7 @@ def make_validation(prior=(0, 0)):
     return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(judged).compile()
 
 
-def test_what_validates_a_model_is_read_apart_from_the_rounds_wherever_it_is_named(plan, tmp_path):
+def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_path):
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     validation, other = make_validation(), make_validation(prior=(-5, 0))
     store = open_store(url)
@@ -245,7 +245,7 @@ def test_a_collector_is_asked_with_the_operators_token(plan):
     assert heard == [("/v1/surveys/one/snapshot", "Bearer secret")]
 
 
-def test_a_collectors_refusal_is_told():
+def test_the_error_quotes_a_collectors_refusal():
     problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
     with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
         read_sources([url], token="secret")
@@ -268,7 +268,7 @@ def test_what_is_no_snapshot_is_refused():
         read_sources([url], token="secret")
 
 
-def test_a_collector_out_of_reach_or_without_a_token_is_told():
+def test_a_collector_is_not_read_without_a_token_or_a_connection():
     with collector(200, b"{}") as (url, _):
         pass
     with pytest.raises(SourceError, match="out of reach"):

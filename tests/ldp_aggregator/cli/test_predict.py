@@ -106,7 +106,7 @@ def test_a_damaged_model_is_refused(run, model):
     assert "truncated or edited" in result.stderr
 
 
-def test_a_reader_who_has_seen_enough_is_no_error(model, tmp_path):
+def test_a_closed_pipe_is_no_error(model, tmp_path):
     (tmp_path / "rows.csv").write_text("tea,hours\n" + "green,2.5\n" * 5000)
     command = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -115,7 +115,7 @@ def test_a_reader_who_has_seen_enough_is_no_error(model, tmp_path):
         assert process.stderr.read() == ""
 
 
-def test_where_labels_cannot_be_written_is_refused_before_reading_rows(model, tmp_path):
+def test_an_unwritable_output_is_refused_before_rows_are_read(model, tmp_path):
     folder = tmp_path / "gone"
     result = CliRunner().invoke(
         main, [str(model), str(tmp_path / "not-read.csv"), "-o", str(folder / "out.csv")]

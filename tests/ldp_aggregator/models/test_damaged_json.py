@@ -1,4 +1,4 @@
-"""No reader of JSON or TOML ends in a traceback, whatever replaces one entry: LdpError or a use of it."""
+"""Every reader of JSON or TOML, given a file with one wrong entry, raises LdpError or uses the file."""
 
 from __future__ import annotations
 

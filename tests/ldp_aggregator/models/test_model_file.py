@@ -1,4 +1,4 @@
-"""A model file survives the disk whole, or is refused with a reason."""
+"""A model file is read back as it was written, or refused with a reason."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ def test_saving_leaves_nothing_else_behind(tmp_path, snapshot, estimates):
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
 
 
-def test_white_space_is_no_edit(model_path):
+def test_added_white_space_is_accepted(model_path):
     pretty = json.dumps(json.loads(model_path.read_bytes()), indent=2)
     assert set(parse_model(pretty.encode()).plan.label.values) == {"no", "yes"}
 
@@ -84,7 +84,7 @@ def test_another_version_is_refused(model_path):
         parse_model(model_path.read_bytes().replace(b'"version":1', b'"version":2'))
 
 
-def test_an_edit_by_hand_is_noticed(model_path):
+def test_an_edit_by_hand_is_refused(model_path):
     with pytest.raises(ModelError, match="checksum does not fit"):
         parse_model(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
 

@@ -1,4 +1,4 @@
-"""The classifier, as scikit-learn and as people use it."""
+"""The classifier behaves as scikit-learn requires, and trains on tables of all kinds."""
 
 import numpy as np
 import pandas as pd
@@ -202,7 +202,7 @@ def test_equal_seeds_give_equal_models():
         ({"bins": None, "numeric": "XYZ"}, "choose one of"),
     ],
 )
-def test_ways_to_ask_that_do_not_exist_are_refused(wrong, why):
+def test_unknown_mechanisms_are_refused(wrong, why):
     rows, labels = people(30)
     with pytest.raises((ValueError, SurveyError), match=why):
         NaiveBayes(**wrong).fit(rows, labels)
@@ -227,7 +227,7 @@ def test_numbers_with_missing_values_and_with_one_value():
     assert model.score(rows, labels) > 0.8
 
 
-def test_with_much_to_spend_it_is_gaussian_naive_bayes():
+def test_with_a_large_epsilon_it_is_gaussian_naive_bayes():
     rng = np.random.default_rng(2)
     label = rng.integers(0, 3, 200_000)
     X = rng.normal(np.array([[0, 0], [1, 2], [2, -1]])[label], [0.8, 1.2])

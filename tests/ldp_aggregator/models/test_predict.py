@@ -1,4 +1,4 @@
-"""Whatever a model and its rows are, predict says what the highest score says, and refuses in its words."""
+"""For random models and rows, predict gives the label of the highest score, or the error of the scores."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ TYPES = "int8 int16 int64 >i8 uint8 uint64 float32 float64 >f8 longdouble bool o
 ODD = [np.nan, np.inf, -np.inf, 999, -1, 2.0**53 + 2, 2.0**63]
 
 
-def survey_of(rng):
+def random_survey(rng):
     if rng.random() < 0.1:
         return INPUTS + "".join(f"[features.f{j}]\n{kind}\n" for j, kind in enumerate(PROJECTED))
     kinds = [WHOLE, REAL, WHOLE + REAL, WHOLE + REAL + FAR][rng.integers(4)]
@@ -36,7 +36,7 @@ def survey_of(rng):
     return "".join(f"[features.f{j}]\n{kind}\n{rng.choice(missing)}\n" for j, kind in chosen)
 
 
-def evened(rng, conditional):
+def with_ties(rng, conditional):
     """Make some features tell nothing, so that labels tie, and give some values no chance."""
     if rng.random() < 0.3:
         if isinstance(conditional, Gaussian):
@@ -49,9 +49,9 @@ def evened(rng, conditional):
     return conditional
 
 
-def any_model(rng):
+def random_tied_model(rng):
     k = int(rng.integers(2, 27))
-    seen = random_model(survey_of(rng), k)
+    seen = random_model(random_survey(rng), k)
     conditionals = []
     for feature, column in zip(seen.plan_.features, seen.log_probabilities_.likelihoods, strict=True):
         if feature.kind == "numeric":
@@ -59,7 +59,7 @@ def any_model(rng):
             made = Gaussian(column.mean, 10 ** rng.uniform(-4, 0, k), gone)
         else:
             made = np.exp(column.log_table)
-        conditionals.append(evened(rng, made))
+        conditionals.append(with_ties(rng, made))
     prior = np.full(k, 1 / k) if rng.random() < 0.4 else rng.dirichlet(np.ones(k))
     prior[rng.integers(k)] *= rng.random() < 0.7
     return NaiveBayes.from_probabilities(
@@ -67,7 +67,7 @@ def any_model(rng):
     )
 
 
-def any_cells(rng, entry, count):
+def random_cells(rng, entry, count):
     if entry.kind == "categorical":
         return rng.choice([3.0, -2.0, 7.0], count)
     low, high = entry.bounds
@@ -78,9 +78,9 @@ def any_cells(rng, entry, count):
     )
 
 
-def any_forms(rng, model, count):
+def random_tables(rng, model, count):
     """Return one table in the forms that predict takes."""
-    cells = np.column_stack([any_cells(rng, entry, count) for entry in model.plan_.entries])
+    cells = np.column_stack([random_cells(rng, entry, count) for entry in model.plan_.entries])
     if count and rng.random() < 0.3:
         cells[rng.integers(count), rng.integers(cells.shape[1])] = rng.choice(ODD)
     with np.errstate(invalid="ignore"):  # casts that wrap around
@@ -106,20 +106,20 @@ def outcome(predict, rows):
         return type(error), str(error)
 
 
-def highest(model, rows):
+def predict_by_scores(model, rows):
     return model.classes_[model.predict_joint_log_proba(rows).argmax(axis=1)]
 
 
 @pytest.mark.parametrize("assume_finite", [False, True])
 @pytest.mark.filterwarnings("ignore:(invalid|overflow).*:RuntimeWarning")  # scikit-learn's, of infinities
-def test_it_is_the_label_of_the_highest_score_or_the_same_refusal(assume_finite):
+def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_finite):
     refused = 0
     for seed in range(40):
         rng = np.random.default_rng([seed, assume_finite])
-        model = any_model(rng)
-        for place, rows in enumerate(any_forms(rng, model, rng.choice([0, 1, 2, 60]))):
+        model = random_tied_model(rng)
+        for place, rows in enumerate(random_tables(rng, model, rng.choice([0, 1, 2, 60]))):
             with config_context(assume_finite=assume_finite):
-                found, told = outcome(model.predict, rows), outcome(partial(highest, model), rows)
+                found, told = outcome(model.predict, rows), outcome(partial(predict_by_scores, model), rows)
             assert found == told, (seed, place)
             refused += isinstance(found, tuple)
     assert 50 < refused < 400

@@ -1,4 +1,4 @@
-"""What a model file says of privacy: what was spent, what an audit found, what holds only conditionally."""
+"""The privacy statement of a model file: epsilon, the audit, and the conditional shuffled epsilon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ldp_aggregator.models.privacy_statement import (
 from ldp_aggregator.snapshot import Snapshot
 
 
-def test_the_shuffled_epsilon_is_that_of_its_authors() -> None:
+def test_the_shuffled_epsilon_equals_the_published_example() -> None:
     # the worked example of the code that Feldman, McMillan and Talwar published with their paper
     assert compute_shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
 
@@ -33,7 +33,7 @@ def test_it_is_no_tighter_than_the_theorem_and_falls_with_the_number_of_reports(
 
 
 @pytest.mark.parametrize(("local", "reports"), [(1.0, 0), (1.0, 10), (1.0, 600), (12.0, 10**6)])
-def test_where_the_bound_does_not_hold_nothing_is_gained(local: float, reports: int) -> None:
+def test_without_a_bound_the_shuffled_epsilon_is_the_local_one(local: float, reports: int) -> None:
     assert compute_shuffled_epsilon(local, reports, 1e-6) == local
 
 
@@ -41,7 +41,7 @@ def test_it_never_exceeds_the_local_epsilon() -> None:
     assert all(compute_shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
 
 
-def test_the_section_says_so_much_for_each_question(snapshot: Snapshot) -> None:
+def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot: Snapshot) -> None:
     said = build_privacy_statement(snapshot)
     plan = snapshot.plan
     assert [entry["question"] for entry in said["questions"]] == [each.name for each in plan.questions]
@@ -90,7 +90,7 @@ def test_what_is_no_audit_of_the_plan_is_refused(
 @pytest.mark.parametrize(
     "changes", [{"faults": ["x"]}, {"faults": ["\ud800"]}, {"black_box": [{"leak": {"bound": 99}}]}]
 )
-def test_whether_it_was_passed_is_not_believed(
+def test_passed_is_computed_again_from_the_audit(
     tmp_path: Path, snapshot: Snapshot, changes: dict[str, object]
 ) -> None:
     audit = read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan)

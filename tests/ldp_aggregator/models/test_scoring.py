@@ -1,4 +1,4 @@
-"""Scores of mixed rows are sums of what each kind of feature says, as scikit-learn's classifiers say it."""
+"""Scores of mixed rows are sums of the log-likelihoods of scikit-learn's classifiers."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_some_rows_may_be_scored_alone():
     np.testing.assert_array_equal(tables.scores(codes, chosen), tables.scores(codes)[chosen])
 
 
-def test_an_absurd_number_leaves_probabilities_behind():
+def test_extreme_numbers_still_give_probabilities():
     # Yilmaz et al.'s recipe may put a mean far outside the range, and a variance near zero
     wild = Gaussian(np.array([1e9, -1e9, 0.0]), np.full(3, 1e-6), None)
     logs = normalise_log_scores(
@@ -71,7 +71,7 @@ def rows():
     return x, (rng.random(5000) < 0.2 + 0.3 * label).astype(np.int64), label
 
 
-def test_without_privacy_the_model_is_scikit_learns(rows):
+def test_the_baseline_equals_scikit_learns_model(rows):
     x, tea, label = rows
     plan = read_survey(SURVEY.format(missing="")).compile()
     codes = np.column_stack([codes_of(x), tea])
@@ -84,7 +84,7 @@ def test_without_privacy_the_model_is_scikit_learns(rows):
     np.testing.assert_allclose(found, expected - counted.class_log_prior_, atol=0.01)
 
 
-def test_counting_bears_missing_numbers_and_labels_that_do_not_occur(rows):
+def test_the_baseline_accepts_missing_numbers_and_absent_labels(rows):
     x, tea, label = rows
     x = np.where(np.arange(len(x)) % 10 == 0, np.nan, x)
     plan = read_survey(SURVEY.format(missing='missing = "category"')).compile()

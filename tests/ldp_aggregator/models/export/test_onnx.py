@@ -1,4 +1,4 @@
-"""An ONNX file says what the model says, to the same label."""
+"""An ONNX file predicts the labels and probabilities of the model."""
 
 import sys
 
@@ -86,7 +86,7 @@ def test_labels_and_probabilities_are_those_of_the_model(features, labels):
     agree(vetoes, columns_of(vetoes))
 
 
-def test_a_row_that_is_vetoed_for_every_label_is_uniform():
+def test_a_row_without_a_possible_label_is_uniform():
     model = random_model('[features.tea]\nvalues = ["a", "b", "c"]', 2)
     table = np.array([[0, 0], [0.5, 1], [0.5, 0]])
     model = NaiveBayes.from_probabilities(
@@ -96,7 +96,7 @@ def test_a_row_that_is_vetoed_for_every_label_is_uniform():
     assert run(model, {"tea": np.array(["a"], dtype=object)})[1].tolist() == [[0.5, 0.5]]
 
 
-def test_projections_are_in_it():
+def test_a_model_with_a_projection_is_exported():
     rng = np.random.default_rng(3)
     hours, age = rng.uniform(-1, 13, 2000), rng.uniform(-5, 120, 2000)
     hours[::6] = np.nan
@@ -177,7 +177,7 @@ def test_labels_keep_their_type(labels):
     assert found.dtype.kind == model.classes_.dtype.kind
 
 
-def test_without_onnx_it_is_said_what_to_install(monkeypatch):
+def test_without_onnx_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModelError, match=r"ldp-bayes\[onnx\]"):
         to_onnx(random_model(DISCRETE))

@@ -1,4 +1,4 @@
-"""What scikit-learn is given says what the model says."""
+"""The exported scikit-learn classifiers predict what the model predicts."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_categories_and_bins_are_a_categorical_nb(labels):
     np.testing.assert_array_equal(peer.n_categories_, [6, 5, 2])
 
 
-def test_a_trained_model_becomes_one_too(model_path):
+def test_a_trained_model_is_exported(model_path):
     model = load_model(model_path)
     rows = [{"tea": "green", "hours": 2.5}, {"tea": "black", "hours": None}]
     peer = to_sklearn(model)
@@ -55,7 +55,7 @@ def test_numbers_are_a_gaussian_nb_in_their_own_units(labels):
     np.testing.assert_allclose(peer.predict_proba(whole), model.predict_proba(X), atol=1e-9)
 
 
-def test_what_neither_can_say_is_told(number_model_path):
+def test_models_that_neither_classifier_supports_are_refused(number_model_path):
     with pytest.raises(ModelError, match=r"numbers \(hours, age\) and categories in one.*save_onnx"):
         to_sklearn(load_model(number_model_path))
     with pytest.raises(ModelError, match="knows no missing numbers, and debt can be missing"):

@@ -1,4 +1,4 @@
-"""What a crash does to an archive costs the reports it tore, and is told."""
+"""A damaged archive loses the damaged reports only, and the operator is warned."""
 
 import gzip
 
@@ -52,7 +52,7 @@ def test_appending_behind_a_torn_report_loses_little(plan, read, narrow, reports
     assert snapshot.rejections["malformed"] <= 2
 
 
-def test_what_lies_between_reports_is_passed_over(plan, read, reports):
+def test_bytes_between_reports_are_skipped(plan, read, reports):
     heard = []
     data = b"\n".join([b"".join(reports[:20]), b"".join(reports[20:30]), b"".join(reports[30:])])
     assert seen(read(plan, data, warn=heard.append)) == rejected(plan, reports, malformed=2)

@@ -37,7 +37,7 @@ def test_an_error_of_a_worker_names_the_file(plan, read, scheduler):
         read(plan, good, b"no reports", good, scheduler=scheduler)
 
 
-def test_a_cluster_out_of_reach_is_told(plan, read, monkeypatch):
+def test_an_unreachable_cluster_is_named(plan, read, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("ldp_aggregator.reports.archives.dask._TIMEOUT_SECONDS", 0.2)
     with pytest.raises(ArchiveError, match=r"Dask cluster tcp://127.0.0.1:9 is out of reach"):

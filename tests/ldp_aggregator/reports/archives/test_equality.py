@@ -75,7 +75,7 @@ def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer):
     assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
 
 
-def test_which_of_two_reports_under_one_id_counts_is_the_first(plan, read, narrow):
+def test_of_two_reports_under_one_id_the_first_counts(plan, read, narrow):
     rng = np.random.default_rng(3)
     good = make_reports(plan, 300)
     other = [pack_other(plan, report, rng) for report in good]
@@ -96,7 +96,7 @@ def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_corrupted_bytes_are_judged_alike_wherever_chunks_end(plan, read, narrow, seed):
+def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, narrow, seed):
     rng = np.random.default_rng(seed)
     good = make_reports(plan, 30, seed)
     data = bytearray(b"".join(good[1:]))
@@ -132,7 +132,7 @@ def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
     assert sum(total.n for total in snapshot.totals.values()) == len(set(order))
 
 
-def test_indices_of_every_width_are_told_apart(read):
+def test_question_indices_of_every_width_are_read(read):
     more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
     plan = make_plan(more=more)
     data = b"".join(make_reports(plan, 1500))

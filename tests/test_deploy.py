@@ -33,6 +33,7 @@ from cryptography.x509.oid import NameOID
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
+from ldp_aggregator.collector.dashboard.page import assets_version
 from ldp_aggregator.stores import StorePolicy, open_store
 from ldp_client import make_report, transport
 from ldp_client.collector_response import parse_outcome
@@ -495,3 +496,32 @@ def test_the_proxy_waits_for_whole_requests(
         assert heard == []
         line.sendall(b"x")
         wait_for(lambda: heard)
+
+
+CHART = f"/static/{assets_version()}/vendor/chart.umd.min.js"
+SLOW_REQUESTS = {
+    "silent": "",
+    "header": f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+    "body": f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: 9\r\n\r\nx",
+    "unread response": f"GET {CHART} HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("kind", SLOW_REQUESTS)
+def test_slow_clients_do_not_stop_others_behind_the_proxy(survey: Path, tmp_path: Path, kind: str) -> None:
+    plan = read_survey(SURVEY).compile()
+    with (
+        ExitStack() as stack,
+        collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
+        front_proxy(tmp_path, urlsplit(base).port or 0) as front,
+    ):
+        for number in range(40):  # the collector has 16 threads
+            line = stack.enter_context(socket.socket())
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            line.bind((f"127.0.1.{number + 1}", 0))
+            line.connect(("127.0.0.1", urlsplit(front).port or 0))
+            line.sendall(SLOW_REQUESTS[kind].encode())
+        start = time.monotonic()
+        for _ in range(20):
+            assert ask(front, make_report(plan, {"age": "old"}, "yes"))[0] == 200
+        assert time.monotonic() - start < 5  # without a proxy that buffers, none of them is answered

@@ -36,8 +36,8 @@ def create_app(
     Parameters
     ----------
     settings : CollectorSettings
-        Its `operator_bind` is only compared with none: where a request came in is read from
-        `auth.OPERATOR_LISTENER` of its environ.
+        With an `operator_bind`, the operator's pages answer only at the address in the configuration
+        under `auth.OPERATOR_ADDRESS`.
     store : Store
         An open store, used rather than `settings.store`. It holds the plans; see :meth:`Store.publish`.
     signatures : mapping of survey id to bytes, optional

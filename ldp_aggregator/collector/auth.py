@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hmac
 
-from flask import Response, abort, after_this_request, request
+from flask import Response, abort, after_this_request, current_app, request
 
 from encoders.errors import Reason
 from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.service import Service
 
-OPERATOR_LISTENER = "ldp.operator_listener"
-"""Key of a request's WSGI environ: whether the request came in at the operator's own address."""
+OPERATOR_ADDRESS = "LDP_OPERATOR_ADDRESS"
+"""Key of the application's configuration: host and port where the operator's pages answer, as texts."""
 _PREFIX = "bearer "
 
 
 def require_operator_listener(service: Service) -> None:
     """Refuse with 404 at the public address, if the operator's pages have an address of their own."""
-    if service.settings.operator_bind is not None and not request.environ.get(OPERATOR_LISTENER):
+    listener = request.environ["SERVER_NAME"], request.environ["SERVER_PORT"]
+    if service.settings.operator_bind is not None and listener != current_app.config.get(OPERATOR_ADDRESS):
         abort(404)
 
 

@@ -16,7 +16,7 @@ def read_body(service: Service) -> bytes:
     Raises
     ------
     ReportError
-        If the body is of another type, longer than `max_body`, of unknown length, or not all there in time.
+        If the body is of another type, longer than `max_body`, of unknown length, or cut short.
     """
     limit = service.settings.max_body
     if request.mimetype != MEDIA_TYPE:
@@ -27,8 +27,7 @@ def read_body(service: Service) -> bytes:
     if length > limit:
         raise ReportError(Reason.TOO_LARGE, f"a body has at most {limit} bytes")
     try:
-        with service.deadlines.watch(request.environ.get("gunicorn.socket")):
-            body = request.get_data(cache=False)
+        body = request.get_data(cache=False)
     except (ClientDisconnected, OSError):
         body = b""
     if len(body) != length:

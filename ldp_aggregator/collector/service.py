@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from encoders.survey import Plan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.serving.deadlines import Deadlines
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.ttl_cache import TtlCache
@@ -40,8 +39,6 @@ class Service:
         How many reports each address may send.
     wrong_token_limit : RateLimit
         How many wrong tokens each address may send.
-    deadlines : Deadlines
-        Until when a request has to be there.
     schedules : TtlCache
         When each survey is open; the last ones known while the store cannot be used.
     progress : TtlCache
@@ -58,7 +55,6 @@ class Service:
     guarantee: str
     rate_limit: RateLimit
     wrong_token_limit: RateLimit
-    deadlines: Deadlines = field(default_factory=Deadlines)
     schedules: TtlCache[dict[str, Schedule]] = field(
         default_factory=lambda: TtlCache(SCHEDULE_TTL_SECONDS, stale_on=StoreError)
     )

@@ -1,1 +1,1 @@
-"""Run the collector under gunicorn: workers, deadlines, rate limits, logs and metrics."""
+"""Runs the collector under gunicorn; rate limit, logs and metrics."""

@@ -16,12 +16,15 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
 from encoders.errors import LdpError
+from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
-from ldp_aggregator.collector.serving.worker import KEEPALIVE_SECONDS, MAX_CONNECTIONS, Worker
 from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import StoreError
 
+MAX_CONNECTIONS = 1000
+"""Of a worker at once; later ones wait in the kernel's queue, of this length too."""
+KEEPALIVE_SECONDS = 5
 _RETRY_SECONDS = 2.0
 """Between a worker that could not use the store and the next."""
 
@@ -179,7 +182,7 @@ def serve(
         published,
         publish_again,
         bind=list(published.settings.addresses.values()),
-        worker_class=f"{Worker.__module__}.{Worker.__name__}",  # by name: older versions take no class
+        worker_class="gthread",
         worker_connections=MAX_CONNECTIONS,
         backlog=MAX_CONNECTIONS,
         keepalive=KEEPALIVE_SECONDS,
@@ -189,12 +192,19 @@ def serve(
         loglevel="warning",
         control_socket_disable=True,
         proc_name="ldp-collector",
-        post_worker_init=lambda worker: logs.log_event("worker-started", pid=worker.pid),
+        post_worker_init=_start_worker,
         worker_exit=lambda _, worker: _close_worker(worker),
         child_exit=lambda _, worker: logs.log_event("worker-stopped", pid=worker.pid),
         when_ready=when_ready,
         on_exit=lambda _: logs.log_event("stopped"),
     ).run()
+
+
+def _start_worker(worker: Any) -> None:
+    """Log a worker's start, and tell its application the operator's address: port 0 is known only now."""
+    if worker.sockets[1:]:
+        worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.sockets[1].getsockname()[:2]))
+    logs.log_event("worker-started", pid=worker.pid)
 
 
 def _close_worker(worker: Any) -> None:

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.auth import OPERATOR_LISTENER
+from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.serving.rate_limit import (
     MAX_WRONG_TOKENS_PER_MINUTE,
     WRONG_TOKEN_TABLE_ROWS,
@@ -256,7 +256,8 @@ def test_with_an_address_of_their_own_the_operator_s_pages_answer_nowhere_else(s
         .partition('"')[0]
     )
     unknown = web.get("/nowhere")
-    apart = {OPERATOR_LISTENER: True}
+    web.application.config[OPERATOR_ADDRESS] = "127.0.0.1", "8001"
+    apart = {"SERVER_NAME": "127.0.0.1", "SERVER_PORT": "8001"}
     for page in ["/", f"/static/{asset}", *OPERATOR_PAGES]:
         for token in (OPERATOR, "wrong", None):
             public = get(web, token, page=page)

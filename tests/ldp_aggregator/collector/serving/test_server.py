@@ -13,8 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -309,14 +308,37 @@ def test_a_proxy_that_is_no_address_is_refused(survey: Path, tmp_path: Path) -> 
     assert "for example 10.1.0.2" in result.stderr
 
 
-def test_connections_that_send_no_whole_request_do_not_stop_the_collector(
-    survey: Path, tmp_path: Path, plan: Plan
+UNREAD_BYTES = 60_000
+"""Less than what gunicorn reads of a body before it closes a connection."""
+
+
+def test_a_refused_client_sees_its_response_though_its_body_was_not_read(
+    survey: Path, tmp_path: Path
 ) -> None:
-    head = b"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: " + MEDIA_TYPE.encode()
-    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _), ExitStack() as idle:
+    (tmp_path / "token").write_text("the-token-of-the-gateways")
+    options = ("--rate", "3", "--gateway-token-file", str(tmp_path / "token"))
+    wrong_token = {"Authorization": "Bearer wrong"}
+    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", options=options, workers=1) as (base, _):
         parts = urlsplit(base)
-        for number in range(16):  # as many as a worker has threads
-            line = idle.enter_context(socket.create_connection((parts.hostname, parts.port)))
-            line.sendall(head + (b"\r\nContent-Length: 100\r\n\r\nxx" if number % 2 else b""))
-        # whoever comes meanwhile waits for their ten seconds, and tries again if her patience is shorter
-        assert "status" in send(base, make_report(plan, ROW, "yes"))
+
+        def post(size: int, headers: dict[str, str]) -> int:
+            line = HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+            try:
+                line.request(
+                    "POST",
+                    "/v1/surveys/sleep/reports",
+                    bytes(size),
+                    {"Content-Type": MEDIA_TYPE} | headers,
+                )
+                return line.getresponse().status
+            finally:
+                line.close()
+
+        for connection in ("keep-alive", "close"):
+            assert post(UNREAD_BYTES, {"Connection": connection} | wrong_token) == 401
+            assert post(UNREAD_BYTES, {"Connection": connection, "Content-Length": str(5 << 20)}) == 413
+        assert post(10, {}) == 400  # the third request of this minute
+        for connection in ("keep-alive", "close"):
+            assert post(UNREAD_BYTES, {"Connection": connection}) == 429
+        with urllib.request.urlopen(f"{base}/livez", timeout=20) as response:
+            assert response.status == 200

@@ -1,10 +1,10 @@
-// Asks the collector. Addresses are relative, so the page may live below a prefix.
+// Requests to the collector. Addresses are relative, so the page may live below a prefix.
 
 import { token } from "./token.js";
 
-const PATIENCE = 15_000;
+const TIMEOUT_MS = 15_000;
 
-/** The collector said no, or nothing. */
+/** A request that the collector refused, or did not answer. */
 export class Problem extends Error {
   constructor(status, reason, detail, retryAfter = 0) {
     super(detail);
@@ -12,31 +12,32 @@ export class Problem extends Error {
   }
 }
 
-export const surveys = async () => (await ask("v1/surveys")).surveys;
-export const plan = (id) => ask(`v1/surveys/${encodeURIComponent(id)}`);
-export const progress = (id) => ask(`v1/surveys/${encodeURIComponent(id)}/progress`, true);
+export const surveys = async () => (await getJson("v1/surveys")).surveys;
+export const plan = (id) => getJson(`v1/surveys/${encodeURIComponent(id)}`);
+export const progress = (id) => getJson(`v1/surveys/${encodeURIComponent(id)}/progress`, true);
 
-async function ask(path, asOperator = false) {
+async function getJson(path, asOperator = false) {
   const headers = asOperator ? { Authorization: `Bearer ${token()}` } : {};
-  const answer = await reach(path, headers);
-  if (!answer.ok) throw await problemOf(answer);
+  const response = await fetchOrFail(path, headers);
+  if (!response.ok) throw await readProblem(response);
   try {
-    return await answer.json();
+    return await response.json();
   } catch {
-    throw new Problem(answer.status, "garbled", "The answer could not be read. Is this address the collector's?");
+    throw new Problem(response.status, "garbled", "The answer could not be read. Is this address the collector's?");
   }
 }
 
-async function reach(path, headers) {
+async function fetchOrFail(path, headers) {
   try {
-    return await fetch(path, { headers, credentials: "omit", signal: AbortSignal.timeout(PATIENCE) });
+    return await fetch(path, { headers, credentials: "omit", signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch {
     throw new Problem(0, "unreachable", "The collector does not answer.");
   }
 }
 
-async function problemOf(answer) {
-  const said = await answer.json().catch(() => ({}));
-  const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
-  return new Problem(answer.status, said.reason ?? "", said.detail || said.title || answer.statusText, retryAfter);
+async function readProblem(response) {
+  const problem = await response.json().catch(() => ({}));
+  const retryAfter = Number(response.headers.get("Retry-After")) || 0;
+  const detail = problem.detail || problem.title || response.statusText;
+  return new Problem(response.status, problem.reason ?? "", detail, retryAfter);
 }

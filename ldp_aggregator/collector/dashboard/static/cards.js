@@ -1,12 +1,12 @@
-// One card per question's estimates: a mark, charts, and a table of the same figures.
+// One card per question's estimates: a mark, charts, and a table of the same estimates.
 
 import { IntervalChart } from "./charts.js";
 import { element, setText } from "./dom.js";
 import { Table, foldedTable } from "./table.js";
-import * as words from "./words.js";
+import * as format from "./format.js";
 
 const NOISE = "Not distinguishable from noise";
-const SHARE = { bounds: [0, 1], write: words.percent, atAxis: (x) => `${Math.round(100 * x)}%` };
+const SHARE = { bounds: [0, 1], write: format.percent, axisLabel: (x) => `${Math.round(100 * x)}%` };
 
 /** The frame that all cards share. */
 class Card {
@@ -31,7 +31,7 @@ class Card {
     );
   }
 
-  say(note, distinguishable, found, warning = null) {
+  showNote(note, distinguishable, found, warning = null) {
     setText(this.note, note);
     setText(this.mark, distinguishable ? found : NOISE);
     this.mark.classList.toggle("found", distinguishable);
@@ -55,12 +55,12 @@ export class PriorCard extends Card {
 
   show(label, reports) {
     const bars = barsOf(label.prior);
-    const texts = bars.map((bar) => inWords(words.percent, bar));
-    this.charts[0].show([{ label: "", colour: colours(bars), bars }], listed(label.values, texts));
+    const texts = bars.map((bar) => formatEstimate(format.percent, bar));
+    this.charts[0].show([{ label: "", colour: colours(bars), bars }], joinNamed(label.values, texts));
     this.table.show(label.values.map((name, place) => [name, texts[place], label.non_uniform[place] ? "yes" : "no"]));
-    const even = words.percent(1 / label.values.length);
-    this.say(
-      `The class itself, from ${words.plural(reports, "report", "reports")} of all questions`,
+    const even = format.percent(1 / label.values.length);
+    this.showNote(
+      `The class itself, from ${format.plural(reports, "report", "reports")} of all questions`,
       label.non_uniform.some(Boolean),
       `Differs from an even split (${even} each)`,
     );
@@ -77,10 +77,10 @@ export class ValuesCard extends Card {
 
   show(feature) {
     const columns = this.classes.map((_, place) => barsOf(feature.conditionals, place));
-    const texts = columns.map((bars) => bars.map((bar) => inWords(words.percent, bar)));
+    const texts = columns.map((bars) => bars.map((bar) => formatEstimate(format.percent, bar)));
     const series = columns.map((bars, place) => ({ label: this.classes[place], colour: place, bars }));
-    const said = this.classes.map((name, place) => `${name}: ${listed(feature.values, texts[place])}`);
-    this.charts[0].show(series, said.join(" "));
+    const descriptions = this.classes.map((name, place) => `${name}: ${joinNamed(feature.values, texts[place])}`);
+    this.charts[0].show(series, descriptions.join(" "));
     this.table.show(
       feature.values.map((value, row) => [
         value,
@@ -90,7 +90,12 @@ export class ValuesCard extends Card {
     );
     const found = feature.values.filter((_, row) => feature.distinguishable_entries[row]);
     const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
-    this.say(asked(feature) + others, feature.distinguishable, `Classes differ in ${few(found)}`, feature.warning);
+    this.showNote(
+      describeQuestion(feature) + others,
+      feature.distinguishable,
+      `Classes differ in ${nameFirst(found)}`,
+      feature.warning,
+    );
   }
 }
 
@@ -98,7 +103,7 @@ export class ValuesCard extends Card {
 export class NumberCard extends Card {
   constructor(feature, classes) {
     const [low, high] = feature.bounds;
-    const inUnit = { write: words.number, atAxis: words.atAxis };
+    const inUnit = { write: format.number, axisLabel: format.axisLabel };
     const charts = [
       { title: "Mean", rows: classes, bounds: [low, high], ...inUnit, wholeRange: true },
       { title: "Standard deviation", rows: classes, bounds: [0, high - low], ...inUnit },
@@ -110,48 +115,49 @@ export class NumberCard extends Card {
   }
 
   show(feature) {
-    const figures = [
-      [feature.means, words.number],
-      [feature.deviations, words.number],
-      ...(feature.missing ? [[feature.missing, words.percent]] : []),
+    const estimates = [
+      [feature.means, format.number],
+      [feature.deviations, format.number],
+      ...(feature.missing ? [[feature.missing, format.percent]] : []),
     ];
-    const texts = figures.map(([figure, write], place) => this.#chart(place, barsOf(figure), write));
-    const variances = barsOf(feature.variances).map((bar) => inWords(words.number, bar));
+    const texts = estimates.map(([estimate, write], place) => this.#chart(place, barsOf(estimate), write));
+    const variances = barsOf(feature.variances).map((bar) => formatEstimate(format.number, bar));
     texts.splice(2, 0, variances);
     this.table.show(this.classes.map((name, row) => [name, ...texts.map((column) => column[row])]));
     const found = Object.keys(feature.distinguishable_entries).filter((name) => feature.distinguishable_entries[name]);
-    const differs = `Classes differ in their ${few(found.map(plain))}`;
-    this.say(askedTwice(feature), feature.distinguishable, differs, feature.warning);
+    const differs = `Classes differ in their ${nameFirst(found.map(entryLabel))}`;
+    this.showNote(describeQuestions(feature), feature.distinguishable, differs, feature.warning);
   }
 
   #chart(place, bars, write) {
-    const texts = bars.map((bar) => inWords(write, bar));
-    this.charts[place].show([{ label: "", colour: colours(bars), bars }], listed(this.classes, texts));
+    const texts = bars.map((bar) => formatEstimate(write, bar));
+    this.charts[place].show([{ label: "", colour: colours(bars), bars }], joinNamed(this.classes, texts));
     return texts;
   }
 }
 
-/** Return the bars of a figure: of one class, if it has a column for each. */
-function barsOf(figure, column = null) {
+/** Return the bars of an estimate: of one class, if it has a column for each. */
+function barsOf(estimate, column = null) {
   const pick = (array, row) => (column === null ? array[row] : array[row][column]);
-  return figure.value.map((_, row) => ({
-    value: pick(figure.value, row),
-    low: pick(figure.low, row),
-    high: pick(figure.high, row),
+  return estimate.value.map((_, row) => ({
+    value: pick(estimate.value, row),
+    low: pick(estimate.low, row),
+    high: pick(estimate.high, row),
   }));
 }
 
-const asked = ({ mechanism, n }) => (mechanism ? `${words.plural(n, "report", "reports")}, ${mechanism}` : "not asked");
-const askedTwice = (feature) =>
-  `Number: ${asked(feature.mean_question)}; its square: ${asked(feature.square_question)}`;
+const describeQuestion = ({ mechanism, n }) =>
+  mechanism ? `${format.plural(n, "report", "reports")}, ${mechanism}` : "not asked";
+const describeQuestions = (feature) =>
+  `Number: ${describeQuestion(feature.mean_question)}; its square: ${describeQuestion(feature.square_question)}`;
 
-const inWords = (write, { value, low, high }) => words.withInterval(write, value, low, high);
+const formatEstimate = (write, { value, low, high }) => format.withInterval(write, value, low, high);
 const colours = (bars) => bars.map((_, place) => place);
-const listed = (names, texts) => `${names.map((name, place) => `${name} ${texts[place]}`).join("; ")}.`;
-const plain = (name) => (name === "missing" ? "share missing" : name);
+const joinNamed = (names, texts) => `${names.map((name, place) => `${name} ${texts[place]}`).join("; ")}.`;
+const entryLabel = (name) => (name === "missing" ? "share missing" : name);
 
 /** Name the first three. */
-function few(names) {
+function nameFirst(names) {
   const first = names.slice(0, 3).join(", ");
   return names.length > 3 ? `${first} and ${names.length - 3} more` : first;
 }

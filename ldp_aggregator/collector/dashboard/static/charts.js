@@ -1,15 +1,15 @@
-// Horizontal bars with 95% intervals, by Chart.js: drawn when they come into sight.
+// Horizontal bars with 95% intervals, by Chart.js: drawn when they become visible.
 
 import { element } from "./dom.js";
-import { withInterval } from "./words.js";
+import { withInterval } from "./format.js";
 
 export const COLOURS = 10;
-const BAR = 13;
-const GAP = 12;
-const AXIS = 26;
-const CAP = 3;
-const MOST_SAID = 24;
-const PARTS = [0.1, 0.2, 0.4, 0.6, 0.8, 1];
+const BAR_HEIGHT_PX = 13;
+const GROUP_GAP_PX = 12;
+const AXIS_HEIGHT_PX = 26;
+const WHISKER_CAP_PX = 3;
+const MAX_DESCRIBED_BARS = 24;
+const AXIS_FRACTIONS = [0.1, 0.2, 0.4, 0.6, 0.8, 1];
 
 /** Return the page's colours as they are now, in light or dark. */
 function palette() {
@@ -41,8 +41,8 @@ const whiskers = {
         ctx.moveTo(from, y);
         ctx.lineTo(to, y);
         for (const x of [from, to]) {
-          ctx.moveTo(x, y - CAP);
-          ctx.lineTo(x, y + CAP);
+          ctx.moveTo(x, y - WHISKER_CAP_PX);
+          ctx.lineTo(x, y + WHISKER_CAP_PX);
         }
       });
     });
@@ -51,53 +51,54 @@ const whiskers = {
   },
 };
 
-const inSight = new IntersectionObserver(
-  (entries) => entries.forEach(({ target, isIntersecting }) => target.chart.seen(isIntersecting)),
+const visibility = new IntersectionObserver(
+  (entries) => entries.forEach(({ target, isIntersecting }) => target.chart.setVisible(isIntersecting)),
   { rootMargin: "300px" },
 );
-const all = new Set();
+const charts = new Set();
 
-/** One chart. `bounds` are what is possible; `write` puts a figure in words, `atAxis` in short ones. */
+/** One chart. `bounds` are the possible values; `write` formats an estimate, `axisLabel` a number at the axis. */
 export class IntervalChart {
   #chart = null;
   #visible = false;
   #stale = false;
 
   /** `series`: [{label, colour, bars: [{value, low, high}]}], as many bars as `rows`. */
-  constructor({ title, rows, bounds, write, atAxis, wholeRange = false }) {
-    Object.assign(this, { title, rows, bounds, write, atAxis, wholeRange, series: [] });
+  constructor({ title, rows, bounds, write, axisLabel, wholeRange = false }) {
+    Object.assign(this, { title, rows, bounds, write, axisLabel, wholeRange, series: [] });
     this.canvas = element("canvas", { role: "img", "aria-label": title });
     this.node = element("div", { class: "chart" }, this.canvas);
     this.node.chart = this;
-    all.add(this);
-    inSight.observe(this.node);
+    charts.add(this);
+    visibility.observe(this.node);
   }
 
-  /** Show figures: now, or when the chart comes into sight. */
-  show(series, inWords) {
+  /** Show estimates: now, or when the chart becomes visible. */
+  show(series, description) {
     this.series = series;
-    this.node.style.height = `${this.rows.length * (series.length * BAR + GAP) + AXIS}px`;
-    const figures = this.rows.length * series.length;
-    const said = figures > MOST_SAID ? `The table below has its ${figures} figures.` : inWords;
-    this.canvas.setAttribute("aria-label", `${this.title}. ${said}`);
+    const groupHeight = series.length * BAR_HEIGHT_PX + GROUP_GAP_PX;
+    this.node.style.height = `${this.rows.length * groupHeight + AXIS_HEIGHT_PX}px`;
+    const count = this.rows.length * series.length;
+    const label = count > MAX_DESCRIBED_BARS ? `The table below has its ${count} figures.` : description;
+    this.canvas.setAttribute("aria-label", `${this.title}. ${label}`);
     this.#stale = true;
     if (this.#visible) this.#draw();
   }
 
-  seen(visible) {
+  setVisible(visible) {
     this.#visible = visible;
     if (visible && this.#stale) this.#draw();
   }
 
-  /** Take the colours of now. */
+  /** Draw again in the current colours. */
   repaint() {
     this.#stale = true;
     if (this.#visible) this.#draw();
   }
 
   remove() {
-    inSight.unobserve(this.node);
-    all.delete(this);
+    visibility.unobserve(this.node);
+    charts.delete(this);
     this.#chart?.destroy();
   }
 
@@ -106,7 +107,7 @@ export class IntervalChart {
     const [low, high] = this.bounds;
     if (this.wholeRange) return this.bounds;
     const most = Math.max(...this.series.flatMap(({ bars }) => bars.map((bar) => bar.high)));
-    const part = PARTS.find((each) => low + each * (high - low) >= most) ?? 1;
+    const part = AXIS_FRACTIONS.find((each) => low + each * (high - low) >= most) ?? 1;
     return [low, low + part * (high - low)];
   }
 
@@ -131,7 +132,7 @@ export class IntervalChart {
       intervals: bars,
       backgroundColor: fills,
       base: this.axis[0],
-      barThickness: BAR - 3,
+      barThickness: BAR_HEIGHT_PX - 3,
     };
   }
 
@@ -150,7 +151,7 @@ export class IntervalChart {
           max,
           grid: lines,
           border: { display: false },
-          ticks: { ...ticks, maxTicksLimit: 6, maxRotation: 0, padding: 4, callback: (x) => this.atAxis(x) },
+          ticks: { ...ticks, maxTicksLimit: 6, maxRotation: 0, padding: 4, callback: (x) => this.axisLabel(x) },
         },
         y: {
           grid: { display: false },
@@ -180,7 +181,7 @@ export class IntervalChart {
 /** Shorten the middle of a long name: names often differ at their ends. */
 const shorten = (text) => (text.length > 20 ? `${text.slice(0, 9)}…${text.slice(-9)}` : text);
 
-window.addEventListener("beforeprint", () => all.forEach((chart) => chart.seen(true)));
+window.addEventListener("beforeprint", () => charts.forEach((chart) => chart.setVisible(true)));
 for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
-  matchMedia(query).addEventListener("change", () => all.forEach((chart) => chart.repaint()));
+  matchMedia(query).addEventListener("change", () => charts.forEach((chart) => chart.repaint()));
 }

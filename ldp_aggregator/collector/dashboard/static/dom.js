@@ -4,12 +4,12 @@ export const byId = (id) => document.getElementById(id);
 
 /** Make an element. Attributes that are false or null are left out; children are nodes or text. */
 export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
+    if (value !== false && value !== null) node.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
 
 /** Set an element's text, unless it is that already: what does not change is not announced again. */
@@ -20,6 +20,8 @@ export function setText(node, text) {
 /** Show the terms and descriptions of a <dl>. */
 export function describe(list, pairs) {
   list.replaceChildren(
-    ...pairs.map(([term, ...said]) => element("div", {}, element("dt", {}, term), element("dd", {}, ...said))),
+    ...pairs.map(([term, ...descriptions]) =>
+      element("div", {}, element("dt", {}, term), element("dd", {}, ...descriptions)),
+    ),
   );
 }

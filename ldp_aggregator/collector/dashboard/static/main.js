@@ -4,20 +4,20 @@ import * as api from "./api.js";
 import { COLOURS } from "./charts.js";
 import { NumberCard, PriorCard, ValuesCard } from "./cards.js";
 import { byId, element, setText } from "./dom.js";
-import { Outlook } from "./outlook.js";
+import { MarginsTable } from "./margins.js";
 import { Refresher } from "./refresher.js";
-import { Counts, showPlan } from "./summary.js";
-import { keepToken, token } from "./token.js";
-import * as words from "./words.js";
+import { Counts, showPlan } from "./counts.js";
+import { storeToken, token } from "./token.js";
+import * as format from "./format.js";
 
-const CALM = 60_000; // between two announcements that nobody asked for
+const ANNOUNCEMENT_INTERVAL_MS = 60_000; // at least, between two automatic announcements
 const TITLE = "Survey progress";
-const WRONG = "That is not this collector's operator token. Check LDP_OPERATOR_TOKEN where the collector runs.";
+const WRONG_TOKEN = "That is not this collector's operator token. Check LDP_OPERATOR_TOKEN where the collector runs.";
 
 const state = { digests: new Map(), survey: null, shown: null, announced: 0, cards: [] };
 const refresher = new Refresher(refresh);
 const counts = new Counts();
-const outlook = new Outlook();
+const marginsTable = new MarginsTable();
 
 start();
 
@@ -28,15 +28,15 @@ async function start() {
   byId("refresh").addEventListener("click", refreshNow);
   byId("auto").addEventListener("change", ({ target }) => (refresher.automatic = target.checked));
   byId("only").addEventListener("change", filter);
-  window.addEventListener("hashchange", choose);
+  window.addEventListener("hashchange", selectSurvey);
   refresher.automatic = byId("auto").checked; // browsers remember it over a reload
   try {
     await listSurveys();
   } catch (error) {
-    tell(`${error.message} Load the page again to retry.`);
+    showProblem(`${error.message} Load the page again to retry.`);
     return;
   }
-  await choose();
+  await selectSurvey();
 }
 
 async function listSurveys() {
@@ -48,8 +48,8 @@ async function listSurveys() {
 }
 
 /** Show the survey that the address names, or else the first. */
-async function choose() {
-  const wanted = decoded(location.hash.slice(1));
+async function selectSurvey() {
+  const wanted = decodeHash(location.hash.slice(1));
   const survey = state.digests.has(wanted) ? wanted : state.digests.keys().next().value;
   if (survey === undefined || survey === state.survey) return;
   byId("figures").hidden = true; // another survey's
@@ -62,13 +62,13 @@ async function choose() {
     showPlan(plan, state.digests.get(survey));
     byId("plan").hidden = false;
   } catch (error) {
-    tell(error.message);
+    showProblem(error.message);
   }
   if (token() === null) askForToken();
-  else await refresher.afresh();
+  else await refresher.runAgain();
 }
 
-function decoded(text) {
+function decodeHash(text) {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -80,22 +80,22 @@ function decoded(text) {
 
 async function unlock(event) {
   event.preventDefault();
-  const given = byId("token").value.trim();
-  if (!given) return;
-  if (!/^[\x20-\x7e]+$/.test(given)) return refuse(WRONG); // no header can carry it
+  const entered = byId("token").value.trim();
+  if (!entered) return;
+  if (!/^[\x20-\x7e]+$/.test(entered)) return refuse(WRONG_TOKEN); // no header can carry it
   setText(byId("token-problem"), "");
-  keepToken(given);
+  storeToken(entered);
   refresher.automatic = byId("auto").checked;
-  await refresher.afresh();
+  await refresher.runAgain();
   if (!byId("figures").hidden) byId("main").focus();
 }
 
 /** Show the form instead of figures: nothing of what was shown stays behind. */
 function askForToken(why = "") {
   refresher.stop();
-  keepToken(null);
+  storeToken(null);
   state.shown = null;
-  tell("");
+  showProblem("");
   byId("figures").hidden = true;
   byId("unlock").hidden = false;
   byId("token").toggleAttribute("aria-invalid", Boolean(why));
@@ -118,7 +118,7 @@ function forget() {
 
 async function refreshNow() {
   state.announced = 0;
-  await refresher.afresh();
+  await refresher.runAgain();
 }
 
 /** Fetch and show once; resolves to null, or to the seconds to wait after a failure. */
@@ -131,24 +131,24 @@ async function refresh() {
     show(now);
     return null;
   } catch (error) {
-    return survey === state.survey ? failed(error) : 0;
+    return survey === state.survey ? handleFailure(error) : 0;
   }
 }
 
-function failed(error) {
+function handleFailure(error) {
   if (!(error instanceof api.Problem)) console.error(error); // a mistake of this page's own
   if (error.status === 401) {
-    refuse(WRONG);
+    refuse(WRONG_TOKEN);
   } else if (error.reason === "not-authorised") {
     refuse("This collector was started without LDP_OPERATOR_TOKEN, so its estimates are closed to everybody.");
   } else {
     const stale = state.shown ? " What is shown is from the last time it did; trying again." : " Trying again.";
-    tell(error.message.replace(/\.?$/, ".") + stale);
+    showProblem(error.message.replace(/\.?$/, ".") + stale);
   }
   return error.retryAfter ?? 0;
 }
 
-function tell(problem) {
+function showProblem(problem) {
   setText(byId("problem"), problem);
   byId("problem").hidden = !problem;
 }
@@ -157,15 +157,15 @@ function tell(problem) {
 
 function show(now) {
   const before = state.shown?.survey === now.survey ? state.shown : null;
-  tell("");
+  showProblem("");
   setText(byId("token-problem"), "");
   byId("token").value = "";
   byId("unlock").hidden = true;
   byId("figures").hidden = false;
-  if (before === null) lay(now);
+  if (before === null) createCards(now);
   counts.show(now, before);
-  state.cards.forEach(({ card, of }) => card.show(...of(now)));
-  outlook.show(now);
+  state.cards.forEach(({ card, dataOf }) => card.show(...dataOf(now)));
+  marginsTable.show(now);
   byId("no-reports").hidden = now.reports > 0;
   filter();
   state.shown = now;
@@ -173,14 +173,14 @@ function show(now) {
 }
 
 /** Lay out the cards of a survey. */
-function lay({ label, features }) {
+function createCards({ label, features }) {
   state.cards.forEach(({ card }) => card.remove());
-  const kinds = (feature) => (feature.kind === "numeric" ? NumberCard : ValuesCard);
+  const cardClass = (feature) => (feature.kind === "numeric" ? NumberCard : ValuesCard);
   state.cards = [
-    { card: new PriorCard(label), of: (now) => [now.label, now.reports] },
+    { card: new PriorCard(label), dataOf: (now) => [now.label, now.reports] },
     ...features.map((feature, place) => ({
-      card: new (kinds(feature))(feature, label.values),
-      of: (now) => [now.features[place]],
+      card: new (cardClass(feature))(feature, label.values),
+      dataOf: (now) => [now.features[place]],
     })),
   ];
   byId("cards").replaceChildren(...state.cards.map(({ card }) => card.node));
@@ -200,13 +200,13 @@ function filter() {
   byId("none-shown").hidden = cards.some((card) => !card.hidden);
 }
 
-/** Tell those who do not see it, but not every ten seconds. */
+/** Announce the update to screen readers, but not every ten seconds. */
 function announce(now, before) {
   const at = new Date();
-  setText(byId("updated"), `Updated at ${words.clock(at)}`);
-  const told = before && now.reports === before.reports;
-  if (state.announced && (told || at - state.announced < CALM)) return;
+  setText(byId("updated"), `Updated at ${format.clock(at)}`);
+  const unchanged = before && now.reports === before.reports;
+  if (state.announced && (unchanged || at - state.announced < ANNOUNCEMENT_INTERVAL_MS)) return;
   state.announced = at.getTime();
-  const more = before ? `, ${words.change(now.reports - before.reports)} since the last refresh` : "";
-  setText(byId("status"), `Updated at ${words.clock(at)}: ${words.plural(now.reports, "report", "reports")}${more}.`);
+  const more = before ? `, ${format.change(now.reports - before.reports)} since the last refresh` : "";
+  setText(byId("status"), `Updated at ${format.clock(at)}: ${format.plural(now.reports, "report", "reports")}${more}.`);
 }

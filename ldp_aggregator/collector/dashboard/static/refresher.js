@@ -1,63 +1,63 @@
-// When to ask again: politely. Never while the page is hidden, ever more rarely while the collector fails.
+// When to refresh: never while the page is hidden, ever more rarely while the collector fails.
 
-const EVERY = 10_000;
-const AT_MOST = 120_000;
+const INTERVAL_MS = 10_000;
+const MAX_INTERVAL_MS = 120_000;
 
 /** Calls `work` every ten seconds; `work` resolves to null, or after a failure to the seconds to wait at least. */
 export class Refresher {
   #work;
   #timer = 0;
-  #wait = EVERY;
+  #wait = INTERVAL_MS;
   #automatic = true;
   #running = null;
-  #due = false;
+  #isDue = false;
 
   constructor(work) {
     this.#work = work;
-    document.addEventListener("visibilitychange", () => this.#seen());
+    document.addEventListener("visibilitychange", () => this.#onVisibilityChange());
   }
 
-  /** Ask now, once: whoever asks meanwhile waits for the same answer. */
-  now() {
-    this.#running ??= this.#once().finally(() => {
+  /** Refresh now; concurrent callers share one refresh. */
+  run() {
+    this.#running ??= this.#runOnce().finally(() => {
       this.#running = null;
-      this.#plan();
+      this.#schedule();
     });
     return this.#running;
   }
 
-  /** Ask once more after whatever is under way, which may have been asked for something else. */
-  async afresh() {
+  /** Refresh again after the refresh under way, which may be of another survey. */
+  async runAgain() {
     await this.#running;
-    return this.now();
+    return this.run();
   }
 
-  /** Refresh by itself, or only when told to. */
+  /** Refresh periodically, or only when called. */
   set automatic(yes) {
     this.#automatic = yes;
-    this.#plan();
+    this.#schedule();
   }
 
   /** Refresh no more, until it is set to be automatic again. */
   stop() {
-    this.#wait = EVERY;
+    this.#wait = INTERVAL_MS;
     this.automatic = false;
   }
 
-  async #once() {
+  async #runOnce() {
     clearTimeout(this.#timer);
     const failed = await this.#work();
-    this.#wait = failed === null ? EVERY : Math.min(Math.max(2 * this.#wait, 1000 * failed), AT_MOST);
+    this.#wait = failed === null ? INTERVAL_MS : Math.min(Math.max(2 * this.#wait, 1000 * failed), MAX_INTERVAL_MS);
   }
 
-  #plan() {
+  #schedule() {
     clearTimeout(this.#timer);
-    this.#due = false;
+    this.#isDue = false;
     if (!this.#automatic) return;
-    this.#timer = setTimeout(() => (document.hidden ? (this.#due = true) : this.now()), this.#wait);
+    this.#timer = setTimeout(() => (document.hidden ? (this.#isDue = true) : this.run()), this.#wait);
   }
 
-  #seen() {
-    if (!document.hidden && this.#due) this.now();
+  #onVisibilityChange() {
+    if (!document.hidden && this.#isDue) this.run();
   }
 }

@@ -1,4 +1,4 @@
-// Tables: what charts say, for everybody who cannot see them, or wants the figures.
+// Tables of the numbers that charts show.
 
 import { element } from "./dom.js";
 

@@ -1,23 +1,23 @@
 // The operator's token: in this tab's session storage, never in an address, never in a cookie.
 
 const KEY = "ldp-operator-token";
-let held = null;
+let tokenInMemory = null;
 
 /** Return the token, or null. */
 export function token() {
   try {
-    return held ?? sessionStorage.getItem(KEY);
+    return tokenInMemory ?? sessionStorage.getItem(KEY);
   } catch {
-    return held; // storage may be forbidden; then a reload asks again
+    return tokenInMemory; // storage may be forbidden; then a reload asks again
   }
 }
 
 /** Keep a token, or forget it (null). */
-export function keepToken(given) {
-  held = given;
+export function storeToken(value) {
+  tokenInMemory = value;
   try {
-    if (given === null) sessionStorage.removeItem(KEY);
-    else sessionStorage.setItem(KEY, given);
+    if (value === null) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, value);
   } catch {
     // memory will do
   }

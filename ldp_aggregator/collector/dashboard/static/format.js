@@ -1,32 +1,32 @@
-// Numbers and reasons in words.
+// Formats numbers, times and rejection reasons as text.
 
-const whole = new Intl.NumberFormat("en");
-const signed = new Intl.NumberFormat("en", { signDisplay: "exceptZero" });
+const integerFormat = new Intl.NumberFormat("en");
+const signedFormat = new Intl.NumberFormat("en", { signDisplay: "exceptZero" });
 const UNKNOWN = "unknown";
-const FIXED = "\u00a0"; // a space where no line is broken
+const NO_BREAK_SPACE = "\u00a0";
 
-export const count = (n) => whole.format(n);
-export const change = (n) => (n === null ? "–" : n === 0 ? "no change" : signed.format(n));
+export const count = (n) => integerFormat.format(n);
+export const change = (n) => (n === null ? "–" : n === 0 ? "no change" : signedFormat.format(n));
 export const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 export const clock = (date) => date.toLocaleTimeString("en", { hourCycle: "h23" });
 
 /** Write a share as a percentage with one decimal. */
-export const percent = (x) => (x === null ? UNKNOWN : `${minus((100 * x).toFixed(1))}%`);
+export const percent = (x) => (x === null ? UNKNOWN : `${typographicMinus((100 * x).toFixed(1))}%`);
 
 /** Write a number to four digits. */
 export function number(x) {
   if (x === null) return UNKNOWN;
-  return minus(new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }).format(x));
+  return typographicMinus(new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }).format(x));
 }
 
 /** Write an estimate with its interval. */
 export const withInterval = (write, value, low, high) =>
-  value === null ? UNKNOWN : `${write(value)} (${write(low)}${FIXED}to${FIXED}${write(high)})`;
+  value === null ? UNKNOWN : `${write(value)} (${write(low)}${NO_BREAK_SPACE}to${NO_BREAK_SPACE}${write(high)})`;
 
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const compactFormat = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 /** Write a number at an axis. */
-export const atAxis = (x) => minus(compact.format(x));
+export const axisLabel = (x) => typographicMinus(compactFormat.format(x));
 
 /** Write a margin to two digits: of a share in percentage points, without the word. */
 export function margin(x, isShare) {
@@ -34,7 +34,7 @@ export function margin(x, isShare) {
   return `±${new Intl.NumberFormat("en", { maximumSignificantDigits: 2 }).format(size)}`;
 }
 
-const minus = (text) => (/^-0(\.0+)?$/.test(text) ? text.slice(1) : text.replace("-", "−"));
+const typographicMinus = (text) => (/^-0(\.0+)?$/.test(text) ? text.slice(1) : text.replace("-", "−"));
 
 const REASONS = {
   "not-enrolled": "No invitation: its token was never given out here (a device tries again every hour)",
@@ -54,5 +54,5 @@ const REASONS = {
   "store-unavailable": "Could not be stored then; devices send it again",
 };
 
-/** Say why reports were rejected; an unknown reason speaks for itself. */
+/** Describe why reports were rejected; an unknown reason is shown as it is. */
 export const reason = (code) => REASONS[code] ?? code.replaceAll("-", " ");

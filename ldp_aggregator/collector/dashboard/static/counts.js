@@ -1,8 +1,8 @@
-// What came in and what was refused, and what the plan says.
+// Counts of reports and rejections, and the facts of the plan.
 
 import { byId, describe, element } from "./dom.js";
 import { Table } from "./table.js";
-import * as words from "./words.js";
+import * as format from "./format.js";
 
 /** Show the public facts of a plan. */
 export function showPlan(plan, digest) {
@@ -10,30 +10,34 @@ export function showPlan(plan, digest) {
   describe(byId("plan-facts"), [
     ["Epsilon of one report", String(Number(plan.epsilon))],
     ["Class", `${plan.label.name} (${classes.join(", ")})`],
-    ["Features", words.count(plan.features.length)],
-    ["Questions", `${words.count(plan.questions.length)}, of which each person answers one`],
+    ["Features", format.count(plan.features.length)],
+    ["Questions", `${format.count(plan.questions.length)}, of which each person answers one`],
     ["Plan's digest", element("code", { class: "digest" }, digest)],
   ]);
 }
 
-/** Show counts, and what changed since the last time; `before` is null at first. */
+/** Shows counts, and their changes since the last refresh; `before` is null at first. */
 export class Counts {
   constructor() {
     const heads = ["Question", "Mechanism", "Reports", "Change"];
     this.questions = new Table("Reports by question", heads, { hideCaption: true, figures: 2 });
     this.rejections = new Table("Rejections by reason", ["Reason", "Reports", "Change"], { hideCaption: true });
-    this.nothing = element("p", { class: "hint" }, "No report was rejected.");
+    this.noRejections = element("p", { class: "hint" }, "No report was rejected.");
     byId("questions").replaceChildren(element("h3", {}, "By question"), this.questions.node);
-    byId("rejections").replaceChildren(element("h3", {}, "Rejected, by reason"), this.nothing, this.rejections.node);
+    byId("rejections").replaceChildren(
+      element("h3", {}, "Rejected, by reason"),
+      this.noRejections,
+      this.rejections.node,
+    );
   }
 
   show(now, before) {
     const rejected = total(now.rejections);
     describe(byId("tiles"), [
-      ["Reports so far", words.count(now.reports)],
-      ["Since last refresh", words.change(before && now.reports - before.reports)],
-      ["Rejected", words.count(rejected)],
-      ["Rejected since last refresh", words.change(before && rejected - total(before.rejections))],
+      ["Reports so far", format.count(now.reports)],
+      ["Since last refresh", format.change(before && now.reports - before.reports)],
+      ["Rejected", format.count(rejected)],
+      ["Rejected since last refresh", format.change(before && rejected - total(before.rejections))],
     ]);
     this.#showQuestions(now, before);
     this.#showRejections(now.rejections, before?.rejections);
@@ -44,8 +48,8 @@ export class Counts {
       now.questions.map(({ name, mechanism, n }, place) => [
         name,
         mechanism,
-        words.count(n),
-        words.change(before && n - before.questions[place].n),
+        format.count(n),
+        format.change(before && n - before.questions[place].n),
       ]),
     );
   }
@@ -53,12 +57,12 @@ export class Counts {
   #showRejections(now, before) {
     const reasons = Object.keys(now).sort((one, other) => now[other] - now[one]);
     this.rejections.node.hidden = reasons.length === 0;
-    this.nothing.hidden = reasons.length > 0;
+    this.noRejections.hidden = reasons.length > 0;
     this.rejections.show(
       reasons.map((code) => [
-        words.reason(code),
-        words.count(now[code]),
-        words.change(before ? now[code] - (before[code] ?? 0) : null),
+        format.reason(code),
+        format.count(now[code]),
+        format.change(before ? now[code] - (before[code] ?? 0) : null),
       ]),
     );
   }

@@ -141,7 +141,7 @@ class Cell:
         for feature in plan.features:
             if isinstance(feature, NumericFeature):
                 like = np.zeros_like(labels) if self.alike else labels
-                columns.append(feature.codes(LAWS[feature.name].draw(like, rng)))
+                columns.append(feature.code_array(LAWS[feature.name].draw(like, rng)))
             else:
                 reached = np.cumsum(self.shares(feature.name), axis=0)[:-1, labels]
                 columns.append((rng.random(self.users) >= reached).sum(axis=0))

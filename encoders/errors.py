@@ -51,8 +51,8 @@ class LdpError(Exception):
     """Everything ldp-bayes raises on purpose."""
 
 
-class _Problems(LdpError):
-    """An error that may stand for several; it does not refer to itself, so that it is freed at once."""
+class _CollectedError(LdpError):
+    """An error that may stand for several. It does not refer to itself, so that it is freed at once."""
 
     _problems: tuple[Self, ...] = ()
 
@@ -62,7 +62,7 @@ class _Problems(LdpError):
         return self._problems or (self,)
 
 
-class SurveyError(_Problems):
+class SurveyError(_CollectedError):
     """A survey file or plan that cannot be used.
 
     Attributes
@@ -91,7 +91,7 @@ class SignatureError(SurveyError):
     """A plan that the key in question did not sign, or a key or signature that is none."""
 
 
-class RowError(_Problems):
+class RowError(_CollectedError):
     """A row or label that does not fit the survey; raised before any budget is spent.
 
     Attributes
@@ -109,32 +109,32 @@ class RowError(_Problems):
         super().__init__(f"{field}: {why}")
 
 
-Problem = TypeVar("Problem", bound=_Problems)
-Part = TypeVar("Part")
+ErrorT = TypeVar("ErrorT", bound=_CollectedError)
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def map_collecting_errors(act: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-    """Return `act` of every part; raises one RowError or SurveyError for all parts that it refuses."""
+def map_collecting_errors(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Return `function` of every item; raises one RowError or SurveyError for all items that it refuses."""
     results: list[Result] = []
     problems: list[RowError | SurveyError] = []
-    for part in parts:
+    for item in items:
         try:
-            results.append(act(part))
+            results.append(function(item))
         except (RowError, SurveyError) as error:
-            problems += map(_bare, error.problems)
+            problems += map(_without_traceback, error.problems)
     if problems:
         raise combine_errors(problems)
     return results
 
 
-def _bare(error: Problem) -> Problem:
-    """Cut an error off from where it was raised: kept, that would keep a person's row in memory."""
+def _without_traceback(error: ErrorT) -> ErrorT:
+    """Remove an error's traceback and causes, which would keep a person's row in memory."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 
 
-def combine_errors(problems: Sequence[Problem]) -> Problem:
+def combine_errors(problems: Sequence[ErrorT]) -> ErrorT:
     """Return one error for several problems: the first, with all of them in its text and in `problems`."""
     first = problems[0]  # copied: raised itself, it would be kept alive by the frame that holds `problems`
     error = type(first).__new__(type(first))

@@ -70,7 +70,7 @@ def simulate_reports(
     ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
     totals = {
-        question.key: simulate_total(question, question.values(codes, labels, asked), rng)
+        question.key: simulate_total(question, question.value_array(codes, labels, asked), rng)
         for question, asked in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})

@@ -86,7 +86,7 @@ class Participation:
         read_invitation(plan, self.token)
         row = _read_row(plan, row)
         # encode outside the journal's transaction, so that only integers are used inside it
-        coded, clipped = plan.encode(row, label), plan.clipped(row)
+        coded, clipped = plan.encode(row, label), plan.clipped_names(row)
         entry, created = self.journal.commit(
             self.identity,
             plan,

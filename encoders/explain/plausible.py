@@ -1,4 +1,4 @@
-"""What a report says, and what it could have been: every answer, some a little likelier than others."""
+"""Describes a payload in words, and how likely each true answer was to send it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MAX_LISTED_ANSWERS = 16
 
 
 def describe_payload(question: Question, payload: bytes) -> list[str]:
-    """Return what a randomised answer says, in lines of text."""
+    """Return the content of a payload, in lines of text."""
     cells, mechanism = question.mechanism.contribution(payload), question.mechanism
     if isinstance(mechanism, NumericMechanism):
-        return _of_numbers(question, mechanism, cells)
+        return _describe_numeric_payload(question, mechanism, cells)
     assert isinstance(mechanism, FrequencyOracle)
     if isinstance(mechanism, DE):
         return [format_answer(question.meaning(cells.index(1)))]
@@ -32,22 +32,24 @@ def describe_payload(question: Question, payload: bytes) -> list[str]:
     return [f"yes to {sum(cells)} of the {len(cells)} possible answers"]
 
 
-def _of_numbers(question: Question, mechanism: NumericMechanism, cells: Sequence[int]) -> list[str]:
+def _describe_numeric_payload(
+    question: Question, mechanism: NumericMechanism, cells: Sequence[int]
+) -> list[str]:
     names = mechanism.counter_names(
         [feature.name for feature in question.asked_features], question.label_texts
     )
-    said = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
-    if not said:
+    counted = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
+    if not counted:
         return ["nothing of any of them"]
-    if len(said) > _MAX_LISTED_ANSWERS:
-        return [f"noise in {len(said)} of {len(cells)} places"]
-    words = {1: "yes", -1: "no"} if {cell for _, cell in said} <= {1, -1} else {}
-    return format_table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in said], "<>")
+    if len(counted) > _MAX_LISTED_ANSWERS:
+        return [f"noise in {len(counted)} of {len(cells)} places"]
+    words = {1: "yes", -1: "no"} if {cell for _, cell in counted} <= {1, -1} else {}
+    return format_table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in counted], "<>")
 
 
 def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
     """Return each true answer's chance to send this, in lines of text; `truth` is marked, if it is known."""
-    chances = _chances(question, payload, truth)
+    chances = _compute_likelihoods(question, payload, truth)
     order = sorted(chances, key=lambda value: -chances[value])
     shown = order[:_MAX_LISTED_ANSWERS] + [value for value in order[_MAX_LISTED_ANSWERS:] if value == truth]
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
@@ -58,13 +60,13 @@ def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: 
             f"chance of that for {every}, and what somebody would now believe who had thought all of these "
             "equally likely:"
         ),
-        *_answers(question, payload, chances, shown, truth),
+        *_likelihood_table(question, payload, chances, shown, truth),
         *rest,
-        *_bound(plan, question, chances),
+        *_describe_bound(plan, question, chances),
     ]
 
 
-def _bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> list[str]:
+def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> list[str]:
     epsilon, most = f"{plan.epsilon.normalize():f}", float(exp_bounds(plan.epsilon)[0])
     ratio = float(max(chances.values()) / min(chances.values()))
     reached = (
@@ -80,15 +82,15 @@ def _bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> l
     )
 
 
-def _chances(question: Question, payload: bytes, truth: Any) -> dict[Any, Fraction]:
+def _compute_likelihoods(question: Question, payload: bytes, truth: Any) -> dict[Any, Fraction]:
     """Return P[payload | value] for every value, or for some numbers: lowest, middle, highest, the truth."""
     mechanism = question.mechanism
     if isinstance(mechanism, NumericMechanism):
-        return {value: mechanism.probability(payload, value) for value in _some_numbers(mechanism, truth)}
+        return {value: mechanism.probability(payload, value) for value in _sample_values(mechanism, truth)}
     return dict(enumerate(mechanism.likelihood(payload)))
 
 
-def _some_numbers(mechanism: NumericMechanism, truth: Any) -> list[Any]:
+def _sample_values(mechanism: NumericMechanism, truth: Any) -> list[Any]:
     lowest, k, missing = GRID * (1 + mechanism.domain.low), mechanism.domain.labels, mechanism.domain.missing
     codes = [lowest, (lowest + 2 * GRID) // 2, 2 * GRID] + [2 * GRID + 1] * all(missing)
     values: list[Any] = [code * k + label for label in range(k) for code in codes]
@@ -97,7 +99,7 @@ def _some_numbers(mechanism: NumericMechanism, truth: Any) -> list[Any]:
     return values if truth is None or truth in values else [*values, truth]
 
 
-def _answers(
+def _likelihood_table(
     question: Question, payload: bytes, chances: Mapping[Any, Fraction], shown: Sequence[Any], truth: Any
 ) -> list[str]:
     total = sum(chances.values(), Fraction(0))
@@ -107,12 +109,12 @@ def _answers(
         believed = percent(chances[value] / total)
         rows.append([f"  {format_answer(question.meaning(value))}", odds(chances[value]), believed, mark])
     if not question.moment:  # counters of a question about a number stand for no single answer
-        for row, says in zip(rows, ["says", *_says(question, payload, shown)], strict=True):
-            row.insert(1, says)
+        for row, observed in zip(rows, ["says", *_observed_values(question, payload, shown)], strict=True):
+            row.insert(1, observed)
     return format_table(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
 
 
-def _says(question: Question, payload: bytes, shown: Sequence[int]) -> list[str]:
+def _observed_values(question: Question, payload: bytes, shown: Sequence[int]) -> list[str]:
     cells = question.mechanism.contribution(payload)
     if isinstance(question.mechanism, SHE):
         return [str(cells[value]) for value in shown]

@@ -1,8 +1,8 @@
-"""One report, seen through: what is asked, what would be sent, what it could have been.
+"""Explains one report to a person: what is asked, what would be sent, and which true answers it fits.
 
-Nothing is sent and nothing is kept. A preview takes the very steps of a report; only the device itself,
-and an author at her desk, ever see the true answer beside the report. A report that waits to be sent is
-explained without the row, which is not kept.
+Nothing is sent and nothing is stored. A preview takes the same steps as a report. Only the device, and an
+author at their desk, see the true answer beside the report. A report that waits to be sent is explained
+without the row, which is not stored.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from encoders.text_table import format_table
 
 @dataclass(frozen=True)
 class Preview:
-    """What a device would do with one row. `str` tells it in words; `repr` does not tell the truth.
+    """What a device would do with one row. `str` explains it; `repr` does not show the truth.
 
     Attributes
     ----------
     plan : Plan
-    answer : RandomisedReport
+    randomised : RandomisedReport
         The question itself, and the true answer as its mechanism takes it.
     clipped : tuple of str
-        What of the row is beyond its public bounds, see :meth:`encoders.survey.Plan.clipped`.
+        What of the row is beyond its public bounds, see :meth:`encoders.survey.Plan.clipped_names`.
     """
 
     plan: Plan = field(repr=False)
-    answer: RandomisedReport
+    randomised: RandomisedReport
     clipped: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def question(self) -> str:
         """Name of the question that is asked."""
-        return self.answer.question.name
+        return self.randomised.question.name
 
     @property
     def truth(self) -> dict[str, str]:
         """The true answer in words, by the names of features and label. It stays on the device."""
-        return self.answer.question.meaning(self.answer.truth)
+        return self.randomised.question.meaning(self.randomised.truth)
 
     @property
     def report(self) -> bytes:
         """What would be sent."""
-        return self.answer.report
+        return self.randomised.report
 
     @property
     def epsilon(self) -> float:
@@ -65,7 +65,7 @@ def preview(
     row: Mapping[str, object],
     label: object,
     rng: RandomSource,
-    asked: str | None = None,
+    question_name: str | None = None,
     token: str | None = None,
 ) -> Preview:
     """Take a device's steps with a row, and send nothing.
@@ -76,7 +76,7 @@ def preview(
     row : Mapping[str, object]
     label : object
     rng : RandomSource
-    asked : str, optional
+    question_name : str, optional
         Name of the question to look at, in place of a drawn one.
     token : str, optional
         The invitation; without one, a survey by invitation is looked at as if one had been drawn.
@@ -90,25 +90,25 @@ def preview(
     LdpError
         If there is no such question.
     """
-    if plan.by_invitation and asked is None and token is None:
-        asked = plan.draw(rng).name
-    return Preview(plan, randomise(plan, row, label, rng, asked, token), plan.clipped(row))
+    if plan.by_invitation and question_name is None and token is None:
+        question_name = plan.draw(rng).name
+    return Preview(plan, randomise(plan, row, label, rng, question_name, token), plan.clipped_names(row))
 
 
-def explain(seen: Preview) -> str:
-    """Return a preview in words: it holds the truth, so it is for the person herself."""
-    plan, (question, truth, payload, report) = seen.plan, seen.answer
-    clipped = [f"  (clipped to its public range: {', '.join(seen.clipped)})"] if seen.clipped else []
+def explain(shown: Preview) -> str:
+    """Return a preview in words. It contains the truth, so it is for the person alone."""
+    plan, (question, truth, payload, report) = shown.plan, shown.randomised
+    clipped = [f"  (clipped to its public range: {', '.join(shown.clipped)})"] if shown.clipped else []
     return _paragraphs(
-        _asked(plan, question, "asked", "is"),
-        _judging(plan),
-        ["The true answer, which stays on the device:", f"  {format_answer(seen.truth)}", *clipped],
+        _describe_questions(plan, question, "asked", "is"),
+        _describe_validation(plan),
+        ["The true answer, which stays on the device:", f"  {format_answer(shown.truth)}", *clipped],
         [
             f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
             *wrap_text(f"{question.mechanism.describe_output(truth)}.", "  "),
         ],
-        _bytes(report, "What would be sent") + _decoded(question, payload),
-        _invited(plan),
+        _describe_bytes(report, "What would be sent") + _describe_randomised_answer(question, payload),
+        _describe_invitation(plan),
         describe_likelihoods(plan, question, payload, truth),
     )
 
@@ -124,10 +124,10 @@ def explain_report(plan: Plan, report: bytes) -> str:
     read = read_report(plan, report)
     question = plan.questions[read.question]
     return _paragraphs(
-        _asked(plan, question, "answered", "was"),
-        _judging(plan),
-        _bytes(report, "The report") + _decoded(question, read.payload),
-        _invited(plan),
+        _describe_questions(plan, question, "answered", "was"),
+        _describe_validation(plan),
+        _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload),
+        _describe_invitation(plan),
         describe_likelihoods(plan, question, read.payload),
     )
 
@@ -136,7 +136,7 @@ def _paragraphs(*parts: list[str]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
+def _describe_questions(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
     if plan.by_invitation:
         how, chances = "the one that the invitation names", ["" for _ in plan.questions]
     else:
@@ -149,7 +149,7 @@ def _asked(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
     return [f"One question is {done}, {how}:", *format_table(rows, "<><")]
 
 
-def _judging(plan: Plan) -> list[str]:
+def _describe_validation(plan: Plan) -> list[str]:
     model = plan.validation
     if not model:
         return []
@@ -161,7 +161,7 @@ def _judging(plan: Plan) -> list[str]:
     )
 
 
-def _invited(plan: Plan) -> list[str]:
+def _describe_invitation(plan: Plan) -> list[str]:
     if not plan.by_invitation:
         return []
     return [
@@ -170,13 +170,13 @@ def _invited(plan: Plan) -> list[str]:
     ]
 
 
-def _bytes(report: bytes, head: str) -> list[str]:
+def _describe_bytes(report: bytes, head: str) -> list[str]:
     digits = report.hex(" ").split()
     lines = [" ".join(digits[start : start + 24]) for start in range(0, len(digits), 24)]
     return [f"{head}, {len(report)} bytes:", *(f"  {line}" for line in lines)]
 
 
-def _decoded(question: Question, payload: bytes) -> list[str]:
+def _describe_randomised_answer(question: Question, payload: bytes) -> list[str]:
     last = "byte" if len(payload) == 1 else f"{len(payload)} bytes"
     return [
         f"The last {last}: the answer, randomised by {question.mechanism.name}. Decoded:",

@@ -55,7 +55,7 @@ def _encode_column(feature: Feature, columns: Mapping[str, Any]) -> NDArray[np.i
     # what else there is keeps its meaning only value by value: a mask, an object
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if plain and not isinstance(feature, CategoricalFeature):
-        return feature.codes(values.astype(np.float64, copy=False))
+        return feature.code_array(values.astype(np.float64, copy=False))
     codes = _encode_whole(feature, values) if plain else None
     return _encode(values, feature.code, feature.name) if codes is None else codes
 

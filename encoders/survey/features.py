@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from encoders.errors import RowError
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
-from encoders.survey.parse_value import MISSING_TEXT, encode_missing, is_missing, plain, text_of
+from encoders.survey.parse_value import MISSING_TEXT, category_text, encode_missing, is_missing, unwrap_scalar
 from encoders.survey.projection import Projection
 
 _MAX_LISTED_VALUES = 12
@@ -108,14 +108,14 @@ def entries(features: Sequence[Feature], projection: Projection | None) -> tuple
 
 
 def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str, ...]) -> int:
-    text = text_of(value)
+    text = category_text(value)
     if text is None:
         raise RowError(name, f"must be one of the survey's values, not a {type(value).__name__}")
     if text not in codes:
         shown = ", ".join(f'"{each}"' for each in values[:_MAX_LISTED_VALUES]) + (
             ", ..." if len(values) > _MAX_LISTED_VALUES else ""
         )
-        raise RowError(name, f"is not one of the survey's values: {shown}{_read_as(plain(value))}")
+        raise RowError(name, f"is not one of the survey's values: {shown}{_read_as(unwrap_scalar(value))}")
     return codes[text]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
 from encoders.mechanisms.numeric_base import GRID as GRID
-from encoders.survey.parse_value import MISSING_TEXT, encode_missing, number_of, parse_number_cell
+from encoders.survey.parse_value import MISSING_TEXT, encode_missing, parse_number, parse_number_cell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,21 +65,21 @@ class BinnedFeature:
 
     def code(self, value: object) -> int:
         """Return the index of the bin that holds a number; raises RowError without repeating it."""
-        number = number_of(value, self.name)
+        number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
         return bisect_right(self._inner, number)
 
-    def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    def code_array(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         """Code m doubles at once, as `code` does one."""
         import numpy as np
 
         found = np.searchsorted(np.array(self._inner), numbers, side="right").astype(np.int64, copy=False)
         return _with_missing(self, found, numbers)
 
-    def clips(self, value: object) -> bool:
+    def is_clipped(self, value: object) -> bool:
         """Tell whether a number is beyond the first or last edge."""
-        return _is_outside(number_of(value, self.name), self.bounds)
+        return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
         """Read a cell of a CSV file: empty is missing."""
@@ -136,14 +136,14 @@ class NumericFeature:
 
         In IEEE doubles: floor((x - low) / (high - low) * 2 GRID + .5), with x clipped first.
         """
-        number = number_of(value, self.name)
+        number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
         low, high = self.bounds
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
 
-    def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    def code_array(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         """Code m doubles at once, as `code` does one."""
         import numpy as np
 
@@ -152,9 +152,9 @@ class NumericFeature:
         found = np.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5).astype(np.int64)
         return _with_missing(self, found, numbers)
 
-    def clips(self, value: object) -> bool:
+    def is_clipped(self, value: object) -> bool:
         """Tell whether a number is beyond its bounds."""
-        return _is_outside(number_of(value, self.name), self.bounds)
+        return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
         """Read a cell of a CSV file: empty is missing."""

@@ -27,7 +27,7 @@ def is_missing(value: object) -> bool:
     NaN counts because NumPy, pandas and readers of CSV files write it where a number is absent. Infinity does
     not: it is the result of a computation, such as a division by zero, and is refused.
     """
-    bare = plain(value)
+    bare = unwrap_scalar(value)
     if isinstance(bare, Decimal):
         return bare.is_nan()
     if isinstance(bare, float):
@@ -42,9 +42,9 @@ def encode_missing(name: str, missing: str, size: int) -> int:
     return size - 1
 
 
-def text_of(value: object) -> str | None:
+def category_text(value: object) -> str | None:
     """Spell a category as the survey does: text as it is, 3 and 3.0 as "3", True as "true"; else None."""
-    value = plain(value)
+    value = unwrap_scalar(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
@@ -54,7 +54,7 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def number_of(value: object, name: str) -> float | None:
+def parse_number(value: object, name: str) -> float | None:
     """Read a number as a double; None if it is missing.
 
     A finite number stays finite, however large.
@@ -66,7 +66,7 @@ def number_of(value: object, name: str) -> float | None:
     """
     if is_missing(value):
         return None
-    bare = plain(value)
+    bare = unwrap_scalar(value)
     if isinstance(bare, bool) or not isinstance(bare, int | float | Decimal):
         raise RowError(name, f"must be a number, not {type(value).__name__}")
     number = _to_double(bare)
@@ -84,7 +84,7 @@ def parse_number_cell(text: str, name: str) -> object:
     raise RowError(name, "must be a number")  # out of reach of the error that quotes the text
 
 
-def plain(value: object) -> Scalar | object:
+def unwrap_scalar(value: object) -> Scalar | object:
     """Unwrap numpy's scalars, read its and pandas' words for missing; leave what is no single value."""
     if isinstance(value, Scalar):
         return value

@@ -157,12 +157,12 @@ class Plan:
         projection = self.row_schema.projection
         return {**row, **projection.apply(row)} if projection else row
 
-    def clipped(self, row: Mapping[str, object]) -> tuple[str, ...]:
+    def clipped_names(self, row: Mapping[str, object]) -> tuple[str, ...]:
         """Return the names of what is beyond its public bounds in a row that can be coded."""
         full, rows = self._projected(row), self.row_schema
         numbers = [each for each in rows.features if not isinstance(each, CategoricalFeature)]
-        inputs = rows.projection.clips(row) if rows.projection else ()
-        return (*inputs, *(each.name for each in numbers if each.clips(_entry(full, each.name))))
+        inputs = rows.projection.clipped_inputs(row) if rows.projection else ()
+        return (*inputs, *(each.name for each in numbers if each.is_clipped(_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label; all of it is checked, whichever question is asked later.

@@ -123,9 +123,9 @@ class Projection:
         projected[(codes > 2 * GRID).any(axis=1)] = np.nan
         return {each.name: projected[:, place] for place, each in enumerate(self.components)}
 
-    def clips(self, row: Mapping[str, object]) -> tuple[str, ...]:
+    def clipped_inputs(self, row: Mapping[str, object]) -> tuple[str, ...]:
         """Return the names of the inputs that are beyond their bounds in a row."""
-        return tuple(feature.name for feature in self.inputs if feature.clips(_entry(row, feature)))
+        return tuple(feature.name for feature in self.inputs if feature.is_clipped(_entry(row, feature)))
 
     def check(self) -> None:
         """Check what the fixed point relies on; each input's own bounds are checked as any feature's.
@@ -231,7 +231,7 @@ def _codes(feature: NumericFeature, columns: Mapping[str, Sequence[object]]) -> 
         array: NDArray[Any] = np.asanyarray(values)
         # what else there is keeps its meaning only value by value: a mask, an object
         if type(array) is np.ndarray and array.ndim == 1 and array.dtype.kind in "fiu":
-            return feature.codes(array.astype(np.float64))
+            return feature.code_array(array.astype(np.float64))
     return np.fromiter(_each(feature, values), np.int64, len(values))
 
 

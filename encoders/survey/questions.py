@@ -134,13 +134,13 @@ class Question:
         }
         if self.moment:
             asked["moment"] = self.moment
-        if projected := self._projected():
+        if projected := self._projection_document():
             asked["projection"] = projected
         if self.validation:
             asked["validation"] = self.validation.digest
         return hashlib.sha256(dump_canonical_json(asked)).hexdigest()[:16]
 
-    def _projected(self) -> dict[str, Any] | None:
+    def _projection_document(self) -> dict[str, Any] | None:
         """Return the part of the projection that this question's numbers come from, if they do."""
         names = [feature.name for feature in self.asked_features]
         known = self.projection.components if self.projection else ()
@@ -163,15 +163,15 @@ class Question:
             found = [square_code(code) for code in found]
         if self.mechanism.multivariate:
             return tuple(code * len(self.label.values) + label_code for code in found)
-        return sum(map(mul, found, self._steps), label_code)
+        return sum(map(mul, found, self._strides), label_code)
 
     @cached_property
-    def _steps(self) -> tuple[int, ...]:
+    def _strides(self) -> tuple[int, ...]:
         """How far apart answers are that differ by one in a feature's code; by one in the label's: 1."""
         turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
         return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
 
-    def values(
+    def value_array(
         self, codes: NDArray[np.int64], label_codes: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
@@ -180,7 +180,7 @@ class Question:
             found = [codes[rows, place] for place in self.feature_indices]
             if self.moment == SQUARE:
                 found = [square_code(each) for each in found]
-            return sum(map(mul, found, self._steps), own)
+            return sum(map(mul, found, self._strides), own)
         numbers = codes[rows[:, None], list(self.feature_indices)]
         if self.moment == SQUARE:
             numbers = square_code(numbers)
@@ -188,25 +188,25 @@ class Question:
 
     def meaning(self, value: Any) -> dict[str, str]:
         """Say in words what an answer stands for."""
-        codes, label_code = self._apart(value)
+        codes, label_code = self._split_value(value)
         words = {
-            feature.name: self._in_words(feature, code)
+            feature.name: self._code_text(feature, code)
             for feature, code in zip(self.asked_features, codes, strict=True)
         }
         return words | {self.label.name: self.label.values[label_code]}
 
-    def _apart(self, value: Any) -> tuple[list[int], int]:
+    def _split_value(self, value: Any) -> tuple[list[int], int]:
         """Return the codes of the features and of the label that an answer stands for."""
         if self.mechanism.multivariate:
             k = len(self.label.values)
             return [part // k for part in value], value[0] % k
         codes = []
-        for step in self._steps:
+        for step in self._strides:
             code, value = divmod(value, step)
             codes.append(code)
         return codes, value
 
-    def _in_words(self, feature: Feature, code: int) -> str:
+    def _code_text(self, feature: Feature, code: int) -> str:
         if not isinstance(feature, NumericFeature):
             return feature.texts[code]
         x = (code - GRID) / GRID

@@ -1,4 +1,4 @@
-"""The whole way from a row to the bytes that leave the device, told once; and what those bytes answer."""
+"""The device's protocol: from a row to the bytes of one report; and the check of such bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from encoders.survey.report_id import draw_report_id, report_id_prefix
 
 
 class RandomisedReport(NamedTuple):
-    """What a device makes of one row. Only `report` leaves it.
+    """One randomised answer. Only `report` leaves the device.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class RandomisedReport(NamedTuple):
     payload: bytes
     report: bytes
 
-    def __repr__(self) -> str:  # ends up in logs: without the truth
-        # nor with the report: to log many previews of one row would be to send them
+    def __repr__(self) -> str:
+        # a repr ends up in logs: it shows neither the truth nor the report, which would be as good as sent
         return f"RandomisedReport(question={self.question.name!r})"
 
 
@@ -42,10 +42,10 @@ def randomise(
     row: Mapping[str, object],
     label: object,
     rng: RandomSource,
-    asked: str | None = None,
+    question_name: str | None = None,
     token: str | None = None,
 ) -> RandomisedReport:
-    """Draw a question, and answer it by a report.
+    """Draw a question, and answer it by one report.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def randomise(
     label : object
     rng : RandomSource
         Taken in this order: 8 bytes for the question, 16 for the report id, then the mechanism's.
-    asked : str, optional
-        Name of a question to answer in place of a drawn one: to look at, never to send, since who
-        chooses the question may tell by that. Nothing is taken for the question then.
+    question_name : str, optional
+        Name of a question to answer in place of a drawn one, without the 8 bytes. Never send such a report:
+        the choice of the question may depend on the row.
     token : str, optional
-        The invitation, where the survey is answered by invitation: it names the question, and is the id;
-        nothing is taken for either.
+        The invitation, where the survey is answered by invitation. It names the question and is the id, so
+        only the mechanism's bytes are taken.
 
     Raises
     ------
@@ -71,21 +71,26 @@ def randomise(
     LdpError
         If there is no such question.
     """
-    return randomise_coded(plan, plan.encode(row, label), rng, asked, token)
+    return randomise_coded(plan, plan.encode(row, label), rng, question_name, token)
 
 
 def randomise_coded(
     plan: Plan,
     coded: tuple[Sequence[int], int],
     rng: RandomSource,
-    asked: str | None = None,
+    question_name: str | None = None,
     token: str | None = None,
 ) -> RandomisedReport:
-    """Do the same for a row that :meth:`Plan.encode` has coded: from here on there are only integers."""
-    codes, label_code = coded  # all of the row was checked, whatever is asked
-    question, report_id = _question(plan, rng, asked, token)
+    """Do the same for a row that :meth:`Plan.encode` has coded; see :func:`randomise`."""
+    # 1. every value of the row has been checked and coded, whichever question is drawn
+    codes, label_code = coded
+    # 2. draw the question and the report's id: by public weights, without looking at the row
+    question, report_id = _draw_question(plan, rng, question_name, token)
+    # 3. the true answer: the question's features coupled with the label
     truth = question.value(codes, label_code)
-    payload = question.mechanism.perturb(truth, rng)  # the last line that sees the truth
+    # 4. randomise it under epsilon-local differential privacy: the last line that sees the truth
+    payload = question.mechanism.perturb(truth, rng)
+    # 5. pack the report
     report = pack(Report(plan.digest_bytes, question.index, report_id, payload))
     return RandomisedReport(question, truth, payload, report)
 
@@ -111,16 +116,17 @@ def read_report(plan: Plan, data: bytes) -> Report:
     return report
 
 
-def _question(plan: Plan, rng: RandomSource, asked: str | None, token: str | None) -> tuple[Question, bytes]:
-    """Return the question and the report's id: drawn by public weights, not by the row, or invited to."""
-    invited = read_invitation(plan, token) if asked is None else None
-    if invited:
+def _draw_question(
+    plan: Plan, rng: RandomSource, question_name: str | None, token: str | None
+) -> tuple[Question, bytes]:
+    """Return the question and the report's id: those of the invitation, or drawn."""
+    if question_name is None and (invited := read_invitation(plan, token)):
         return invited
-    question = plan.draw(rng) if asked is None else _named(plan, asked)
+    question = plan.draw(rng) if question_name is None else _find_question(plan, question_name)
     return question, draw_report_id(plan, question, rng)
 
 
-def _named(plan: Plan, name: str) -> Question:
+def _find_question(plan: Plan, name: str) -> Question:
     for question in plan.questions:
         if question.name == name:
             return question

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
-from encoders.survey.parse_value import text_of
+from encoders.survey.parse_value import category_text
 from encoders.survey.plan_checks import MAX_WEIGHT, text_fault
 
 Path = tuple[str, ...]
@@ -65,7 +65,7 @@ class EntryReader:
 
     def read_values(self, entries: Any, path: Path, fewest: int) -> tuple[str, ...]:
         """Read a list of different texts."""
-        texts = [text_of(entry) for entry in entries] if isinstance(entries, list) else []
+        texts = [category_text(entry) for entry in entries] if isinstance(entries, list) else []
         if len(texts) < fewest:
             self.note(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
         if not all(texts):

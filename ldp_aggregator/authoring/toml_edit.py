@@ -13,7 +13,7 @@ from typing import Any
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey.decimals import decimal_text
-from encoders.survey.parse_value import text_of
+from encoders.survey.parse_value import category_text
 from encoders.survey.toml_lines import find_line
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -67,7 +67,7 @@ def _natural_order(text: str) -> tuple[float, str]:
 
 def is_whole_number(text: str) -> bool:
     """Return whether a text is a whole number as the survey spells it: no sign +, no leading zero."""
-    return bool(_WHOLE_NUMBER.fullmatch(text)) and text_of(int(text)) == text
+    return bool(_WHOLE_NUMBER.fullmatch(text)) and category_text(int(text)) == text
 
 
 def format_decimal(number: Decimal) -> str:

@@ -125,7 +125,7 @@ def preview_(
             plan, row, row.get(plan.row_label.name) if label is None else label, SystemEntropy(), question
         )
     click.echo(str(seen))
-    if comparison := compare_mechanisms(plan, seen.answer.question):
+    if comparison := compare_mechanisms(plan, seen.randomised.question):
         click.echo(f"\n{comparison}")
 
 

@@ -18,7 +18,7 @@ from encoders.errors import RowError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
 from encoders.survey.decimals import decimal_text, equal_width_edges
-from encoders.survey.parse_value import is_missing, number_of, text_of
+from encoders.survey.parse_value import category_text, is_missing, parse_number
 from ldp_aggregator.simulated_population import parse_epsilon
 
 
@@ -72,7 +72,7 @@ def _infer_feature(name: str, column: Any, bins: int | None) -> Feature:
     present = [value for value in values if not is_missing(value)]
     missing = "category" if len(present) < len(values) else "error"
     if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
-        numbers = [number for value in present if (number := number_of(value, name)) is not None]
+        numbers = [number for value in present if (number := parse_number(value, name)) is not None]
         return _infer_numeric_feature(name, numbers, bins, missing)
     return CategoricalFeature(name, _infer_values(name, present), missing)
 
@@ -92,7 +92,7 @@ def _infer_numeric_feature(name: str, numbers: Sequence[float], bins: int | None
 
 
 def _infer_values(name: str, present: Sequence[Any]) -> tuple[str, ...]:
-    texts = {text_of(value) for value in set(present)}
+    texts = {category_text(value) for value in set(present)}
     if None in texts:
         raise RowError(name, "holds something that is neither a number nor a text")
     return tuple(sorted(text for text in texts if text is not None))

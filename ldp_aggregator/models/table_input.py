@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
-from encoders.survey.parse_value import number_of
+from encoders.survey.parse_value import parse_number
 from ldp_aggregator.arrays import FloatArray, IntArray
 
 Columns = dict[str, Any]
@@ -91,7 +91,7 @@ def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
     doubles = []
     for row, value in enumerate(column, 1):
         try:
-            number = number_of(value, name)
+            number = parse_number(value, name)
         except RowError as error:
             raise RowError(name, f"row {row}: {error.why}") from error
         doubles.append(math.nan if number is None else number)

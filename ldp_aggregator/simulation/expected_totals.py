@@ -75,7 +75,7 @@ def _value_shares(question: Question, population: SyntheticPopulation) -> FloatA
         assert not isinstance(conditional, Gaussian)
         codes[:, feature] = column
         weights = weights * conditional[column, labels]
-    values = question.values(codes, labels, np.arange(len(labels)))
+    values = question.value_array(codes, labels, np.arange(len(labels)))
     return np.bincount(values, weights, minlength=question.domain).astype(np.float64)
 
 

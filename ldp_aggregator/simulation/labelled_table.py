@@ -83,7 +83,7 @@ def fit_projection(table: LabelledTable, split: Split, method: str, components: 
     """Fit a projection on the public rows; the yardstick of a learned one, on the rows that report."""
     inputs = tuple(projection_inputs(table.survey))
     fitted = split.train if method == LEARNED_METHOD else split.public
-    codes = np.stack([each.codes(table.columns[each.name]) for each in inputs], axis=1)[fitted]
+    codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)[fitted]
     rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
     if method == LEARNED_METHOD:
         means, prior = _compute_class_means(rows, present, labels, len(table.survey.label.values))

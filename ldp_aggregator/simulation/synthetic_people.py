@@ -98,7 +98,9 @@ def simulate_survey(
         parts = []
         for size in sizes:
             codes, labels = population.draw_people(size, rng, question.feature_indices)
-            parts.append(simulate_total(question, question.values(codes, labels, np.arange(size)), devices))
+            parts.append(
+                simulate_total(question, question.value_array(codes, labels, np.arange(size)), devices)
+            )
         totals[question.key] = reduce(add, parts)
     return Snapshot(plan, totals)
 

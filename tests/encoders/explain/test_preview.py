@@ -59,10 +59,10 @@ def test_a_preview_is_the_report_that_the_same_bytes_make(frequency: str, numeri
 def test_every_question_is_explained_with_and_without_the_truth(frequency: str, numeric: str) -> None:
     plan = made(frequency, numeric)
     for question in plan.questions:
-        seen = preview(plan, ROW, "no", SystemEntropy(), asked=question.name)
+        seen = preview(plan, ROW, "no", SystemEntropy(), question_name=question.name)
         mine, theirs = str(seen), explain_report(plan, seen.report)
         assert mine.count("<- the truth") == 1
-        assert question.mechanism.describe_output(seen.answer.truth) in " ".join(mine.split())
+        assert question.mechanism.describe_output(seen.randomised.truth) in " ".join(mine.split())
         assert "truth" not in theirs.replace("No one can be sure of the truth from it", "")
         for text in (mine, theirs):
             assert "<- this one" in next(line for line in text.splitlines() if f"  {question.name}  " in line)
@@ -73,7 +73,7 @@ def test_every_question_is_explained_with_and_without_the_truth(frequency: str, 
 
 def test_a_report_alone_gives_every_answer_its_chance() -> None:
     plan = made("DE")
-    seen = preview(plan, ROW, "no", SystemEntropy(), asked="age")
+    seen = preview(plan, ROW, "no", SystemEntropy(), question_name="age")
     lines = [
         line for line in explain_report(plan, seen.report).splitlines() if "%" in line and "age = " in line
     ]
@@ -83,7 +83,7 @@ def test_a_report_alone_gives_every_answer_its_chance() -> None:
 
 
 def test_what_an_application_shows_is_at_hand() -> None:
-    seen = preview(made(), ROW | {"hours": 99}, "no", SystemEntropy(), asked="hours (mean)")
+    seen = preview(made(), ROW | {"hours": 99}, "no", SystemEntropy(), question_name="hours (mean)")
     assert seen.question == "hours (mean)"
     assert seen.truth == {"hours": "12", "rested": "no"}
     assert seen.epsilon == 1.0
@@ -96,11 +96,11 @@ def test_a_repr_does_not_tell_the_truth() -> None:
     one = preview(made(), {"age": "old", "hours": 1}, "no", GivenBytes(draws))
     other = preview(made(), {"age": "old", "hours": 99}, "no", GivenBytes(draws))
     assert one.truth == {"age": "old", "rested": "no"}
-    for each in (one, one.answer, [one.answer]):
+    for each in (one, one.randomised, [one.randomised]):
         assert "old" not in repr(each)
-        assert f", {one.answer.truth}," not in repr(each)
+        assert f", {one.randomised.truth}," not in repr(each)
     assert repr(one) == repr(other)  # nor what was clipped
-    assert f"{one.answer}" == repr(one.answer)
+    assert f"{one.randomised}" == repr(one.randomised)
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -108,12 +108,12 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(RowError):
         preview(plan, {"age": "ancient", "hours": 1}, "no", GivenBytes(b""))
     with pytest.raises(LdpError, match="the survey asks age; hours"):
-        preview(plan, ROW, "no", GivenBytes(b""), asked="tea")
+        preview(plan, ROW, "no", GivenBytes(b""), question_name="tea")
 
 
 def test_an_answer_takes_nothing_for_a_question_that_is_named() -> None:
     plan = made()
-    named = randomise(plan, ROW, "no", GivenBytes(bytes(32)), asked="age")
+    named = randomise(plan, ROW, "no", GivenBytes(bytes(32)), question_name="age")
     drawn = randomise(plan, ROW, "no", GivenBytes(bytes(40)))
     assert named == drawn
 
@@ -122,7 +122,7 @@ def test_a_question_about_several_features_is_explained_by_all_of_them() -> None
     text = SURVEY.format(frequency="auto", numeric="sign").replace("epsilon = 1.0", "epsilon = 5")
     plan = read_survey(text.replace("[0, 12]", "[0, 12]\nbins = 2")).compile()
     assert [question.name for question in plan.questions] == ["age, hours"]
-    seen = preview(plan, ROW, "no", GivenBytes(bytes(40)), asked="age, hours")
+    seen = preview(plan, ROW, "no", GivenBytes(bytes(40)), question_name="age, hours")
     assert seen.truth == {"age": "old", "hours": "6 and more", "rested": "no"}
     for told in (str(seen), explain_report(plan, seen.report)):
         assert "Decoded:\n  age = old, hours = 6 and more, rested = no\n" in told
@@ -130,7 +130,7 @@ def test_a_question_about_several_features_is_explained_by_all_of_them() -> None
         assert "  age = (missing), hours = below 6, rested = yes" in told
     assert "  age = old, hours = 6 and more, rested = no  " in str(seen)
     with pytest.raises(LdpError, match=r"no question 'age'; the survey asks age, hours$"):
-        preview(plan, ROW, "no", GivenBytes(bytes(40)), asked="age")
+        preview(plan, ROW, "no", GivenBytes(bytes(40)), question_name="age")
 
 
 def test_only_a_report_of_the_plan_is_explained() -> None:

@@ -129,7 +129,7 @@ def test_a_preview_without_a_token_looks_at_a_question_drawn_as_tokens_are() -> 
     plan = plan_of()
     seen = Counter(preview(plan, ROW, "no", SystemEntropy()).question for _ in range(300))
     assert len(seen) == len(plan.questions)  # misses one with 2^-140 or so
-    assert preview(plan, ROW, "no", SystemEntropy(), asked="smokes").question == "smokes"
+    assert preview(plan, ROW, "no", SystemEntropy(), question_name="smokes").question == "smokes"
 
 
 def test_a_preview_says_whom_an_invitation_tells_what() -> None:

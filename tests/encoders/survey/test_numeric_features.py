@@ -58,7 +58,7 @@ def test_a_number_is_the_nearest_point_of_the_grid(value: Any, code: int) -> Non
 def test_what_is_missing_is_the_last_code_or_an_error(value: object) -> None:
     assert INCOME.code(value) == MISSING == INCOME.size - 1
     assert STRICT.size == MISSING
-    assert not INCOME.clips(value)
+    assert not INCOME.is_clipped(value)
     with pytest.raises(RowError, match="is missing"):
         STRICT.code(value)
 
@@ -92,7 +92,7 @@ def test_device_column_and_document_code_alike_and_in_order(
     codes = [feature.code(value) for value in sorted(drawn)]
     assert codes == sorted(codes)
     assert all(0 <= code <= 2 * GRID for code in codes)
-    assert codes == feature.codes(np.array(sorted(drawn))).tolist()
+    assert codes == feature.code_array(np.array(sorted(drawn))).tolist()
     assert codes == [reference.number_code(feature.low, feature.high, "error", x) for x in sorted(drawn)]
 
 
@@ -124,7 +124,7 @@ def test_squares_keep_both_ends_the_middle_and_the_missing() -> None:
     ("value", "clips"), [(0, False), (-2000.5, False), (200_000, False), (200_000.1, True), (-1e300, True)]
 )
 def test_a_number_beyond_its_bounds_is_known_to_be_clipped(value: float, clips: bool) -> None:
-    assert INCOME.clips(value) is clips
+    assert INCOME.is_clipped(value) is clips
 
 
 # -- whole tables --------------------------------------------------------------------------------

@@ -331,7 +331,7 @@ ROW = {"city": "north", "hours": 1, "age": 33, "income": 21_000}
     ],
 )
 def test_what_lies_beyond_its_bounds_is_named(changes: dict[str, Any], clipped: tuple[str, ...]) -> None:
-    assert compiled().clipped(ROW | changes) == clipped
+    assert compiled().clipped_names(ROW | changes) == clipped
 
 
 @pytest.mark.parametrize(
@@ -682,7 +682,7 @@ for numeric in {names}:
     again = Plan.from_json(plan.json)
     for age in (33, None):
         row = {{"city": "north", "hours": 7.5, "age": age, "income": 21_000}}
-        print(numeric, plan.digest, len(make_report(again, row, "yes")), again.clipped(row))
+        print(numeric, plan.digest, len(make_report(again, row, "yes")), again.clipped_names(row))
     for question in again.questions:
         value = question.value(*again.encode(row, "no"))
         payload = question.mechanism.perturb(value, SystemEntropy())

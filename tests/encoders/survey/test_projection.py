@@ -142,9 +142,9 @@ def test_whole_numbers_and_masks_of_an_array_keep_their_meaning() -> None:
 def test_numbers_beyond_the_bounds_are_clipped_and_named() -> None:
     inside, outside = {"age": 100, "income": -2000.5, "hours": 6}, {"age": 101, "income": -1e300, "hours": 6}
     assert PROJECTION.apply(inside) == PROJECTION.apply(outside)
-    assert PROJECTION.clips(inside) == ()
-    assert PROJECTION.clips(outside) == ("age", "income")
-    assert PROJECTION.clips(inside | {"income": None}) == ()
+    assert PROJECTION.clipped_inputs(inside) == ()
+    assert PROJECTION.clipped_inputs(outside) == ("age", "income")
+    assert PROJECTION.clipped_inputs(inside | {"income": None}) == ()
 
 
 # -- rows that do not fit -----------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_a_gap_in_an_array_is_refused_by_its_row() -> None:
 
 
 def test_an_absent_input_is_named() -> None:
-    for act in (PROJECTION.apply, PROJECTION.clips):
+    for act in (PROJECTION.apply, PROJECTION.clipped_inputs):
         with pytest.raises(RowError, match="hours: the row has no such entry"):
             act({"age": 50, "income": 1})
     with pytest.raises(RowError, match="hours: the table has no such column"):

@@ -223,8 +223,8 @@ def test_an_answer_is_a_combination_the_first_feature_turning_slowest_and_the_la
         ]
         assert one_by_one == list(range(question.domain))
         every = np.arange(len(rows))
-        assert question.values(rows, labels, every).tolist() == one_by_one
-        assert question.values(rows, labels, every[::-2]).tolist() == one_by_one[::-2]
+        assert question.value_array(rows, labels, every).tolist() == one_by_one
+        assert question.value_array(rows, labels, every[::-2]).tolist() == one_by_one[::-2]
         for number, codes in enumerate(combinations):
             words = [words[code] for words, code in zip(texts, codes, strict=True)]
             assert question.meaning(number) == dict(zip(names, words, strict=True))

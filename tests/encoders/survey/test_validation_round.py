@@ -306,8 +306,8 @@ def test_all_of_a_row_is_checked_before_anything_is_drawn(
 
 
 def test_what_is_beyond_the_model_s_bounds_is_told() -> None:
-    assert PLAN.clipped(ROW) == ()
-    assert PLAN.clipped(ROW | {"age": 101, "hours": -1, "top 1": 9}) == ("age", "hours", "second")
+    assert PLAN.clipped_names(ROW) == ()
+    assert PLAN.clipped_names(ROW | {"age": 101, "hours": -1, "top 1": 9}) == ("age", "hours", "second")
 
 
 def test_an_answer_is_the_verdict_randomised_like_any_other() -> None:

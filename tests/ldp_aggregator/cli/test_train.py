@@ -262,7 +262,7 @@ def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
     plan = read_survey(NUMBERS).compile()
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 5000)
-    hours = plan.features[0].codes(rng.normal(np.where(labels, 8.0, 5.0), 1.5))
+    hours = plan.features[0].code_array(rng.normal(np.where(labels, 8.0, 5.0), 1.5))
     snapshot = simulate_reports(plan, np.column_stack([hours, labels]), labels, FastStream(2))
     (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
     result = run(tmp_path / "snapshot.json")

@@ -102,7 +102,7 @@ class NumberWorld:
         rows = {"income": draw(rng, INCOMES, INCOME, label), "degrees": draw(rng, DEGREES, DEGREE, label)}
         two = (rng.random(users) >= GIVEN_LABEL[label]).astype(np.int64)
         income, _, degrees = self.plan.features
-        codes = [income.codes(rows["income"]), two, degrees.codes(rows["degrees"])]
+        codes = [income.code_array(rows["income"]), two, degrees.code_array(rows["degrees"])]
         return np.column_stack(codes), label
 
     def snapshot(self, users, seed):

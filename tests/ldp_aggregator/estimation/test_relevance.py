@@ -91,7 +91,7 @@ def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, people, p=PRIOR)
     tells = (rng.random((people, 1)) > TABLE.cumsum(axis=0).T[labels]).sum(axis=1)
-    number = plan.features[2].codes(rng.normal(MEANS[labels], SPREAD))
+    number = plan.features[2].code_array(rng.normal(MEANS[labels], SPREAD))
     codes = np.asfortranarray(np.column_stack([tells, rng.integers(0, 4, people), number]))
     return simulate_reports(plan, codes, labels, FastStream(seed))
 
@@ -164,7 +164,7 @@ def test_whether_a_number_is_missing_counts_too_and_no_figure_is_nan(people):
         rng = np.random.default_rng(seed)
         labels = rng.integers(0, 2, people)
         number = np.where(rng.random(people) < np.where(labels, 0.8, 0.05), np.nan, rng.random(people) * 10)
-        codes = np.asfortranarray(plan.features[0].codes(number)[:, None])
+        codes = np.asfortranarray(plan.features[0].code_array(number)[:, None])
         (feature,) = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(seed))).features
         found = feature.relevance.estimate
         assert not np.isnan([found.stderr, found.low, found.high, feature.relevance.noise]).any()

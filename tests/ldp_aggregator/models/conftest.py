@@ -75,7 +75,7 @@ def number_snapshot():
     hours[rng.random(40_000) < np.where(labels, 0.3, 0.1)] = np.nan
     age = rng.normal(np.where(labels, 60, 40), 10)
     plan = read_survey(NUMBERS).compile()
-    codes = [tea, plan.features[1].codes(hours), plan.features[2].codes(age)]
+    codes = [tea, plan.features[1].code_array(hours), plan.features[2].code_array(age)]
     return simulate_reports(plan, np.column_stack(codes), labels, FastStream(8))
 
 

@@ -295,7 +295,7 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
     survey = read_survey(text)
     inputs = tuple(projection_inputs(survey))
     assert [each.name for each in inputs] == ["left", "right"]
-    numbers = np.stack([each.codes(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
+    numbers = np.stack([each.code_array(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
     found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
     asked = Variant(epsilon=Decimal(1), projection="dca:1").apply(survey, found)
     cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}

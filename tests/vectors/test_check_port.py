@@ -21,7 +21,7 @@ import pytest
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
 from encoders.survey import invitation, questions, validation_round
-from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, number_of
+from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, parse_number
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
 from tests.vectors import adapter, check_port
@@ -204,7 +204,7 @@ def test_a_port_that_reads_or_writes_otherwise_is_caught(mistake: str) -> None:
 
 
 def half_to_even(self: NumericFeature, value: object) -> int:
-    number, (low, high) = number_of(value, self.name), self.bounds
+    number, (low, high) = parse_number(value, self.name), self.bounds
     if number is None:
         return CODE(self, value)
     return round((min(max(number, low), high) - low) / (high - low) * (2 * GRID))
@@ -212,7 +212,7 @@ def half_to_even(self: NumericFeature, value: object) -> int:
 
 def half_up_without_adding(self: NumericFeature, value: object) -> int:
     # as Math.round of JavaScript: the double just below one half goes down
-    number, (low, high) = number_of(value, self.name), self.bounds
+    number, (low, high) = parse_number(value, self.name), self.bounds
     if number is None:
         return CODE(self, value)
     scaled = (min(max(number, low), high) - low) / (high - low) * (2 * GRID)
@@ -220,7 +220,7 @@ def half_up_without_adding(self: NumericFeature, value: object) -> int:
 
 
 def by_the_reciprocal(self: NumericFeature, value: object) -> int:
-    number, (low, high) = number_of(value, self.name), self.bounds
+    number, (low, high) = parse_number(value, self.name), self.bounds
     if number is None:
         return CODE(self, value)
     return math.floor((min(max(number, low), high) - low) * (2 * GRID / (high - low)) + 0.5)
@@ -232,12 +232,12 @@ def minus_zero_below_zero(self: BinnedFeature, value: object) -> int:
 
 
 def edges_above(self: BinnedFeature, value: object) -> int:
-    number = number_of(value, self.name)
+    number = parse_number(value, self.name)
     return BIN(self, value) if number is None else bisect_left(self._inner, number)
 
 
 def exact_edges(self: BinnedFeature, value: object) -> int:
-    number = number_of(value, self.name)
+    number = parse_number(value, self.name)
     if number is None:
         return BIN(self, value)
     exact = Fraction(value) if isinstance(value, int) else Fraction(number)

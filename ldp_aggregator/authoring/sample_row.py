@@ -1,14 +1,19 @@
-"""What a preview shows to authors: a sample row, and a comparison of mechanisms for numbers."""
+"""The row of a preview, sampled or read from a file, and a comparison of mechanisms for numbers."""
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
+from encoders.errors import RowError
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
+from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
+from ldp_aggregator.csv_rows import read_typed_columns
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
@@ -16,6 +21,32 @@ def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     row = {feature.name: _draw_value(feature, rng) for feature in plan.entries}
     label = plan.row_label
     return row | {label.name: label.values[_random_below(len(label.values), rng)]}
+
+
+def read_json_row(path: Path) -> dict[str, object]:
+    """Read a row from a file with a JSON object."""
+    try:
+        row = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise RowError(path.name, "is no JSON") from error
+    if not isinstance(row, dict):
+        raise RowError(path.name, 'needs a JSON object, for example {"age": "young", "missed_payment": "no"}')
+    return row
+
+
+def read_csv_row(path: Path, number: int, plan: Plan) -> dict[str, object]:
+    """Read one row, counted from 1, of a CSV file."""
+    columns = read_typed_columns(path, plan.entries)
+    length = len(next(iter(columns.values())))
+    if number > length:
+        raise RowError(path.name, f"has {length} rows, and no row {number}")
+    return {name: cells[number - 1] for name, cells in columns.items()}
+
+
+def format_row(row: dict[str, object]) -> str:
+    """Return a row as text, one value a line."""
+    lines = (f"  {name} = {MISSING_TEXT if value is None else value}" for name, value in row.items())
+    return "\n".join(lines)
 
 
 def compare_mechanisms(plan: Plan, question: Question) -> str:

@@ -1,29 +1,30 @@
-"""ldp-survey: write, check and see through a survey."""
+"""ldp-survey: write, check, preview and sign a survey, and write its further rounds."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
-from encoders.errors import LdpError, RowError, SurveyError
+from encoders.errors import LdpError, SurveyError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
-from encoders.survey import Plan
-from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.authoring.draft import draft_survey
 from ldp_aggregator.authoring.overview import format_overview
 from ldp_aggregator.authoring.project import write_projection
-from ldp_aggregator.authoring.sample_row import compare_mechanisms, make_sample_row
+from ldp_aggregator.authoring.sample_row import (
+    compare_mechanisms,
+    format_row,
+    make_sample_row,
+    read_csv_row,
+    read_json_row,
+)
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.size import size
-from ldp_aggregator.csv_rows import read_text_columns, read_typed_columns
+from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rounds.learn_toml import write_learned_round
 from ldp_aggregator.rounds.narrow_toml import write_narrowed_round
@@ -33,23 +34,28 @@ from reduction.fit import METHODS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
-Row = dict[str, object]
 
 
-@click.group()
+class _SurveyGroup(click.Group):
+    """Commands whose errors are printed without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except LdpError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_SurveyGroup)
 def main() -> None:
-    """Write a survey, check it, and see through one report of it.
+    """Write a survey, check it, and look at one report of it.
 
     A SURVEY is a TOML file, or the plan that it compiles to.
     """
 
 
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except LdpError as error:
-        raise click.ClickException(str(error)) from error
+def _print_toml(text: str) -> None:
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
 
 
 @main.command()
@@ -64,11 +70,9 @@ def init(sample: Path | None, label: str | None) -> None:
     if (sample is None) != (label is None):
         raise click.UsageError("--from and --label go together: a sample, and its column to predict")
     if sample is None or label is None:
-        text = _EXAMPLE.read_text("utf-8")
+        _print_toml(_EXAMPLE.read_text("utf-8"))
     else:
-        with _clear_errors():
-            text = draft_survey(read_text_columns(sample), label, sample.stem)
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+        _print_toml(draft_survey(read_text_columns(sample), label, sample.stem))
 
 
 @main.command()
@@ -88,8 +92,7 @@ def check(survey: Path) -> None:
 @click.option("-o", "--output", type=click.File("wb"), default="-", help="Standard output by default.")
 def compile_(survey: Path, output: BinaryIO) -> None:
     """Write the plan of SURVEY: the canonical JSON whose digest every report carries."""
-    with _clear_errors():
-        plan = load_plan_file(survey)
+    plan = load_plan_file(survey)
     output.write(plan.json)
 
 
@@ -114,16 +117,16 @@ def preview_(
     """
     if row_file and table:
         raise click.UsageError("give the row by --row or by --csv, not both")
-    with _clear_errors():
-        plan = load_plan_file(survey)
-        row = _read_json(row_file) if row_file else _read_csv(table, row_number, plan) if table else None
-        if row is None:
-            row = make_sample_row(plan, SystemEntropy())
-            click.echo("A row, made up from the survey's values:")
-            click.echo("\n".join(f"  {name} = {_shown(cell)}" for name, cell in row.items()) + "\n")
-        seen = preview(
-            plan, row, row.get(plan.row_label.name) if label is None else label, SystemEntropy(), question
-        )
+    plan = load_plan_file(survey)
+    if row_file:
+        row = read_json_row(row_file)
+    elif table:
+        row = read_csv_row(table, row_number, plan)
+    else:
+        row = make_sample_row(plan, SystemEntropy())
+        click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
+    label_value = row.get(plan.row_label.name) if label is None else label
+    seen = preview(plan, row, label_value, SystemEntropy(), question)
     click.echo(str(seen))
     if comparison := compare_mechanisms(plan, seen.randomised.question):
         click.echo(f"\n{comparison}")
@@ -145,22 +148,23 @@ def project_(
 ) -> None:
     """Project the numbers of SURVEY to a few components, and write that survey to standard output.
 
-    DCA finds what tells the classes apart, PCA what differs most. Weights and ranges are fitted on the rows
-    of --from and are public from then on. Epsilon does NOT cover the fit: never fit on private rows.
+    DCA finds the directions that separate the classes, PCA those of the largest variance. Weights and
+    ranges are fitted on the rows of --from and are public from then on. Epsilon does NOT cover the fit:
+    never fit on private rows.
     """
     if method != "dca" and ridge is not None:
         raise click.UsageError("--ridge goes with --method dca")
-    with _clear_errors():
-        text = write_projection(
+    _print_toml(
+        write_projection(
             read_survey_text(survey),
             read_text_columns(sample),
             sample.name,
-            method,
-            components,
-            bins,
-            DEFAULT_RIDGE if ridge is None else ridge,
+            method=method,
+            components=components,
+            bins=bins,
+            ridge=DEFAULT_RIDGE if ridge is None else ridge,
         )
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+    )
 
 
 @main.command("learn")
@@ -178,46 +182,41 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     """Learn a projection from a first round, and write the survey of the second to standard output.
 
     SURVEY is what the first round answered, best by 70% of the people and with bins = 2 for every number.
-    Its class means, as the randomised reports tell them, make the weights of the projection. Who answered
-    the first round answers no other of its family, so that two rounds cost no one more epsilon. What is
-    written says whether two rounds are recommended, or why not.
+    Its class means, as estimated from the randomised reports, make the weights of the projection. Who
+    answered the first round answers no other of its family, so that two rounds cost no one more epsilon.
+    What is written says whether two rounds are recommended, or why not.
     """
-    with _clear_errors():
-        text = write_learned_round(
-            read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people
-        )
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+    _print_toml(
+        write_learned_round(read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people)
+    )
 
 
 @main.command("narrow")
 @click.argument("survey", type=_FILE)
 @click.option("--pilot", type=_FILE, required=True, help="What ldp-train made of all rounds' reports so far.")
 def narrow_(survey: Path, pilot: Path) -> None:
-    """Leave out what tells nothing, and write the survey of the next round to standard output.
+    """Leave out uninformative features, and write the survey of the next round to standard output.
 
     SURVEY is what the latest round answered. Who answered it answers no other of its family, so that further
     rounds cost no one more epsilon. What is written says how much of the label each feature explains, and is
     trained together with the earlier rounds: ldp-train URL URL-round2 -o model.json.
     """
-    with _clear_errors():
-        text = write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name)
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+    _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
 
 
 @main.command("validate")
 @click.argument("survey", type=_FILE)
 @click.option("--model", type=_FILE, required=True, help="What ldp-train made of all rounds' reports so far.")
 def validate_(survey: Path, model: Path) -> None:
-    """Let devices judge a model: write the survey of a round that asks whether it is right.
+    """Let devices validate a model: write the survey of a round that asks whether it is right.
 
     SURVEY is what people answered (to look for mistakes in it, use ldp-survey check). Who answered it
-    answers no other of its family, so that a further round costs no one more epsilon. Devices judge the
-    model with all its features, and with the few that tell most. Trained on that round too, it keeps what
-    it does best with: ldp-train URL URL-validation -o model.json; that says how often it is right, too.
+    answers no other of its family, so that a further round costs no one more epsilon. Devices validate
+    the model with all its features, and with the few that explain most. Trained on that round too, it
+    keeps the features with which it is most accurate: ldp-train URL URL-validation -o model.json; that
+    says how often it is right, too.
     """
-    with _clear_errors():
-        text = write_validation_round(read_survey_text(survey), read_model(model), model.name)
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+    _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
 
 
 @main.command()
@@ -228,8 +227,7 @@ def keygen(keyfile: Path) -> None:
     Apps pin the public key. Keep KEYFILE from everybody, collectors above all, and keep a copy: who loses
     it can sign no survey for those apps any more.
     """
-    with _clear_errors():
-        click.echo(write_key(keyfile))
+    click.echo(write_key(keyfile))
 
 
 @main.command("sign")
@@ -246,31 +244,8 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
 
     Sign one plan per survey id: a collector can serve any that you signed.
     """
-    with _clear_errors():
-        signed = sign_file(survey, key, output)
+    signed = sign_file(survey, key, output)
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
 main.add_command(size)
-
-
-def _shown(cell: object) -> str:
-    return MISSING_TEXT if cell is None else str(cell)
-
-
-def _read_json(path: Path) -> Row:
-    try:
-        row = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise RowError(path.name, "is no JSON") from error
-    if not isinstance(row, dict):
-        raise RowError(path.name, 'needs a JSON object, for example {"age": "young", "missed_payment": "no"}')
-    return row
-
-
-def _read_csv(path: Path, number: int, plan: Plan) -> Row:
-    columns = read_typed_columns(path, plan.entries)
-    length = len(next(iter(columns.values())))
-    if number > length:
-        raise RowError(path.name, f"has {length} rows, and no row {number}")
-    return {name: cells[number - 1] for name, cells in columns.items()}

@@ -41,7 +41,7 @@ def _format(path: Path) -> str:
 
 
 def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
-    """Draw accuracy against epsilon, one line per way to ask with its 95% interval.
+    """Draw accuracy against epsilon, one line per variant with its 95% interval.
 
     Parameters
     ----------
@@ -84,27 +84,24 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
 
 def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
-    """Return the rows of each line of the picture, by epsilon; its name tells what differs."""
-    varied = _varied(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
+    """Return the rows of each line of the picture, by epsilon; its name is what differs between lines."""
+    fields = _varied_fields(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
-        lines.setdefault(", ".join(_ways(row, varied)), []).append(row)
+        lines.setdefault(", ".join(_describe(row, fields)), []).append(row)
     return lines
 
 
 def non_private_accuracies(result: Simulation) -> dict[str, float]:
-    """Return the accuracies without privacy, by name: they depend on how numbers are asked for, if at all."""
-    varied = _varied(result, ("numeric", "projection"))
-    return {", ".join(["non-private", *_ways(row, varied)]): row.non_private for row in result.rows}
+    """Return the accuracies without privacy, by the numeric mechanisms and projections if these differ."""
+    fields = _varied_fields(result, ("numeric", "projection"))
+    return {", ".join(["non-private", *_describe(row, fields)]): row.non_private for row in result.rows}
 
 
-def _varied(result: Simulation, ways: Sequence[str]) -> list[str]:
-    return [way for way in ways if len({getattr(row, way) for row in result.rows}) > 1]
+def _varied_fields(result: Simulation, fields: Sequence[str]) -> list[str]:
+    return [field for field in fields if len({getattr(row, field) for row in result.rows}) > 1]
 
 
-def _ways(row: SimulationRow, ways: Sequence[str]) -> list[str]:
-    return [_in_rounds(row.rounds) if way == "rounds" else getattr(row, way) for way in ways]
-
-
-def _in_rounds(rounds: int) -> str:
-    return "one round" if rounds == 1 else f"{rounds} rounds"
+def _describe(row: SimulationRow, fields: Sequence[str]) -> list[str]:
+    rounds = "one round" if row.rounds == 1 else f"{row.rounds} rounds"
+    return [rounds if field == "rounds" else getattr(row, field) for field in fields]

@@ -25,9 +25,12 @@ from encoders.mechanisms import (
 )
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation.poisoning.pair_test import compute_pair_deviations, compute_pair_p_value
-from ldp_aggregator.estimation.poisoning.size_test import compute_size_p_value
-from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
+    SupportCounts,
+    compute_pair_deviations,
+    compute_pair_p_value,
+    compute_size_p_value,
+)
 
 QUESTIONS = 10
 LEVEL = 1e-6 / (2 * QUESTIONS)

@@ -156,13 +156,11 @@ def estimate_snapshot(
     conditionals = stages.estimate_conditionals(raw, prior.smoothed)
 
     # 4. The validation round, if there was one: features that it does not select become uninformative.
-    validation_estimates = None
+    validated = None
     if validation:
         check_same_survey(snapshot, validation)
-        validation_estimates = estimate_snapshot(validation, poisoning=poisoning)
-        conditionals = mask_unselected_features(
-            conditionals, prior.smoothed, validation_estimates.validation_result
-        )
+        validated = estimate_snapshot(validation, poisoning=poisoning)
+        conditionals = mask_unselected_features(conditionals, prior.smoothed, validated.validation_result)
 
     # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
     features = tuple(_describe_features(snapshot, raw, conditionals, prior.smoothed))
@@ -170,7 +168,6 @@ def estimate_snapshot(
     # 6. If asked: tests for fabricated reports, and how far they could move the estimates.
     summary = check_poisoning(snapshot, raw, features, prior.raw) if poisoning else None
 
-    # 7. The result.
     return Estimates(
         survey=plan.id,
         plan_digest=plan.digest,
@@ -184,7 +181,7 @@ def estimate_snapshot(
         features=features,
         poisoning=summary,
         validation_result=ValidationResult.from_snapshot(snapshot) if plan.validation else None,
-        validation=validation_estimates,
+        validation=validated,
     )
 
 
@@ -235,7 +232,9 @@ def _describe_features(
             assert isinstance(feature, NumericFeature)
             assert isinstance(conditional, Gaussian)
             questions = [
-                QuestionSummary.from_question(each, total_of(snapshot, each).n if each else 0)
+                QuestionSummary(each.mechanism.name, total_of(snapshot, each).n)
+                if each
+                else QuestionSummary(None, 0)
                 for each in moment_questions[place]
             ]
             yield NumberResult.from_estimates(feature, questions, estimate, conditional, prior)

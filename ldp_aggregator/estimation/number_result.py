@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from encoders.survey import NumericFeature, Question
+from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_class_differences, to_json_list
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
@@ -30,11 +30,6 @@ class QuestionSummary:
 
     mechanism: str | None
     n: int
-
-    @classmethod
-    def from_question(cls, question: Question | None, n: int) -> Self:
-        """Summarise a question of the plan, or its absence."""
-        return cls(question.mechanism.name if question else None, n)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""

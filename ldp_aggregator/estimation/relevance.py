@@ -212,20 +212,20 @@ def _unbiased_square(
 
 
 def _ratio_estimate(
-    square: _UnbiasedSquare, whole: float, whole_variance: float, *, maximum: float, scale: int
+    square: _UnbiasedSquare, total: float, total_variance: float, *, maximum: float, scale: int
 ) -> IntervalEstimate:
-    """Return a square over a whole with the given variance, and over `scale`."""
+    """Return a square over a total with the given variance, and over `scale`."""
     top = square.value / scale
     intervals = ratio_intervals(
         np.asarray(top),
-        np.asarray(whole),
+        np.asarray(total),
         constant=np.asarray(square.noise / scale**2),
-        linear=np.asarray(square.slope * whole / scale),
-        quadratic=np.asarray(0.0 + whole_variance),
+        linear=np.asarray(square.slope * total / scale),
+        quadratic=np.asarray(0.0 + total_variance),
         count=1,
         bounds=(0.0, maximum),
     )
-    whole = max(whole, math.sqrt(whole_variance))  # it is not distinguishable from less
-    value = top / whole
-    variance = square.noise / scale**2 + square.slope / scale * max(top, 0.0) + value**2 * whole_variance
-    return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / whole), *intervals)
+    total = max(total, math.sqrt(total_variance))  # it is not distinguishable from less
+    value = top / total
+    variance = square.noise / scale**2 + square.slope / scale * max(top, 0.0) + value**2 * total_variance
+    return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / total), *intervals)

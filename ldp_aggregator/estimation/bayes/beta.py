@@ -47,13 +47,13 @@ def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: Float
     shape = np.broadcast_shapes(value.shape, a.shape, b.shape)
     cells = [np.broadcast_to(each, shape[1:]).ravel() for each in (value, noise)]
     priors = [np.broadcast_to(each, shape).reshape(shape[0], -1) for each in (a, b)]
-    found = np.empty((3, shape[0], cells[0].size))
+    results = np.empty((3, shape[0], cells[0].size))
     for start in range(0, cells[0].size, _BLOCK_SIZE):
         block = slice(start, start + _BLOCK_SIZE)
         nodes = _Quadrature.from_estimates(cells[0][block], cells[1][block])
         for prior, (first, second) in enumerate(zip(*priors, strict=True)):
-            found[:, prior, block] = nodes.posterior(first[block], second[block])
-    evidence, mean, log = found.reshape(3, *shape)
+            results[:, prior, block] = nodes.posterior(first[block], second[block])
+    evidence, mean, log = results.reshape(3, *shape)
     return BetaPosterior(evidence - _log_beta(a, b), mean, log)
 
 

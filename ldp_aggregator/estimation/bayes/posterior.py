@@ -39,8 +39,8 @@ def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
 def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
     """Return the posterior mean of a distribution (d,), given estimates and their standard errors."""
     size = len(value)
-    found = beta_posterior(value, noise, np.ones((1, size)), np.full((1, size), size - 1.0))
-    mean = np.maximum(found.mean[0], MIN_SHARE)
+    posterior = beta_posterior(value, noise, np.ones((1, size)), np.full((1, size), size - 1.0))
+    mean = np.maximum(posterior.mean[0], MIN_SHARE)
     share: FloatArray = mean / mean.sum()
     return share
 
@@ -112,7 +112,7 @@ class Interaction:
 
 
 def _value_shares(frequencies: Frequencies, k: int) -> tuple[FloatArray, float]:
-    """Return P(value), made to add up to one, and the average variance of one."""
+    """Return P(value), normalised to add up to one, and the average variance of one."""
     covariance, table = frequencies.covariance, frequencies.raw.reshape(-1, k)
     size = len(table)
     independent = covariance.independent_variance.reshape(-1, k).sum(axis=1)

@@ -1,1 +1,1 @@
-"""How well the reports fit the mechanism, and how far made-up reports could move the estimates."""
+"""How well the reports fit the mechanism, and how far fabricated reports could move the estimates."""

@@ -1,146 +1,242 @@
 """Goodness-of-fit tests of a question: whether devices randomised all its reports, from counters alone.
 
 A report that is fabricated to raise t values at once (the maximal gain attack of Cao, Jia and Gong 2021) has
-improbable ones: in the wrong number (:mod:`size_test`) or, if padded to the right number, in the same
-places again and again (:mod:`pair_test`).
+improbable ones: in the wrong number or, if padded to the right number, in the same places again and again.
+Both distributions are known from the mechanism's tables, whatever people answered.
+
+Every p-value is an upper bound that holds for any number of reports, not an approximation for many: tails
+are Chernoff's and Bernstein's, added up over all tests (Bonferroni).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from encoders.explain.text import format_answer
-from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.mechanisms.numeric_base import NumericMechanism
-from encoders.survey import Question
-from ldp_aggregator.estimation.poisoning.pair_test import (
-    PairDeviations,
-    compute_pair_deviations,
-    compute_pair_p_value,
-)
-from ldp_aggregator.estimation.poisoning.size_test import compute_size_p_value
-from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
+from encoders.mechanisms.support_counters import SupportCounters
+from ldp_aggregator.arrays import FloatArray, IntArray
 
-_NAMED_PAIRS = 3
-"""Number of suspicious pairs that are named."""
+_SLACK_PROBABILITY = 1e-12
+"""Probability that the bound on the number of owners of each value, on which the noise depends, is wrong."""
 
 
 @dataclass(frozen=True)
-class SuspiciousPair:
-    """Two values that too many or too few reports support at once.
+class SupportCounts:
+    """Counts of the ones in n reports, see :meth:`SupportCounters.count`.
 
     Attributes
     ----------
-    values : pair of str
-    reports, expected : float
-        Numbers of reports that support both, observed and expected.
+    bits : SupportCounters
+    sizes : (len(bits.sizes),) array
+        Reports with each number of ones.
+    sums : (groups,) array
+        Ones of each group.
+    pairs : (groups, groups) array
+        Sums of the products of two groups' ones; symmetric.
     """
 
-    values: tuple[str, str]
-    reports: float
-    expected: float
-
-    def __str__(self) -> str:
-        one, other = self.values
-        return f"{one} with {other} ({self.reports:,.0f} times, expected {self.expected:,.0f})"
-
-
-@dataclass(frozen=True)
-class SupportTests:
-    """The results of the goodness-of-fit tests of one question.
-
-    Attributes
-    ----------
-    n : int
-        Reports whose support was counted.
-    level : float
-        A p-value below it is an alarm.
-    sizes, pairs : float
-        Upper bounds on the p-values of the size test and of the pair test.
-    suspicious_pairs : tuple of SuspiciousPair
-        Those with the largest deviations, the largest first; none unless `pairs` is an alarm.
-    """
-
-    n: int
-    level: float
-    sizes: float
-    pairs: float
-    suspicious_pairs: tuple[SuspiciousPair, ...] = ()
+    bits: SupportCounters
+    sizes: IntArray
+    sums: IntArray
+    pairs: IntArray
 
     @classmethod
-    def from_support(cls, question: Question, support: SupportCounts, level: float) -> SupportTests:
-        """Run both tests."""
-        if not support.n:
-            return cls(n=0, level=level, sizes=1.0, pairs=1.0)
-        deviations = compute_pair_deviations(support)
-        p_value = compute_pair_p_value(support, deviations)
-        return cls(
-            n=support.n,
-            level=level,
-            sizes=compute_size_p_value(support),
-            pairs=p_value,
-            suspicious_pairs=_find_suspicious_pairs(question, support, deviations) if p_value < level else (),
-        )
+    def from_cells(cls, bits: SupportCounters, cells: IntArray) -> SupportCounts:
+        """Split the counters of a question into their parts."""
+        sizes, sums, upper = np.split(cells, np.cumsum([len(bits.sizes), bits.groups]))
+        pairs = np.zeros((bits.groups, bits.groups), dtype=np.int64)
+        pairs[np.triu_indices(bits.groups)] = upper
+        return cls(bits, sizes, sums, np.maximum(pairs, pairs.T))
 
     @property
-    def findings(self) -> tuple[str, ...]:
-        """The alarms in words."""
-        findings = []
-        if self.sizes < self.level:
-            findings.append(
-                f"they support too many or too few values at once (p < {_power_above(self.sizes)})"
-            )
-        if self.pairs < self.level:
-            pairs = "; ".join(map(str, self.suspicious_pairs))
-            p_value = _power_above(self.pairs)
-            findings.append(f"they support pairs of values too often or too rarely: {pairs} (p < {p_value})")
-        return tuple(findings)
+    def joint_ones(self) -> FloatArray:
+        """Numbers of pairs of ones at positions i in group g and j in h; on the diagonal i < j."""
+        own = np.diag(self.sums)
+        return np.asarray((self.pairs - own) / np.where(np.eye(len(own)) > 0, 2, 1), dtype=np.float64)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        pairs = [
-            {"values": list(each.values), "reports": each.reports, "expected": each.expected}
-            for each in self.suspicious_pairs
-        ]
-        return {
-            "reports": self.n,
-            "level": self.level,
-            "sizes_p_value": self.sizes,
-            "pairs_p_value": self.pairs,
-            "pairs": pairs,
-            "findings": list(self.findings),
-        }
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return int(self.sizes.sum())
 
 
-def _find_suspicious_pairs(
-    question: Question, support: SupportCounts, deviations: PairDeviations
-) -> tuple[SuspiciousPair, ...]:
-    upper = np.triu(deviations.surprise)
-    pairs = []
-    for place in np.argsort(upper, axis=None)[::-1][:_NAMED_PAIRS]:
-        g, h = (int(each) for each in np.unravel_index(place, upper.shape))
-        names = (_name_group(question, support, g), _name_group(question, support, h))
-        reports = float(support.joint_ones[g, h])
-        pairs.append(SuspiciousPair(names, reports, reports - float(deviations.excess[g, h])))
-    return tuple(pairs)
+# -- size test: the number of ones in a report ----------------------------------------------------
 
 
-def _name_group(question: Question, support: SupportCounts, group: int) -> str:
-    """Name a group of values by its first."""
-    mechanism, others = question.mechanism, len(range(group, support.bits.length, support.bits.groups)) - 1
-    if isinstance(mechanism, FrequencyOracle):
-        name = format_answer(question.meaning(group))
-    else:
-        assert isinstance(mechanism, NumericMechanism)
-        numbers = [feature.name for feature in question.asked_features]
-        name = mechanism.counter_names(numbers, question.label_texts)[group]
-    return f"[{name}" + (f" or {others} others]" if others else "]")
+def compute_size_distribution(bits: SupportCounters, own: float) -> FloatArray:
+    """Return the distribution of the number of ones, over `bits.sizes`: one coin of `own`, d - 1 of `off`."""
+    if bits.ones is not None:
+        return np.ones(1)
+    others, off = bits.length - 1, float(bits.off)
+    k = np.arange(1, others + 1)
+    ways = np.concatenate([[0.0], np.cumsum(np.log(others - k + 1) - np.log(k))])
+    k = np.arange(others + 1)
+    rest = np.exp(ways + k * math.log(off) + (others - k) * math.log1p(-off))
+    law = np.concatenate([(1 - own) * rest, [0.0]]) + np.concatenate([[0.0], own * rest])
+    first, last = bits.sizes[0], bits.sizes[-1]
+    return np.concatenate([[law[: first + 1].sum()], law[first + 1 : last], [law[last:].sum()]])
 
 
-def _power_above(p_value: float) -> str:
-    """Write a p-value as the next power of ten above it."""
-    return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
+def compute_size_p_value(support: SupportCounts) -> float:
+    """Return a bound on the probability that honest reports have numbers of ones as extreme as these.
+
+    Tested, both ways: how many reports have each number of ones, and how many have at most as many. Each
+    is a binomial count, whose tail is at most e^(-n KL(share || chance)). Where the chance depends on the
+    owner's number (sign-vector), the count is a sum of unequal coins, for which the bound at the nearest
+    chance holds as well (Hoeffding 1956).
+    """
+    if support.n == 0:
+        return 1.0
+    laws = np.stack([compute_size_distribution(support.bits, float(own)) for own in support.bits.own])
+    chances = np.concatenate([laws, laws.cumsum(axis=1)[:, :-1]], axis=1)
+    counts = np.concatenate([support.sizes, support.sizes.cumsum()[:-1]])
+    surprise = support.n * _divergence(counts / support.n, chances.min(axis=0), chances.max(axis=0))
+    return _union_bound(2 * len(counts), float(surprise.max()))
+
+
+def _divergence(share: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return KL(share || the nearest chance in [low, high]); 0 within."""
+    chance = np.clip(share, low, high)
+    # chances far out underflow, and their sums round past 1; taking them nearer errs on the safe side
+    chance = np.clip(chance, 1e-300, 1 - 1e-15)
+    rest = 1 - share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(share > 0, share * np.log(share / chance), 0.0)
+        down = np.where(rest > 0, rest * (np.log(rest) - np.log1p(-chance)), 0.0)
+    return np.where((share >= low) & (share <= high), 0.0, np.maximum(up + down, 0.0))
+
+
+# -- pair test: ones that occur in the same report ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CentredProduct:
+    """The product of two bits without its expectation: x_i x_j - a (x_i + x_j) - b has mean zero.
+
+    Of any two positions at least one is not the owner's. So there are two laws of the two bits, one of
+    them or none the owner's; their means of x_i x_j and of x_i + x_j determine a and b, and nothing needs
+    to be estimated. Where bits are independent it is (x_i - q)(x_j - q).
+
+    Attributes
+    ----------
+    slope, level : float
+        a and b.
+    unowned, owned : float
+        Its variance, if none and if one of the positions is the owner's.
+    maximum : float
+        Its largest absolute value.
+    """
+
+    slope: float
+    level: float
+    unowned: float
+    owned: float
+    maximum: float
+
+    @classmethod
+    def from_bits(cls, bits: SupportCounters) -> CentredProduct:
+        """Compute it for any two positions."""
+        (none, one), q, p = bits.pairs, bits.off, bits.own[1]
+        slope = (one - none) / (p - q)
+        level = none - 2 * slope * q
+        left = (-level, -slope - level, 1 - 2 * slope - level)  # of no bit, of one, of two
+        laws = (1 - 2 * q + none, 2 * (q - none), none), (1 - p - q + one, p + q - 2 * one, one)
+        unowned, owned = (sum(a * x * x for a, x in zip(law, left, strict=True)) for law in laws)
+        possible = [abs(x) for x, *chances in zip(left, *laws, strict=True) if any(chances)]
+        return cls(
+            slope=float(slope),
+            level=float(level),
+            unowned=float(unowned),
+            owned=float(owned),
+            maximum=float(max(possible)),
+        )
+
+
+@dataclass(frozen=True)
+class PairDeviations:
+    """Deviations of the numbers of pairs of ones from their expectations; arrays of shape (groups, groups).
+
+    Attributes
+    ----------
+    excess : array
+        Sum over reports, and over pairs of positions i in g, j in h, of their `CentredProduct`.
+    surprise : array
+        A bound on the probability of such an excess is 2 e^-surprise.
+    """
+
+    excess: FloatArray
+    surprise: FloatArray
+
+
+def compute_pair_excess(support: SupportCounts) -> FloatArray:
+    """Return the sums of products over reports and pairs i in g, j in h; on the diagonal i < j.
+
+    An honest report's has mean zero, whatever the answer. With c the sums, |g| positions in a group and N
+    the sums of x_i x_j, N - a |h| c_g - a |g| c_h - n b |g| |h|; within a group half of that, less
+    what i = j adds, c (1 - 2a) - n |g| b.
+    """
+    n, ones, product = support.n, support.sums.astype(np.float64), CentredProduct.from_bits(support.bits)
+    size = _group_sizes(support.bits)
+    mixed = np.outer(ones, size)
+    expected = product.slope * (mixed + mixed.T) + n * product.level * np.outer(size, size)
+    excess: FloatArray = support.pairs - expected
+    own = np.arange(len(ones))
+    alike = ones * (1 - 2 * product.slope) - n * size * product.level
+    excess[own, own] = (excess[own, own] - alike) / 2
+    return excess
+
+
+def compute_pair_noise(support: SupportCounts) -> tuple[FloatArray, FloatArray]:
+    """Return upper bounds on the variances of the excess, and on what one report can add to it.
+
+    The products of different pairs do not covary where bits are independent; where they are not, each
+    group is one position. The number of owners of a group is bounded from above by the sums, wrongly with
+    `_SLACK_PROBABILITY` in all (Hoeffding 1963).
+    """
+    bits, n, size, product = (
+        support.bits,
+        support.n,
+        _group_sizes(support.bits),
+        CentredProduct.from_bits(support.bits),
+    )
+    q, p, more = float(bits.off), float(bits.own[1]), product.owned - product.unowned
+    share = np.ones(len(size))
+    if more > 0:
+        margin = size * math.sqrt(math.log(len(size) / _SLACK_PROBABILITY) / (2 * n))
+        share = np.clip((support.sums / n - size * q + margin) / (p - q), 0.0, 1.0)
+    alike = np.diag(size * (size - 1) / 2)
+    pairs = np.where(np.eye(len(size)) > 0, alike, np.outer(size, size))
+    owned = np.outer(share, size) + np.outer(size, share)
+    owned = np.minimum(owned, np.maximum.outer(size, size))
+    own = np.arange(len(size))
+    owned[own, own] = share * (size - 1)
+    return n * (pairs * product.unowned + owned * max(more, 0.0)), pairs * product.maximum
+
+
+def compute_pair_deviations(support: SupportCounts) -> PairDeviations:
+    """Return the deviation of each pair of groups, with Bernstein's bound: t^2 / (2 (V + b t / 3))."""
+    excess = compute_pair_excess(support)
+    variance, maximum = compute_pair_noise(support)
+    deviation = np.abs(excess)
+    possible = variance > 0  # a group of one position has no pairs within
+    bound = np.where(possible, 2 * (variance + maximum * deviation / 3), 1.0)
+    return PairDeviations(excess, np.where(possible, deviation**2 / bound, 0.0))
+
+
+def compute_pair_p_value(support: SupportCounts, pairs: PairDeviations) -> float:
+    """Return a bound on the probability that any two groups of honest reports deviate as much."""
+    groups = support.bits.groups
+    tests = groups * (groups + 1)  # two-sided
+    return min(1.0, _union_bound(tests, float(pairs.surprise.max())) + _SLACK_PROBABILITY)
+
+
+def _group_sizes(bits: SupportCounters) -> FloatArray:
+    """Return the number of positions in each group."""
+    return np.bincount(np.arange(bits.length) % bits.groups).astype(np.float64)
+
+
+def _union_bound(tests: int, surprise: float) -> float:
+    """Return a bound on the p-value of the most extreme of several tests, each bounded by e^-surprise."""
+    return min(1.0, tests * math.exp(-surprise))

@@ -174,10 +174,10 @@ def _counter_slopes(moments: Moments) -> FloatArray:
     mechanism = mechanism_of(moments.question)
     k, cells = mechanism.domain.labels, mechanism.cells
     zero = mechanism.moments(np.zeros(cells, dtype=np.int64), 1)
-    found = []
+    columns = []
     for block in range(cells // k):
         ones = np.zeros(cells, dtype=np.int64)
         ones[block * k : block * k + k] = 1
-        found.append((mechanism.moments(ones, 1) - zero)[moments.place])
-    slopes: FloatArray = np.nan_to_num(np.stack(found, axis=-1))
+        columns.append((mechanism.moments(ones, 1) - zero)[moments.place])
+    slopes: FloatArray = np.nan_to_num(np.stack(columns, axis=-1))
     return slopes

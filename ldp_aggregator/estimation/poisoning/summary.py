@@ -19,7 +19,7 @@ from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportTests
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportCounts
 from ldp_aggregator.estimation.poisoning.influence import (
     SHARE,
     Influence,
@@ -29,53 +29,12 @@ from ldp_aggregator.estimation.poisoning.influence import (
     moment_prior_influence,
     prior_influence,
 )
-from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
+from ldp_aggregator.estimation.poisoning.question_check import QuestionCheck, SupportTests
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
 from ldp_aggregator.snapshot import Snapshot
 
 FALSE_ALARM_PROBABILITY = 1e-6
 """Probability that any test of any question of an honest survey raises an alarm."""
-
-
-@dataclass(frozen=True)
-class QuestionCheck:
-    """The poisoning check of one question.
-
-    Attributes
-    ----------
-    question, mechanism : str
-    n : int
-        Number of reports.
-    support : SupportTests or str
-        Or why there are none.
-    influences : tuple of Influence
-        On each estimate that depends on the question.
-    """
-
-    question: str
-    mechanism: str
-    n: int
-    support: SupportTests | str
-    influences: tuple[Influence, ...]
-
-    @property
-    def warning(self) -> str | None:
-        """What a reader must know before using any estimate that depends on the question."""
-        if isinstance(self.support, str) or not self.support.findings:
-            return None
-        findings = "; ".join(self.support.findings)
-        return f"some reports are not what devices send: {findings}. Nothing was corrected"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {
-            "question": self.question,
-            "mechanism": self.mechanism,
-            "n": self.n,
-            "support": None if isinstance(self.support, str) else self.support.as_dict(),
-            "untested": self.support if isinstance(self.support, str) else None,
-            "influence": {each.estimate: each.as_dict() for each in self.influences},
-        }
 
 
 @dataclass(frozen=True)
@@ -157,7 +116,7 @@ def _test_support(snapshot: Snapshot, question: Question, level: float) -> Suppo
     if counters is None:
         return f"a report of {question.mechanism.name} is not a set of values, so it cannot be tested"
     if counted is None:
-        return "the collector did not count which values reports support together"
+        return "the collector did not count which values reports support at once"
     return SupportTests.from_support(question, SupportCounts.from_cells(counters, counted.cells), level)
 
 

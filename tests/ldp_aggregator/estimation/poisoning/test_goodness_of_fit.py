@@ -18,15 +18,16 @@ from encoders.mechanisms import Mechanism, NumericDomain, design, design_numeric
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation.poisoning.pair_test import (
+from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     CentredProduct,
+    SupportCounts,
     compute_pair_deviations,
     compute_pair_excess,
     compute_pair_noise,
     compute_pair_p_value,
+    compute_size_distribution,
+    compute_size_p_value,
 )
-from ldp_aggregator.estimation.poisoning.size_test import compute_size_distribution, compute_size_p_value
-from ldp_aggregator.estimation.poisoning.support_counts import SupportCounts
 
 SHORT = SupportCounters(6, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
 

@@ -77,7 +77,7 @@ def test_what_cannot_be_tested_says_why() -> None:
 def test_a_store_that_did_not_count_supports_says_so() -> None:
     told = estimate_snapshot(collected(counted=False), poisoning=True).as_dict()["poisoning"]["questions"]
     assert {each["untested"] for each in told} == {
-        "the collector did not count which values reports support together"
+        "the collector did not count which values reports support at once"
     }
     assert all(each["influence"] for each in told)
 

@@ -98,17 +98,17 @@ def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
 
 def setting_origins(context: click.Context) -> dict[str, str]:
     """Return where the value of each setting comes from, as text."""
-    found = {}
+    source_by_name = {}
     for parameter in context.command.params:
         name = str(parameter.name)
         source = context.get_parameter_source(name)
         if name not in _NOT_IN_FILES and source is not None:
-            found[name] = {
+            source_by_name[name] = {
                 ParameterSource.COMMANDLINE: "command line",
                 ParameterSource.ENVIRONMENT: f"environment, {_environment_variable(context, parameter)}",
                 ParameterSource.DEFAULT_MAP: str(context.params["config"]),
             }.get(source, "default")
-    return found
+    return source_by_name
 
 
 def _environment_variable(context: click.Context, parameter: click.Parameter) -> str:

@@ -118,7 +118,7 @@ def main() -> None:
 @click.option(
     "--operator-token-file",
     envvar=f"{TOKEN_VARIABLE}_FILE",
-    type=click.Path(path_type=Path),  # looked for later: a token in its place is not to be shown
+    type=click.Path(path_type=Path),  # opened later: a token given in its place must not be printed
     help=f"Holds the operator's token; used rather than {TOKEN_VARIABLE}.",
 )
 @click.option(
@@ -202,7 +202,9 @@ for _command in (*surveys.COMMANDS, *transfer.COMMANDS, tokens):
 
 
 def _without_password(url: str) -> str:
-    """Return a store's URL fit for the screen, however it is misspelt."""
-    scheme, found, rest = url.partition("://")
-    place = rest.rpartition("@")[2].partition("?")[0]
-    return f"{scheme}://{place}" if found and not place.startswith(":") else "(not the URL of a store)"
+    """Return a store's URL without its password, however it is misspelt."""
+    scheme, separator, rest = url.partition("://")
+    address = rest.rpartition("@")[2].partition("?")[0]
+    return (
+        f"{scheme}://{address}" if separator and not address.startswith(":") else "(not the URL of a store)"
+    )

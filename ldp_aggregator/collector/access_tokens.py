@@ -36,16 +36,16 @@ def read_token(file: Path | None, variable: str, value: str | None, owner: str =
         raise SettingsError(f"the {owner}'s token file cannot be read: {error.strerror}") from error
 
 
-def _check_token(token: str, place: str, owner: str) -> str:
+def _check_token(token: str, source: str, owner: str) -> str:
     if not token:
-        raise SettingsError(f"{place}: is empty; it has to hold the {owner}'s token")
+        raise SettingsError(f"{source}: is empty; it has to hold the {owner}'s token")
     if any(ord(letter) not in _VISIBLE_ASCII for letter in token):
         raise SettingsError(
-            f"{place}: the {owner}'s token has to be visible ASCII characters, without spaces"
+            f"{source}: the {owner}'s token has to be visible ASCII characters, without spaces"
         )
     if len(token) < MIN_TOKEN_LENGTH:
         raise SettingsError(
-            f"{place}: the {owner}'s token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
+            f"{source}: the {owner}'s token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
             "openssl rand -hex 16"
         )
     return token

@@ -73,7 +73,8 @@ class Problem(Exception):
 
 def problem_response(problem: Problem) -> Response:
     """Return the response for a problem."""
-    reason, retryable = problem.reason, is_retryable(problem.reason)
+    reason = problem.reason
+    retryable = is_retryable(reason)
     response = jsonify(
         type=f"urn:ldp-bayes:problem:{reason}",
         title=reason.replace("-", " "),

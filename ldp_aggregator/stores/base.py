@@ -252,9 +252,9 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
     return Batch(batches[0].survey, batches[0].counter, ids[order], marks[order], tally)
 
 
-def unknown_survey_error(survey: str, known: Iterable[str]) -> StoreError:
+def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
     """Return the error of naming a survey that a store does not have."""
-    return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(known)) or 'none'}")
+    return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}")
 
 
 def changed_plan_error(survey: str) -> StoreError:

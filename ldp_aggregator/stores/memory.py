@@ -62,14 +62,14 @@ class MemoryStore:
             return [self._record(batch) for batch in batches]
 
     def _record(self, batch: Batch) -> MarksById:
-        seen = self._ids.setdefault((batch.survey, batch.counter), {})
+        recorded = self._ids.setdefault((batch.survey, batch.counter), {})
         entries = batch.entries()
-        known = _find(seen, [report_id for report_id, _ in entries])
+        known = _find(recorded, [report_id for report_id, _ in entries])
         if not known:
             totals = self._totals.setdefault(batch.survey, {})
             old = totals.get(batch.counter, Total(0, np.zeros_like(batch.tally)))
             totals[batch.counter] = Total(old.n + len(entries), add_counters(old.cells, batch.tally))
-            seen.update(entries)
+            recorded.update(entries)
         return known
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
@@ -113,5 +113,5 @@ class MemoryStore:
         """Do nothing."""
 
 
-def _find(seen: Mapping[bytes, bytes], ids: Sequence[bytes]) -> MarksById:
-    return {report_id: seen[report_id] for report_id in ids if report_id in seen}
+def _find(recorded: Mapping[bytes, bytes], ids: Sequence[bytes]) -> MarksById:
+    return {report_id: recorded[report_id] for report_id in ids if report_id in recorded}

@@ -97,9 +97,9 @@ class RedisStore:
 
     def set_schedule(self, survey: str, window: bytes) -> None:
         """See :meth:`Store.set_schedule`."""
-        known = self.plans()
-        if survey not in known:
-            raise unknown_survey_error(survey, known)
+        plans = self.plans()
+        if survey not in plans:
+            raise unknown_survey_error(survey, plans)
         with store_errors():
             self._redis.hset("ldp:windows", survey, window)
 
@@ -147,19 +147,20 @@ class RedisStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """See :meth:`Store.totals`: looks through the keys, so no list can lack a counter."""
-        before, after = _keys(survey, "*")[1].split("*")
+        prefix, suffix = _keys(survey, "*")[1].split("*")
         with store_errors():
-            names = {name.decode() for name in self._redis.scan_iter(f"{before}*{after}", count=1000)}
+            names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
             values = {name: self._redis.get(name) for name in sorted(names)}
         return {
-            name.removeprefix(before).removesuffix(after): _unpack_total(sums)
+            name.removeprefix(prefix).removesuffix(suffix): _unpack_total(sums)
             for name, sums in values.items()
             if sums
         }
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """See :meth:`Store.report_ids`: while Redis resizes the hash, it may tell an entry twice."""
-        key, cursor = _keys(survey, counter)[0], 0
+        key = _keys(survey, counter)[0]
+        cursor = 0
         while True:
             with store_errors():
                 cursor, entries = self._redis.hscan(key, cursor, count=REPORTS_PER_READ)

@@ -87,8 +87,8 @@ class SQLiteStore:
         """See :meth:`Store.publish`."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (survey, plan))
-            kept = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
-            if kept[0] != plan:
+            stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
+            if stored[0] != plan:
                 raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
@@ -99,9 +99,9 @@ class SQLiteStore:
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """See :meth:`Store.set_schedule`."""
         with self._transaction() as connection:
-            known = [name for (name,) in connection.execute("SELECT survey FROM plans")]
-            if survey not in known:
-                raise unknown_survey_error(survey, known)
+            surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
+            if survey not in surveys:
+                raise unknown_survey_error(survey, surveys)
             connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
 
     def schedules(self) -> dict[str, bytes]:

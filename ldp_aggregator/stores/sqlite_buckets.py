@@ -3,7 +3,7 @@
 The layout is linear hashing (Litwin 1980). A counter of n reports has ceil(n / 65) buckets, and a keyed
 hash of an id names its bucket: simple tabulation, which spreads any ids evenly (Patrascu and Thorup 2012). A
 bucket is one row: its reports sorted by id, padded to a fixed size that fills a page. So SQLite overwrites a
-row in place, and no page holds two rows that could be ordered by their last change.
+row in offset, and no page holds two rows that could be ordered by their last change.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ class Buckets:
 
     def find(self, ids: ByteArray) -> MarksById:
         """Return which of these ids are there, with their marks."""
-        found: MarksById = {}
+        marks_by_id: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
         self._read(buckets)
         for name, bucket in zip(byte_rows(ids), buckets, strict=True):
             entries = self._entries[bucket]
-            place = _position(entries, name)
-            if entries[place : place + _ID_BYTES] == name:
-                found[name] = entries[place + _ID_BYTES : place + _ENTRY_BYTES]
-        return found
+            offset = _position(entries, name)
+            if entries[offset : offset + _ID_BYTES] == name:
+                marks_by_id[name] = entries[offset + _ID_BYTES : offset + _ENTRY_BYTES]
+        return marks_by_id
 
     def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
         """Add reports, or nothing if some are there already; return those."""
@@ -82,11 +82,11 @@ class Buckets:
         self._read(buckets)
         for name, mark, bucket in zip(byte_rows(ids), byte_rows(marks), buckets, strict=True):
             entries = self._entries[bucket]
-            place = _position(entries, name)
-            if entries[place : place + _ID_BYTES] == name:
-                known[name] = entries[place + _ID_BYTES : place + _ENTRY_BYTES]
+            offset = _position(entries, name)
+            if entries[offset : offset + _ID_BYTES] == name:
+                known[name] = entries[offset + _ID_BYTES : offset + _ENTRY_BYTES]
             else:
-                self._entries[bucket] = b"".join((entries[:place], name, mark, entries[place:]))
+                self._entries[bucket] = b"".join((entries[:offset], name, mark, entries[offset:]))
         if not known:
             self._write(sorted(self._entries.items()))
         return known
@@ -108,11 +108,11 @@ class Buckets:
 
     def _divide(self, entries: ByteArray) -> Iterator[tuple[int, bytes]]:
         """Yield each bucket and its entries, which come in sorted order, maybe with others in between."""
-        places = self._bucket_of_each(entries[:, :_ID_BYTES])
-        order = np.argsort(places, kind="stable")
-        found, starts = np.unique(places[order], return_index=True)
+        buckets = self._bucket_of_each(entries[:, :_ID_BYTES])
+        order = np.argsort(buckets, kind="stable")
+        bucket_numbers, starts = np.unique(buckets[order], return_index=True)
         ends = [*starts.tolist()[1:], len(entries)]
-        for bucket, start, end in zip(found.tolist(), starts.tolist(), ends, strict=False):
+        for bucket, start, end in zip(bucket_numbers.tolist(), starts.tolist(), ends, strict=False):
             yield bucket, entries[order[start:end]].tobytes()
 
     def _bucket_of_each(self, ids: ByteArray) -> NDArray[np.uint32]:
@@ -122,10 +122,10 @@ class Buckets:
         """
         hashes = np.bitwise_xor.reduce(self._table[np.arange(_ID_BYTES), ids], axis=1)
         bits = (self._count - 1).bit_length()
-        places = hashes & np.uint32((1 << bits) - 1)
+        buckets = hashes & np.uint32((1 << bits) - 1)
         folded = hashes & np.uint32((1 << max(bits - 1, 0)) - 1)
-        found: NDArray[np.uint32] = np.where(places < self._count, places, folded)
-        return found
+        existing: NDArray[np.uint32] = np.where(buckets < self._count, buckets, folded)
+        return existing
 
     def _read(self, buckets: Collection[int]) -> None:
         """Read the buckets that are not read yet, many at once."""

@@ -21,23 +21,23 @@ def render_progress(snapshot: Snapshot) -> CachedResponse:
 
 
 def progress_document(snapshot: Snapshot) -> dict[str, Any]:
-    """Return counts, rejections, the estimates that are for people, and what more reports would bring."""
+    """Return counts, rejections, the estimates for readers, and the margins with more reports."""
     plan, estimates = snapshot.plan, estimate_snapshot(snapshot, poisoning=True)
-    known = estimates.as_dict()
+    document = estimates.as_dict()
     return {
         "survey": plan.id,
         "plan_digest": plan.digest,
         "epsilon": f"{plan.epsilon.normalize():f}",
         "reports": estimates.reports,
-        "questions": _questions(snapshot),
+        "questions": _list_questions(snapshot),
         "rejections": dict(snapshot.rejections),
-        "label": _visible_entries(known["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
-        "features": _features(plan, estimates, known["features"]),
-        "warnings": known["warnings"],
+        "label": _visible_entries(document["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
+        "features": _list_features(plan, estimates, document["features"]),
+        "warnings": document["warnings"],
     }
 
 
-def _questions(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
     totals = snapshot.totals
     return [
         {
@@ -51,18 +51,17 @@ def _questions(snapshot: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def _features(plan: Plan, estimates: Estimates, known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    parts = zip(plan.features, estimates.features, known, strict=True)
-    found = []
-    for feature, estimate, entry in parts:
-        shown = _visible_entries(entry) | {"margins": _margins(estimate), "warning": estimate.warning}
+def _list_features(plan: Plan, estimates: Estimates, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    shown_features = []
+    for feature, estimate, entry in zip(plan.features, estimates.features, entries, strict=True):
+        shown = _visible_entries(entry) | {"margins": _compute_margins(estimate), "warning": estimate.warning}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
-        found.append(shown)
-    return found
+        shown_features.append(shown)
+    return shown_features
 
 
-def _margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
+def _compute_margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
     return forecast_margins(estimate.means if isinstance(estimate, NumberResult) else estimate.conditionals)
 
 

@@ -1,6 +1,6 @@
 """The operator's page at /: files of this package, and nothing from anywhere else.
 
-The page itself is public and holds no figures; it fetches them with the token that its reader types in.
+The page itself is public and holds no numbers; it fetches them with the token that the operator types in.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ def asset(version: str, name: str) -> Response:
     return response
 
 
-def _read_files(folder: Traversable, place: PurePosixPath) -> list[tuple[str, CachedResponse]]:
-    found = []
+def _read_files(folder: Traversable, path: PurePosixPath) -> list[tuple[str, CachedResponse]]:
+    responses = []
     for entry in folder.iterdir():
-        path = place / entry.name
+        entry_path = path / entry.name
         if entry.is_dir():
-            found += _read_files(entry, path)
-        elif media_type := MEDIA_TYPES.get(path.suffix):
-            found.append((str(path), CachedResponse(entry.read_bytes(), media_type)))
-    return found
+            responses += _read_files(entry, entry_path)
+        elif media_type := MEDIA_TYPES.get(entry_path.suffix):
+            responses.append((str(entry_path), CachedResponse(entry.read_bytes(), media_type)))
+    return responses

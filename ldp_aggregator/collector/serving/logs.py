@@ -56,10 +56,12 @@ def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
 
 def log_unexpected_error(error: BaseException) -> None:
     """Write the kind and place of an error that should not have been: its message might quote a report."""
-    kind, place = type(error).__name__, _error_location(error)
+    kind = type(error).__name__
+    place = _error_location(error)
     with _lock:
-        now, before = monotonic(), _last_logged.get((kind, place))
-        due = before is None or now - before >= REPEAT_SECONDS
+        now = monotonic()
+        last = _last_logged.get((kind, place))
+        due = last is None or now - last >= REPEAT_SECONDS
         if due:
             _last_logged[kind, place] = now
     if due:

@@ -123,12 +123,12 @@ class RateLimit:
     def _add(self, group: bytes, amount: int) -> bool:
         """Add to the lowest cells of a group of addresses, unless even they are full."""
         digest = hashlib.blake2b(group, digest_size=4 * self._row_count, key=self._key).digest()
-        places = [number % _CELLS_PER_ROW for number in struct.unpack(f"<{self._row_count}I", digest)]
-        lowest = min(row[place] for row, place in zip(self._rows, places, strict=True))
+        cells = [number % _CELLS_PER_ROW for number in struct.unpack(f"<{self._row_count}I", digest)]
+        lowest = min(row[cell] for row, cell in zip(self._rows, cells, strict=True))
         if lowest >= self._limit:
             return False
-        for row, place in zip(self._rows, places, strict=True):
-            row[place] = max(row[place], lowest + amount)
+        for row, cell in zip(self._rows, cells, strict=True):
+            row[cell] = max(row[cell], lowest + amount)
         return True
 
 

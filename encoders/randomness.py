@@ -10,12 +10,10 @@ from __future__ import annotations
 import os
 import struct
 import weakref
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from encoders.errors import LdpError
-
-if TYPE_CHECKING:
-    import numpy as np
+from encoders.lazy_numpy import np
 
 
 class RandomSource(Protocol):
@@ -112,8 +110,6 @@ class FastStream:
     """
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
-        import numpy as np
-
         self._words = np.random.SFC64(seed)
         self._rest = b""
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from encoders.epsilon_proof import require_private
 from encoders.errors import Reason, ReportError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.parameters import MechanismParameters, read_integer
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Number = TypeVar("Number", float, "NDArray[np.float64]")
@@ -168,6 +168,4 @@ def index_bytes(domain: int) -> int:
 
 def unpack_indices(payloads: NDArray[np.uint8]) -> NDArray[Any]:
     """Read payloads of one little-endian number each, shape (m, bytes), as numbers, shape (m,)."""
-    import numpy as np
-
     return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

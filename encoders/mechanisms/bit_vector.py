@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from encoders.lazy_numpy import np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _BLOCK_ROWS = 4096
@@ -27,8 +27,6 @@ class BitVector(FrequencyOracle):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         values = np.asarray(values, dtype=np.int64)
         payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
         for start in range(0, len(values), _BLOCK_ROWS):
@@ -53,8 +51,6 @@ class BitVector(FrequencyOracle):
 
 def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
     """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
-    import numpy as np
-
     table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     bits_of = table.astype(np.int64)
     columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]

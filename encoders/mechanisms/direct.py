@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import index_bytes, unpack_indices
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
@@ -15,7 +16,6 @@ from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -70,8 +70,6 @@ class DE(FrequencyOracle):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         values = np.asarray(values, dtype=np.int64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         other = multiply_shift(draws[:, 1], self._others).astype(np.int64)
@@ -88,8 +86,6 @@ class DE(FrequencyOracle):
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count how often each value was reported."""
-        import numpy as np
-
         reported = unpack_indices(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
@@ -105,8 +101,6 @@ class DE(FrequencyOracle):
         self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the least and the greatest weight; see :meth:`Mechanism.contribution_range`."""
-        import numpy as np
-
         there = True if times is None else np.asarray(times) > 0
         least = np.min(weights, axis=-1, where=there, initial=np.inf)
         return least, np.max(weights, axis=-1, where=there, initial=-np.inf)
@@ -128,8 +122,6 @@ def cell_size(index: int, cells: int) -> int:
 
 def multiply_shift(draws: NDArray[np.uint64], cells: int) -> NDArray[np.uint64]:
     """Return (draw * cells) >> 64 exactly, in 32-bit halves (cells < 2^32)."""
-    import numpy as np
-
     half, low_mask, factor = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(cells)
     carry = ((draws & low_mask) * factor) >> half
     return ((draws >> half) * factor + carry) >> half

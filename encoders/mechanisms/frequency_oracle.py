@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Mechanism, Number
 from encoders.mechanisms.parameters import MechanismParameters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MAX_DOMAIN = 1 << 16
@@ -73,8 +73,6 @@ class FrequencyOracle(Mechanism):
             Unbiased counts, (c_v - n q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1),
             possibly negative, and their standard errors at the estimated frequencies.
         """
-        import numpy as np
-
         slope = self.on_mean - self.off_mean
         counts = np.asarray((totals - n * self.off_mean) / slope, dtype=np.float64)
         share: NDArray[np.float64] = np.clip(counts / max(n, 1), 0.0, 1.0)
@@ -152,8 +150,6 @@ class FrequencyOracle(Mechanism):
         Here for counters that reach their range independently. Counters are alike, so `times` may say
         that a weight stands for as many of them.
         """
-        import numpy as np
-
         low, high = self.cell_range
         ends = np.stack([weights * low, weights * high])
         if times is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import spread
@@ -22,7 +23,6 @@ from encoders.probability_tables import WORD, laplace_cumulative, laplace_weight
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _BLOCK_ROWS = 2048
@@ -75,8 +75,6 @@ class SHE(FrequencyOracle):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         values = np.asarray(values, dtype=np.int64)
         ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
         payloads = np.empty((len(values), self.domain), dtype="<i2")
@@ -94,15 +92,11 @@ class SHE(FrequencyOracle):
 
     def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        import numpy as np
-
         vectors = np.ascontiguousarray(payloads).view("<i2")
         return np.asarray(((1 - self._steps <= vectors) & (vectors <= self._steps)).all(axis=1))
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum the components."""
-        import numpy as np
-
         sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
         return sums
 

@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number
 from encoders.mechanisms.numeric_base import (
     GRID,
@@ -30,7 +31,6 @@ from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative,
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from encoders.mechanisms.numeric_base import Floats
@@ -135,8 +135,6 @@ class Laplace(NumericMechanism):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         numbers, slots = len(self.domain.missing), self.domain.slots
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
@@ -158,15 +156,11 @@ class Laplace(NumericMechanism):
 
     def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        import numpy as np
-
         vectors = np.ascontiguousarray(payloads).view("<i2")
         return np.asarray(((-self._size <= vectors) & (vectors <= self._size)).all(axis=1))
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Sum the slots."""
-        import numpy as np
-
         sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
         return sums
 

@@ -18,11 +18,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Mechanism, Number
 from encoders.mechanisms.parameters import MechanismParameters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -202,8 +202,6 @@ def split_value_array(values: NDArray[np.int64], labels: int) -> tuple[NDArray[n
 
 def arrange_by_slot(domain: NumericDomain, estimates: Floats, label_share: Floats | None = None) -> Floats:
     """Lay out estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
-    import numpy as np
-
     k, place = domain.labels, 0
     laid = np.full((len(domain.missing), 3, k), np.nan)
     for number, absent in enumerate(domain.missing):
@@ -221,8 +219,6 @@ def independent_slot_covariance(number: Floats, absent: Floats, first: Floats, m
     `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most
     one slot is not zero, so the truth itself correlates two by minus the product of their means.
     """
-    import numpy as np
-
     laid = np.full((3, 3, len(first)), np.nan)
     laid[0, 0], laid[1, 1] = number, absent
     laid[0, 1] = laid[1, 0] = -first * missing

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number, index_bytes, unpack_indices
 from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
@@ -33,7 +34,6 @@ from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from encoders.mechanisms.numeric_base import Floats
@@ -61,8 +61,6 @@ class _Coin(NumericMechanism):
 
     def _thresholds(self, codes: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the same for an array: the product in two halves of 32 bits."""
-        import numpy as np
-
         high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
         code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
         scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
@@ -122,8 +120,6 @@ class OneBit(_Coin):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
         slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
@@ -140,8 +136,6 @@ class OneBit(_Coin):
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add +1 or -1 to the slot asked for."""
-        import numpy as np
-
         reported = unpack_indices(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
@@ -208,8 +202,6 @@ class SignVector(_Coin):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
         bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._thresholds(codes)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number, unpack_indices
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
@@ -30,7 +31,6 @@ from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from encoders.mechanisms.numeric_base import Floats
@@ -136,8 +136,6 @@ class Piecewise(NumericMechanism):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         slot, code = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         code = code - self._zero << self._double
         draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
@@ -160,8 +158,6 @@ class Piecewise(NumericMechanism):
 
     def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Add, per line, one report and its position."""
-        import numpy as np
-
         line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
@@ -224,8 +220,6 @@ class Piecewise(NumericMechanism):
 
     def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
         """Combine positions and lines; see :meth:`NumericMechanism.covariance`."""
-        import numpy as np
-
         drawn, gone = self._drawn(share), self._drawn(missing) * self.domain.missing[0]
         blank = 1 - drawn - gone
         position = 2 * first - share if self._double else first

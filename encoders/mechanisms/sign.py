@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
@@ -19,7 +20,6 @@ from encoders.mechanisms.unary import OUE, SUE
 from encoders.randomness import GivenBytes, RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from encoders.mechanisms.numeric_base import Floats
@@ -90,8 +90,6 @@ class Sign(NumericMechanism):
 
     def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        import numpy as np
-
         code, label = np.divmod(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(code)), np.uint8).reshape(
             -1, self.random_bytes
@@ -152,8 +150,6 @@ class Sign(NumericMechanism):
 
     def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
         """Combine the frequencies' covariances; see :meth:`NumericMechanism.covariance`."""
-        import numpy as np
-
         low = self.domain.low
         plus = (first - low * share) / (1 - low)
         cells = np.stack([share - plus, plus, missing][: 2 + self.domain.missing[0]])
@@ -165,8 +161,6 @@ class Sign(NumericMechanism):
 
     def _mix(self) -> Floats:
         """Return what -, + and missing contribute to E[x 1(class)], P(missing, class) and P(class)."""
-        import numpy as np
-
         mix = np.array([[self.domain.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
         return mix[:, : 2 + self.domain.missing[0]]
 

@@ -10,6 +10,7 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
@@ -19,7 +20,6 @@ from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Words = NDArray[np.uint64]
@@ -107,8 +107,6 @@ class SS(BitVector):
         return f"{self._size} of the {self.domain} possible answers: {true}, every other with {other}"
 
     def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
-        import numpy as np
-
         place = values.astype(np.uint64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         own = draws[:, 0] < np.uint64(self._keep)
@@ -120,8 +118,6 @@ class SS(BitVector):
 
     def _others(self, own: NDArray[np.bool_], rank: Words) -> Words:
         """Return the combinations that have these numbers, looked up where there are few."""
-        import numpy as np
-
         if sum(self._counts) > _MAX_LISTED_COMBINATIONS:
             return _unrank(self._rows, rank, self._size - own.astype(np.intp))
         found: Words = self._combinations[rank + own * np.uint64(self._counts[0])]
@@ -130,8 +126,6 @@ class SS(BitVector):
     @cached_property
     def _combinations(self) -> Words:
         """All combinations of omega others, then all of omega - 1."""
-        import numpy as np
-
         left = np.repeat([self._size, self._size - 1], self._counts)
         rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._counts])
         return _unrank(self._rows, rank, left)
@@ -142,8 +136,6 @@ class SS(BitVector):
 
     def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        import numpy as np
-
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
         sizes = sum(ones[column] for column in payloads.T)  # far quicker than to unpack the bits
         unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
@@ -161,8 +153,6 @@ class SS(BitVector):
         self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sum the omega least and the omega greatest weights; see :meth:`Mechanism.contribution_range`."""
-        import numpy as np
-
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)
         order = np.argsort(weights, axis=-1)
         ends = []
@@ -194,8 +184,6 @@ def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
 
 def _unrank(rows: tuple[tuple[int, ...], ...], rank: Words, left: NDArray[np.intp]) -> Words:
     """Return the combinations, of `left` others each, that have these numbers."""
-    import numpy as np
-
     others = np.zeros_like(rank)
     for row in np.array(rows, dtype=np.uint64):
         least = row.take(left)

@@ -12,8 +12,9 @@ from functools import cached_property
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any
 
+from encoders.lazy_numpy import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MAX_GROUPS = 64
@@ -89,8 +90,6 @@ class SupportCounters:
             How many payloads have each of `sizes`; the ones in each group; and for each pair of groups
             g <= h, row by row, the sum over the payloads of (ones in g) (ones in h).
         """
-        import numpy as np
-
         counted = np.zeros(self.cells, dtype=np.int64)
         for start in range(0, len(payloads), _BLOCK_ROWS):
             ones = self._ones(payloads[start : start + _BLOCK_ROWS])
@@ -100,8 +99,6 @@ class SupportCounters:
         return counted
 
     def _histogram(self, ones: NDArray[Any]) -> NDArray[np.int64]:
-        import numpy as np
-
         size = (ones @ np.ones(self.groups, ones.dtype)).astype(np.int64)
         if len(self.sizes) <= self.length:
             size = np.clip(size, self.sizes[0], self.sizes[-1]) - self.sizes[0]
@@ -110,15 +107,11 @@ class SupportCounters:
     @cached_property
     def _upper(self) -> NDArray[np.intp]:
         """Where the pairs g <= h lie in a matrix that is read row by row."""
-        import numpy as np
-
         row, column = np.triu_indices(self.groups)
         return row * self.groups + column
 
     def _ones(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
         """Return how many ones each payload has in each group, (m, groups)."""
-        import numpy as np
-
         bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
         if self.length <= MAX_GROUPS:
             return bits.astype(np.float32)

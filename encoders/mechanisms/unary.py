@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
+from encoders.lazy_numpy import np
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
@@ -15,7 +16,6 @@ from encoders.probability_tables import bit_ratio, bit_thresholds
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Words = NDArray[np.unsignedinteger[Any]]
@@ -73,8 +73,6 @@ class Unary(BitVector):
         return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
 
     def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
-        import numpy as np
-
         rows, width = np.arange(len(values)), self.payload_bytes
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
         word = next(size for size in (8, 4, 2, 1) if width % size == 0)

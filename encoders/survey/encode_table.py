@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import RowError, map_collecting_errors
+from encoders.lazy_numpy import np
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.plan import Plan
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _MAX_TABLE_SPAN = 1 << 16
@@ -35,8 +35,6 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
         Naming the feature and the first offending row, counted from 1; with one for each feature that
         does not fit in `problems`.
     """
-    import numpy as np
-
     if plan.row_schema.projection:
         columns = {**columns, **plan.row_schema.projection.columns(columns)}
     coded = map_collecting_errors(lambda feature: _encode_column(feature, columns), plan.row_schema.features)
@@ -47,8 +45,6 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> NDArray[np.int64]:
 
 
 def _encode_column(feature: Feature, columns: Mapping[str, Any]) -> NDArray[np.int64]:
-    import numpy as np
-
     if feature.name not in columns:
         raise RowError(feature.name, "the table has no such column")
     values = columns[feature.name]
@@ -62,8 +58,6 @@ def _encode_column(feature: Feature, columns: Mapping[str, Any]) -> NDArray[np.i
 
 def _encode_whole(feature: Feature, values: NDArray[Any]) -> NDArray[np.int64] | None:
     """Code whole numbers by a table of those that occur; None if they lie far apart or one is refused."""
-    import numpy as np
-
     if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64) or not len(values):
         return None
     low, high = int(values.min()), int(values.max())
@@ -85,8 +79,6 @@ def encode_labels(plan: Plan, labels: Sequence[object]) -> NDArray[np.int64]:
 
 
 def _encode(values: Sequence[object], code: Callable[[object], int], name: str) -> NDArray[np.int64]:
-    import numpy as np
-
     # the type belongs to the key: 1, 1.0 and True are equal, but not coded alike
     plain = values.tolist() if hasattr(values, "tolist") else list(values)
     cells = list(zip(map(type, plain), plain, strict=True))

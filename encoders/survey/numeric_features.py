@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.numeric_base import GRID as GRID
 from encoders.survey.parse_value import MISSING_TEXT, encode_missing, parse_number, parse_number_cell
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Real = TypeVar("Real", float, "NDArray[np.float64]")
@@ -72,8 +72,6 @@ class BinnedFeature:
 
     def code_array(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         """Code m doubles at once, as `code` does one."""
-        import numpy as np
-
         found = np.searchsorted(np.array(self._inner), numbers, side="right").astype(np.int64, copy=False)
         return _with_missing(self, found, numbers)
 
@@ -145,8 +143,6 @@ class NumericFeature:
 
     def code_array(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         """Code m doubles at once, as `code` does one."""
-        import numpy as np
-
         low, high = self.bounds
         clipped = np.clip(np.where(np.isfinite(numbers), numbers, low), low, high)
         found = np.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5).astype(np.int64)
@@ -179,8 +175,6 @@ def _with_missing(
     feature: BinnedFeature | NumericFeature, codes: NDArray[np.int64], numbers: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """Give NaN the code of a missing value; refuse infinity, and NaN where the survey has no such code."""
-    import numpy as np
-
     gaps = np.flatnonzero(~np.isfinite(numbers))
     refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
     if len(refused):

@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import RowError, SurveyError, map_collecting_errors
+from encoders.lazy_numpy import np
 from encoders.survey.numeric_features import GRID, NumericFeature
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 UNIT = 10**6
@@ -112,8 +112,6 @@ class Projection:
         RowError
             Naming the input and the first offending row, counted from 1.
         """
-        import numpy as np
-
         codes = _stack(
             map_collecting_errors(lambda feature: _codes(feature, columns), self.inputs), self.inputs
         )
@@ -222,8 +220,6 @@ def _entry(row: Mapping[str, object], feature: NumericFeature) -> object:
 
 
 def _codes(feature: NumericFeature, columns: Mapping[str, Sequence[object]]) -> NDArray[np.int64]:
-    import numpy as np
-
     if feature.name not in columns:
         raise RowError(feature.name, "the table has no such column")
     values = columns[feature.name]
@@ -244,8 +240,6 @@ def _each(feature: NumericFeature, values: Sequence[object]) -> Iterator[int]:
 
 
 def _stack(coded: Sequence[NDArray[np.int64]], inputs: Sequence[NumericFeature]) -> NDArray[np.int64]:
-    import numpy as np
-
     for feature, codes in zip(inputs, coded, strict=True):
         if len(codes) != len(coded[0]):
             why = f"has {len(codes)} rows, and the first column {len(coded[0])}"

@@ -21,6 +21,7 @@ from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
+from encoders.lazy_numpy import np
 from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
@@ -33,7 +34,6 @@ from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MEAN, SQUARE = 1, 2

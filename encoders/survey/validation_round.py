@@ -17,6 +17,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import np
 from encoders.mechanisms.numeric_base import GRID
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.features import CategoricalFeature, Feature, Label, entries
@@ -24,7 +25,6 @@ from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import Projection
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 NATS = 1000
@@ -105,8 +105,6 @@ class Validation:
         self, codes: NDArray[np.int64], labels: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, tops) and (m,)."""
-        import numpy as np
-
         sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
         verdicts = {}
         for used, place in enumerate(self.order, 1):

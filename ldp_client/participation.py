@@ -81,7 +81,7 @@ class Participation:
         require_no_opt_out()
         entry = self.find_entry()
         if entry and entry.is_answered:
-            return self.repeat_receipt(entry)
+            return self.status(entry, is_repeat=True)
         plan = self._require_agreed_plan(entry)
         read_invitation(plan, self.token)
         row = _read_row(plan, row)
@@ -94,7 +94,7 @@ class Participation:
             self.policy.max_total_epsilon,
         )
         if not created:  # another thread or process was faster
-            return self.repeat_receipt(entry)
+            return self.status(entry, is_repeat=True)
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
     def find_entry(self) -> JournalEntry | None:
@@ -104,27 +104,20 @@ class Participation:
             return entry
         return self.journal.find_answered(self.identity, entry.family) or entry
 
-    def status(self, entry: JournalEntry | None) -> Receipt:
-        """Return the status of the survey on this device, by the entry of :meth:`find_entry`."""
+    def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
+        """Return the receipt of the survey's status, or of a repeated answer, by its journal entry."""
         if entry is None or not entry.is_answered:
             require_no_opt_out()
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent")
-        if entry.survey != self.identity.survey:
-            return self.repeat_receipt(entry)
-        if entry.state is State.QUEUED:
+        is_other_round = entry.survey != self.identity.survey
+        if entry.state is State.QUEUED and not is_other_round:
             self.policy.check_queued_report(entry)
-        message = _CLOSED_ONCE_MESSAGE if entry.reason == CLOSED_ONCE else ""
-        return Receipt(entry.state, entry.survey, reason=entry.reason, why=message)
-
-    def repeat_receipt(self, entry: JournalEntry) -> Receipt:
-        """Return the receipt of a repeated answer: the survey, or another round of it, has this entry."""
-        if entry.state is State.QUEUED and entry.survey == self.identity.survey:
-            self.policy.check_queued_report(entry)
-        if entry.state is State.WITHDRAWN:
-            return Receipt(entry.state, entry.survey, reason=entry.reason)
-        why = "this device has answered the survey before, or another round of it"
-        return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
+        if entry.state is not State.WITHDRAWN and (is_repeat or is_other_round):
+            why = "this device has answered the survey before, or another round of it"
+            return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
+        why = _CLOSED_ONCE_MESSAGE if entry.reason == CLOSED_ONCE else ""
+        return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
 
     def _require_agreed_plan(self, entry: JournalEntry | None) -> Plan:
         entry = require_consent(entry)

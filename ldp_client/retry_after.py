@@ -22,8 +22,8 @@ def parse_retry_after(retry_after: str, date: str) -> float | None:
 
 def limit_retry_after(seconds: float | None) -> float:
     """Return the seconds to wait at the collector's request: at most a day, 0 if it names none."""
-    # an injected transport may return NaN, which is not above 0
-    return min(seconds, MAX_RETRY_AFTER_SECONDS) if seconds is not None and seconds > 0 else 0.0
+    seconds = seconds or 0.0
+    return min(seconds, MAX_RETRY_AFTER_SECONDS) if seconds > 0 else 0.0  # a transport may return NaN
 
 
 def round_up_retry_after(seconds: float) -> float:

@@ -86,7 +86,7 @@ def test_a_survey_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
         assert "Traceback" not in result.output
 
 
-def test_a_page_that_cannot_be_written_is_said_at_once(survey: Path, tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written_is_an_error_at_once(survey: Path, tmp_path: Path) -> None:
     result = run(survey, "--html", tmp_path / "absent" / "page.html")
     assert result.exit_code == 2
     assert "black box" not in result.stderr

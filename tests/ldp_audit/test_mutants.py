@@ -23,5 +23,5 @@ def test_a_client_that_answers_another_question_than_it_was_invited_to_is_flagge
     assert any("the question that the invitation names" in fault for fault in result.faults)
 
 
-def test_what_the_mutants_are_made_from_is_sound() -> None:
+def test_the_base_of_the_mutants_passes() -> None:
     assert audit(plan_of(), 2000, Retold(), alpha=1e-8, copies=16).faults == []

@@ -85,7 +85,7 @@ def test_a_focused_plan_asks_one_question_nearly_always() -> None:
     assert plan.questions[0].mechanism is kind.mechanism
 
 
-def test_people_who_judge_a_model_differ_in_their_verdicts_whichever_question_is_asked() -> None:
+def test_people_in_a_validation_round_have_different_codes_for_every_question() -> None:
     plan = read_survey(VALIDATED).compile()
     people = make_people(plan)
     assert {plan.encode(person.row, person.label)[1] for person in people} == {0, 1}
@@ -118,9 +118,9 @@ two = [[0, 0, 0, 0, 0], [-99, -99, -99, 0, -99]]
 def test_a_guess_between_the_first_the_middle_and_the_last_label_is_somebody_s() -> None:
     plan = read_survey(GUESSING).compile()
     people = make_people(plan)
-    told = {person.name: plan.encode(person.row, person.label) for person in people}
-    assert set(list(told.values())[:6]) == {((0,), 0)}
-    assert dict(list(told.items())[6:]) == {
+    codes = {person.name: plan.encode(person.row, person.label) for person in people}
+    assert set(list(codes.values())[:6]) == {((0,), 0)}
+    assert dict(list(codes.items())[6:]) == {
         "first, b": ((1,), 1),
         "last, b": ((1,), 0),
         "last, d": ((0,), 1),

@@ -56,7 +56,7 @@ def test_a_captured_request_is_what_is_written_to_a_real_socket() -> None:
     assert len(request.body) == len(body)
 
 
-def test_requests_to_other_hosts_go_their_usual_way_meanwhile() -> None:
+def test_requests_to_other_hosts_are_sent_as_usual() -> None:
     server = Server()
     with capture_requests() as requests:
         body = bytes(58)

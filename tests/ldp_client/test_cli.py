@@ -26,7 +26,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str
     return run
 
 
-def test_status_tells_where_each_survey_stands(
+def test_status_shows_the_state_of_each_survey(
     run: Callable[..., str], client: Build, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "no survey was agreed to" in run("status")
@@ -89,7 +89,7 @@ def test_a_survey_that_is_not_known_is_named(
 
 
 @pytest.mark.parametrize("arguments", [[], ["purge"], ["purge", "sleep", "--all"], ["erase"]])
-def test_a_wrong_command_says_what_there_is(
+def test_a_wrong_command_lists_the_commands(
     run: Callable[..., str], arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:

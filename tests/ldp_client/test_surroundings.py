@@ -97,7 +97,7 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(
     base: str, proxy: Proxy, tmp_path: Path, name: str, transport: _Streams | None
 ) -> None:
     proxy.delay = 0.5
-    heard: list[State] = []
+    outcomes: list[State] = []
 
     async def main() -> float:
         done = asyncio.Event()
@@ -107,7 +107,7 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(
             journal=tmp_path / "journal.db",
             transport=transport,
             spread=0,
-            on_outcome=lambda receipt: heard.append(receipt.state),
+            on_outcome=lambda receipt: outcomes.append(receipt.state),
         ) as client:
             assert (await client.grant()).state is State.READY
             assert (await client.report(ROWS[0], "yes")).state is State.QUEUED
@@ -119,7 +119,7 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(
     gap = asyncio.run(main())
     assert 1.0 < time.monotonic() - start < 5.0  # two slow answers, and an end without a wait
     assert gap < 0.3
-    assert heard == [State.QUEUED, State.SENT]
+    assert outcomes == [State.QUEUED, State.SENT]
     assert counted(base, name) == 1
     assert len(require_one_report(proxy.take(), set())) == 1
 

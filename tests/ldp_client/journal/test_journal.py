@@ -22,7 +22,6 @@ import pytest
 from encoders.survey import Plan, read_survey
 from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanError, State
 from ldp_client.journal.file import _file_id
-from ldp_client.journal.path import default_path
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 PLAN_TEXT = """
@@ -236,12 +235,6 @@ def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: 
     holder.close()
 
 
-def test_the_default_place_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "deep" / "j.db"))
-    _commit(Journal(), b"first")
-    assert (tmp_path / "deep" / "j.db").exists()
-
-
 def test_a_process_that_changes_its_directory_finds_its_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,15 +251,7 @@ def test_an_empty_path_is_refused() -> None:
         Journal("")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
-def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LDP_JOURNAL", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert default_path() == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"
-
-
-def test_a_later_verdict_changes_nothing(tmp_path: Path) -> None:
+def test_a_later_outcome_changes_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     _commit(journal, b"first")
     journal.record_outcome(SLEEP, State.SENT)
@@ -281,20 +266,6 @@ def test_a_state_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
         other.execute("UPDATE surveys SET state = 'teleported'")
     other.close()
     with pytest.raises(JournalError, match="newer"):
-        journal.find(SLEEP)
-
-
-def test_without_a_home_the_journal_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere() -> Path:
-        raise RuntimeError("no home")
-
-    monkeypatch.delenv("LDP_JOURNAL", raising=False)
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", nowhere)
-    with pytest.raises(JournalError, match="LDP_JOURNAL"):
-        default_path()
-    journal = Journal()  # nothing that is the matter with a device may stop the application's start
-    with pytest.raises(JournalError, match="LDP_JOURNAL"):
         journal.find(SLEEP)
 
 
@@ -551,7 +522,7 @@ def test_a_damaged_journal_is_rename_damaged_and_nothing_is_answered_twice(tmp_p
     assert [file.name for file in tmp_path.iterdir()] == ["j.db"]
 
 
-def test_an_act_amid_another_as_of_a_signal_s_handler_unlocks_nothing(tmp_path: Path) -> None:
+def test_a_transaction_inside_another_as_of_a_signal_handler_unlocks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
 
@@ -711,12 +682,6 @@ def test_a_journal_that_others_could_read_is_made_private(tmp_path: Path) -> Non
     path.touch(0o644)
     _commit(Journal(path), b"first")
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_paths_that_are_none_are_clear_errors() -> None:
-    with pytest.raises(JournalError, match="no path"):
-        Journal("nul\0byte")
-    assert Journal("~/j.db").path == os.path.realpath(Path.home() / "j.db")
 
 
 def test_a_signature_once_checked_is_not_forgotten(tmp_path: Path) -> None:

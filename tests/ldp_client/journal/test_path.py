@@ -1,9 +1,11 @@
-"""Several people at one device or in one process: a journal each, and a warning where they share one."""
+"""Where a journal is: the default path, and one journal per person at a shared device or process."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import ldp_client
 from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Journal, JournalError, State
 from ldp_client.cli import main
+from ldp_client.journal.path import default_path
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 
@@ -138,3 +141,37 @@ def test_repeated_answers_of_a_named_person_are_not_taken_for_a_shared_journal(
         for _ in range(12):
             one.report(ROW, "no")
     assert not caplog.records
+
+
+def test_the_default_path_can_be_set(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "deep" / "j.db"))
+    Journal().grant(plan, URL)
+    assert (tmp_path / "deep" / "j.db").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
+def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LDP_JOURNAL", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert default_path() == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"
+
+
+def test_without_a_home_directory_the_error_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("LDP_JOURNAL", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    with pytest.raises(JournalError, match="LDP_JOURNAL"):
+        default_path()
+    journal = Journal()  # nothing that is the matter with a device may stop the application's start
+    with pytest.raises(JournalError, match="LDP_JOURNAL"):
+        journal.entries()
+
+
+def test_paths_that_are_none_are_clear_errors() -> None:
+    with pytest.raises(JournalError, match="no path"):
+        Journal("nul\0byte")
+    assert Journal("~/j.db").path == os.path.realpath(Path.home() / "j.db")

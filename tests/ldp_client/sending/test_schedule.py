@@ -290,7 +290,7 @@ def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
     assert times.next_due()[0] >= 100.0
 
 
-def test_reports_that_their_collector_does_not_take_now_wait_apart_from_each_other() -> None:
+def test_reports_that_their_collector_does_not_accept_now_wait_independently() -> None:
     unknown, waits = Response(404, b'{"reason":"unknown-survey","retryable":true}'), []
     for seed in range(400):
         times = _times(Clock(), seed)

@@ -10,6 +10,7 @@ itself. The others tell nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import NamedTuple
 
 import click
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from encoders.survey import CategoricalFeature, Label, Survey
 from encoders.text_table import format_table
-from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.simulation.simulate import SimulationGrid, simulate
 
 PEOPLE = 5_000
@@ -71,7 +71,7 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
         weights = (None, *(1 for _ in features))
         survey = Survey(
             id="rounds",
-            epsilon=parse_epsilon(1),
+            epsilon=Decimal(1),
             label=Label("class", ("a", "b")),
             features=features,
             weights=weights,

@@ -1,7 +1,7 @@
-"""A whole population in memory: every user answers one question, as the devices would.
+"""Simulate the reports of a population in memory: every user answers one question, as a device would.
 
-The same plan, the same mechanisms and the same integers as in the field; only the network, the
-journal and the system's entropy are left out.
+The plan, the mechanisms and the integers are the same as on devices; only the network, the journal and the
+system's entropy are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
     Raises
     ------
     SurveyError
-        Unless it is above 0 and at most what a survey may spend.
+        Unless it is above 0 and at most MAX_EPSILON.
     """
     try:
         epsilon = Decimal(str(value))
@@ -45,15 +45,13 @@ def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
 def simulate_reports(
     plan: Plan, codes: IntArray, labels: IntArray, rng: RandomSource, users: IntArray | None = None
 ) -> Snapshot:
-    """Return the totals after each of m users has sent one report.
-
-    Those who are asked to judge a model judge it here, as their devices would.
+    """Return the totals after each user has sent one report; if the plan validates a model, they validate it.
 
     Parameters
     ----------
     plan : Plan
     codes : (m, n) int array
-        Coded rows, see :func:`encoders.survey.encode_table.encode_table`.
+        Encoded rows, see :func:`encoders.survey.encode_table.encode_table`.
     labels : (m,) int array
         Codes of the labels.
     rng : RandomSource
@@ -65,19 +63,19 @@ def simulate_reports(
     if plan.validation:
         codes, labels = plan.validation.validate_table(codes[users], labels[users])
         users = np.arange(len(users))
-    drawn = draw_questions(plan, len(users), rng)
-    order = users[np.argsort(drawn, kind="stable")]
-    ends = np.cumsum(np.bincount(drawn, minlength=len(plan.questions)))
+    questions = draw_questions(plan, len(users), rng)
+    order = users[np.argsort(questions, kind="stable")]
+    ends = np.cumsum(np.bincount(questions, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
     totals = {
-        question.key: simulate_total(question, question.value_array(codes, labels, asked), rng)
-        for question, asked in zip(plan.questions, groups, strict=True)
+        question.key: simulate_total(question, question.value_array(codes, labels, group), rng)
+        for question, group in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})
 
 
 def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> Total:
-    """Return the total of one question after a report of each of these values."""
+    """Return the total of one question after one report of each of these values."""
     mechanism = question.mechanism
     if not len(values):
         return Total(0, np.zeros(question.cells, dtype=np.int64))

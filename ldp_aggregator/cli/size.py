@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
@@ -73,22 +72,19 @@ def size(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Say what to expect of SURVEY before its launch: how exact its figures will be, and how good a model.
+    """Print what to expect of SURVEY before its launch: how exact its estimates and how accurate a model.
 
-    Margins come in closed form from public numbers, accuracies from simulated surveys. Where noise would
-    drown the figures it says what to change. Without --users, --margin, --accuracy and users in [survey] it
+    Margins come in closed form from public numbers, accuracies from simulated surveys. Where the estimates
+    would be noise it prints what to change. Without --users, --margin, --accuracy and users in [survey] it
     prints a small table of several numbers of people.
     """
     if sum(each is not None for each in (users, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy")
-    try:
-        parsed = read_survey(read_survey_text(survey))
-        refuse_validation(parsed)
-        sizes = _compute_sizes(
-            parsed, users or parsed.users, margin, accuracy, read_pilot(pilot) if pilot else None, seed
-        )
-    except LdpError as error:
-        raise click.ClickException(str(error)) from error
+    parsed = read_survey(read_survey_text(survey))
+    refuse_validation(parsed)
+    sizes = _compute_sizes(
+        parsed, users or parsed.users, margin, accuracy, read_pilot(pilot) if pilot else None, seed
+    )
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in sizes]))
     else:

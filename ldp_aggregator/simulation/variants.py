@@ -77,7 +77,7 @@ class Variant:
 
     def apply(self, survey: Survey, fit: Fit | None = None) -> Survey:
         """Return the survey asked in this way; `fit` is the projection, if the variant has one."""
-        survey = replace(survey, epsilon=parse_epsilon(self.epsilon), frequency=self.mechanism)
+        survey = replace(survey, epsilon=self.epsilon, frequency=self.mechanism)
         survey = _ask_numbers(project_survey(survey, fit) if fit else survey, self.numeric)
         if self.estimator != "paper":
             return survey

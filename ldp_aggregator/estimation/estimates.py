@@ -136,7 +136,7 @@ def estimate_snapshot(
         The counters of a round that validated an earlier model: features that the validation result does
         not select become uninformative for the classifier.
     poisoning : bool
-        Whether to check for fabricated reports, which about doubles the time.
+        Whether to check for fabricated reports, which takes up to half as long again.
 
     Raises
     ------

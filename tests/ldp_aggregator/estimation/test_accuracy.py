@@ -9,7 +9,7 @@ import pytest
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import SURVEY, make_world
-from tests.ldp_aggregator.estimation.honesty import (
+from tests.ldp_aggregator.estimation.statistical_checks import (
     assert_covered,
     assert_covered_together,
     assert_honest_errors,

@@ -1,4 +1,4 @@
-"""From totals to estimates: the recipes, and what little can be said of little."""
+"""From totals to estimates: both estimators, and estimates from few or no reports."""
 
 import json
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_the_papers_worked_example(mechanism, estimator):
     np.testing.assert_allclose(estimates.features[0].smoothed[:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)
 
 
-def test_exact_totals_give_exact_figures(de_world):
+def test_exact_totals_give_exact_estimates(de_world):
     snapshot = expected_snapshot(de_world, 10**9)
     estimates = estimate_snapshot(snapshot)
     np.testing.assert_allclose(estimates.features[0].frequencies.value, de_world.joint, atol=1e-6)
@@ -148,7 +148,7 @@ def test_noise_alone_rules_no_class_out():
     assert 0 < estimates.prior[k - 1] < errors[k - 1]
 
 
-def test_raw_figures_do_not_depend_on_the_estimator(de_world):
+def test_raw_estimates_do_not_depend_on_the_estimator(de_world):
     snapshot = de_world.snapshot(300, seed=4)
     one, other = (estimate_snapshot(snapshot, name).features[0] for name in ("default", "paper"))
     np.testing.assert_array_equal(one.frequencies.value, other.frequencies.value)

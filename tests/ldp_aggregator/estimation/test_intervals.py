@@ -1,4 +1,4 @@
-"""What stands out of the noise: differences that are there are found, others hardly ever."""
+"""Class differences are detected where they exist, and hardly ever elsewhere; margins of error."""
 
 import math
 
@@ -83,7 +83,7 @@ def test_one_interval_reaches_as_far_as_everywhere_else_and_many_reach_further()
     assert simultaneous_z(1) < simultaneous_z(10) < simultaneous_z(100) < 4
 
 
-def test_classes_are_apart_where_no_widened_intervals_overlap():
+def test_classes_are_distinguishable_where_simultaneous_intervals_do_not_overlap():
     far = simultaneous_z(2)
     touching = IntervalEstimate.from_stderr(np.array([0.2, 0.2 + 1.9 * far * 0.01]), np.full(2, 0.01))
     assert not detect_class_differences(touching)
@@ -121,7 +121,7 @@ def test_margins_shrink_with_the_root_of_the_reports():
     assert found["times_10"] == [pytest.approx(Z95 * 0.1 / math.sqrt(10)), None]
 
 
-def test_ten_times_the_reports_bring_about_the_margin_foretold():
+def test_ten_times_the_reports_bring_the_forecast_margin():
     before, after = (estimated("OUE", 2, users, 3) for users in (20_000, 200_000))
     foretold = np.array(forecast_margins(before.features[0].conditionals)["times_10"])
     np.testing.assert_allclose(forecast_margins(after.features[0].conditionals)["now"], foretold, rtol=0.3)

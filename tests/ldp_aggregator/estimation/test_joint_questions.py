@@ -1,4 +1,4 @@
-"""What a question about several features says of each: by every oracle, against the whole matrix."""
+"""Questions about several features: the estimates of each feature, against the full covariance matrix."""
 
 import json
 import re
@@ -20,8 +20,12 @@ from ldp_aggregator.estimation.poisoning.influence import conditional_influence,
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
-from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
+from tests.ldp_aggregator.estimation.statistical_checks import (
+    assert_covered,
+    assert_honest_errors,
+    assert_unbiased,
+)
 
 SURVEY = """
 [survey]
@@ -98,7 +102,7 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_whole_covariance_matrix(name
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
-def test_each_features_figures_are_unbiased_and_their_errors_honest(world):
+def test_each_features_estimates_are_unbiased_and_their_errors_honest(world):
     answers = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
         frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in answers]
@@ -139,7 +143,7 @@ def test_the_pooled_prior_counts_the_question_once():
     np.testing.assert_allclose(prior.estimate.value, both)
 
 
-def test_each_feature_is_told_apart_by_its_own_values():
+def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values():
     estimates = estimate_snapshot(make_world("DE").snapshot(60_000, 1))
     three, lone, two = estimates.features
     assert three.distinguishable_entries.all()
@@ -178,7 +182,7 @@ def test_features_say_whose_reports_are_theirs_too():
 
 
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_a_features_figures_further_and_one_as_far(name):
+def test_no_payload_moves_a_features_estimates_further_and_one_as_far(name):
     snapshot = make_world(name).snapshot(20_000, 1)
     question = snapshot.plan.questions[0]
     before = [

@@ -1,4 +1,4 @@
-"""How much of the label a feature explains: by hand, in the raw reports, and how far that is off."""
+"""Relevance: by hand, by raw estimates, and its standard error."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ missing = "category"
 
 
 @pytest.mark.parametrize("people", [1, 20, 300, 3000, 50_000])
-def test_whether_a_number_is_missing_counts_too_and_no_figure_is_nan(people):
+def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people):
     plan = read_survey(GAPS).compile()
     for seed in range(10):
         rng = np.random.default_rng(seed)

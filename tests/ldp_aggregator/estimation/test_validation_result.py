@@ -1,4 +1,4 @@
-"""What devices say of a model, and which of its features it then keeps."""
+"""The validation result of a model, and the features that it selects."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def trained(people: int, epsilon: float = 4) -> Snapshot:
     return simulate_reports(make_survey(epsilon).compile(), *make_people(people, 2), FastStream(2))
 
 
-def test_how_often_the_model_is_right_and_what_fewer_features_gain_lie_within_their_intervals() -> None:
+def test_the_accuracy_and_the_gains_lie_within_their_intervals() -> None:
     # 5 standard errors: false alarm 6e-7 each
     found = ValidationResult.from_snapshot(judged(40_000))
     assert abs(found.accuracy.value - ALL) < 5 * found.accuracy.stderr < 0.03
@@ -89,7 +89,7 @@ def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: f
     assert np.all(np.abs(spread / told - 1) < 0.25)
 
 
-def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is_sure() -> None:
+def test_the_top_k_set_with_the_best_significant_gain_is_selected_or_all_features() -> None:
     sure = ValidationResult.from_snapshot(judged(40_000))
     assert (sure.selected, sure.selected_features) in [(0, {0}), (1, {0, 1})]
     unsure = ValidationResult.from_snapshot(judged(40, epsilon=0.5, seed=2))
@@ -112,13 +112,13 @@ def test_a_model_keeps_the_top_that_gains_most_for_sure_and_all_where_nothing_is
         ([np.nan] * 3, [np.inf] * 3, None),
     ],
 )
-def test_the_fewest_features_are_kept_that_are_as_good_as_the_best_top_if_one_is_sure(gains, errors, chosen):
+def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(gains, errors, chosen):
     found = ValidationResult.from_snapshot(judged(100))
     told = IntervalEstimate.from_stderr(np.array(gains), np.array(errors), (-1, 1))
     assert dataclasses.replace(found, gains=told).selected == chosen
 
 
-def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys() -> None:
+def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys() -> None:
     survey = make_survey(4)
     same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))
     plan = survey.with_validation(same).compile()
@@ -134,7 +134,7 @@ def test_no_top_is_kept_that_is_right_as_often_as_all_but_in_a_tenth_of_surveys(
     assert kept <= 66
 
 
-def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> None:
+def test_unselected_features_are_uninformative_for_the_classifier() -> None:
     snapshot, validation = trained(20_000), judged(40_000, tops=(1,))
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
     assert plain.validation is None
@@ -152,7 +152,7 @@ def test_for_the_classifier_what_a_model_does_better_without_tells_nothing() -> 
     assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
 
 
-def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothing_more() -> None:
+def test_without_a_significant_gain_the_model_keeps_exactly_its_validated_features() -> None:
     few = dataclasses.replace(
         make_validation((1,)), order=(0, 1)
     )  # an earlier validation left out the others
@@ -166,7 +166,7 @@ def test_where_no_top_is_ahead_the_model_keeps_what_it_was_judged_with_and_nothi
     assert told == [True, True, False, False]
 
 
-def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
+def test_uninformative_probabilities_are_those_of_all_people_for_each_class() -> None:
     prior = np.array([0.25, 0.75])
     table = make_uninformative(np.array([[0.8, 0.4], [0.2, 0.6]]), prior)
     np.testing.assert_allclose(table, [[0.5, 0.5], [0.5, 0.5]])
@@ -180,7 +180,7 @@ def test_silenced_probabilities_are_those_of_everybody_for_each_label() -> None:
     np.testing.assert_allclose(number.missing, [0.1, 0.1])
 
 
-def test_a_validation_by_itself_tells_of_gains_too() -> None:
+def test_a_validation_round_alone_has_a_validation_result() -> None:
     found = estimate_snapshot(judged(1_000))
     assert found.validation_result is not None
     assert (
@@ -188,7 +188,7 @@ def test_a_validation_by_itself_tells_of_gains_too() -> None:
     )
 
 
-def test_what_is_suspicious_about_the_judges_is_said() -> None:
+def test_warnings_include_those_of_the_validation_round() -> None:
     found = estimate_snapshot(trained(1_000), validation=judged(0))
     assert "tea: there are no reports yet: every estimate is a guess" in found.warnings
 
@@ -197,7 +197,7 @@ def other_family(plan: Plan) -> Plan:
     return dataclasses.replace(plan, family="coffee")
 
 
-def test_a_validation_of_another_survey_or_none_is_refused() -> None:
+def test_a_validation_of_another_survey_is_refused() -> None:
     snapshot, validation = trained(100), judged(100)
     elsewhere = Snapshot(other_family(validation.plan), validation.totals)
     with pytest.raises(EstimationError, match="tea spends epsilon 2, and tea 4"):

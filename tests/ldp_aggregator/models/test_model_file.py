@@ -35,6 +35,15 @@ def test_the_file_says_what_it_was_made_from(model_path, snapshot):
     assert [each["asked_with"] for each in content["estimates"]["features"]] == [["hours"], ["tea"]]
 
 
+def test_a_file_keeps_the_keys_of_version_1(model_path, estimates):
+    written, label = json.loads(model_path.read_bytes())["estimates"], estimates.as_dict()["label"]
+    assert written["label"]["prior"]["together"] == label["prior"]["simultaneous"]
+    assert written["label"]["uneven"] == label["non_uniform"]
+    assert [each["apart"] for each in written["features"]] == [
+        each["distinguishable_entries"] for each in estimates.as_dict()["features"]
+    ]
+
+
 def test_equal_models_are_equal_files(snapshot, estimates):
     assert dump_model(snapshot, estimates) == dump_model(snapshot, estimates)
 

@@ -149,7 +149,7 @@ def test_progress_without_reports_is_json_too(web: FlaskClient) -> None:
     assert web.get(PROGRESS, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 401
 
 
-def test_many_who_look_are_told_what_was_worked_out_once(
+def test_concurrent_readers_share_one_estimation(
     web: FlaskClient, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worked: list[int] = []

@@ -87,7 +87,7 @@ def test_the_noise_of_a_cleared_table_is_that_of_the_whole_covariance_matrix(mec
     )
 
 
-def test_nothing_heard_leaves_all_labels_alike():
+def test_without_reports_all_classes_are_equal():
     silent = IntervalEstimate.from_stderr(np.full(3, np.nan), np.full(3, np.inf))
     np.testing.assert_allclose(smooth_prior(silent), 1 / 3)
 
@@ -137,7 +137,7 @@ def scores(found, codes):
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def test_features_that_tell_nothing_do_not_outvote_the_prior():
+def test_uninformative_features_do_not_outvote_the_prior():
     codes, _ = world(2000, 99, 0)
     wrong = [(scores(heard(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
     assert np.mean(wrong) < 0.08  # by the paper's estimator it is .13

@@ -39,7 +39,7 @@ def test_shrinking_brings_noisy_values_nearer_to_the_truth():
     assert doubt.max() < variances.max()
 
 
-def test_a_few_features_that_tell_much_survive_many_that_tell_nothing():
+def test_a_few_informative_features_survive_many_uninformative_ones():
     truth = np.zeros((30, 2))
     truth[:2] = [[-1, 1], [1, -1]]
     values, variances = noisy(truth, 0.2)

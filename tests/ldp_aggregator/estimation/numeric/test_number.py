@@ -1,4 +1,4 @@
-"""Numbers: from exact moments to exact figures, in any unit, and what little can be said of little."""
+"""Class moments: from exact moments to exact estimates, in any unit, and from few or no reports."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ def exact(tells=True):
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_exact_moments_give_exact_figures(tells):
+def test_exact_moments_give_exact_estimates(tells):
     heard = exact(tells)
     np.testing.assert_allclose(heard.raw_mean[0], MEAN)
     bias = heard.mean_variance
@@ -135,7 +135,7 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes():
     np.testing.assert_allclose(estimates.features[1].smoothed[0], GIVEN_LABEL, atol=0.01)
 
 
-def test_figures_follow_the_features_unit():
+def test_estimates_follow_the_features_unit():
     world = number_world()
     snapshot = world.snapshot(5000, seed=2)
     other_plan = number_world_in_cents()

@@ -5,7 +5,11 @@ import pytest
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import number_world
-from tests.ldp_aggregator.estimation.honesty import assert_covered, assert_honest_errors, assert_unbiased
+from tests.ldp_aggregator.estimation.statistical_checks import (
+    assert_covered,
+    assert_honest_errors,
+    assert_unbiased,
+)
 
 COLLECTIONS = 250
 USERS = 20_000

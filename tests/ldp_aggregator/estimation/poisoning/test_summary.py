@@ -1,4 +1,4 @@
-"""The meter: what it says of honest reports, of made-up ones, of what it cannot test; nothing is mended."""
+"""The poisoning check: of honest reports, of fabricated ones, and of mechanisms that cannot be tested."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
         if counted and mechanism.support_counters:
             totals[question.support_key] = Total(0, mechanism.support_counters.count(payloads))
     return Snapshot(plan, totals)
+
+
+def test_poisoning_is_checked_only_if_asked() -> None:
+    snapshot = collected(fakes=600)
+    estimates = estimate_snapshot(snapshot)
+    assert (estimates.poisoning, estimates.as_dict()["poisoning"]) == (None, None)
+    assert not any("devices send" in each for each in estimates.warnings)
+    assert "poisoning" not in format_summary(estimates, snapshot)
 
 
 def test_honest_reports_raise_no_alarm() -> None:

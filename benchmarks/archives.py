@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ldp_aggregator.reports.archives import read_archives
+from ldp_aggregator.reports.archives import count_archives
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.reports.archives.synthetic_reports import count_by_intake, make_plan, write_archive
 
@@ -29,11 +29,11 @@ LINE = "{:<24} {:>12} {:>9} {:>9} {:>14} {:>9}"
 
 
 def streamed(*paths: str) -> int:
-    return counted(read_archives(make_plan(), paths, print))
+    return counted(count_archives(make_plan(), paths, print))
 
 
 def dask(*paths: str) -> int:
-    return counted(read_archives(make_plan(), paths, print, "local"))
+    return counted(count_archives(make_plan(), paths, print, "local"))
 
 
 def intake(*paths: str) -> int:

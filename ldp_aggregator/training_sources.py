@@ -16,7 +16,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_aggregator.reports.archives import ArchiveError, Warn, read_archives
+from ldp_aggregator.reports.archives import ArchiveError, Warn, count_archives
 from ldp_aggregator.snapshot import Snapshot, sum_snapshots, take_snapshot
 from ldp_aggregator.stores import Store, open_store
 
@@ -44,7 +44,7 @@ class SourceError(LdpError):
     """A source that yields no totals; says what to do about it."""
 
 
-def read_sources(
+def read_training_data(
     sources: Sequence[str],
     *,
     plan: Plan | None = None,
@@ -92,13 +92,13 @@ def read_sources(
         snapshot
         for source in sources
         if source not in archives
-        for snapshot in _read_source(source, surveys, token)
+        for snapshot in _read_snapshots(source, surveys, token)
     ]
     if archives:
         if plan is None:
             raise SourceError(f"{archives[0]}: raw reports need the survey or plan that they answer (--plan)")
         try:
-            snapshots.append(read_archives(plan, archives, warn, scheduler))
+            snapshots.append(count_archives(plan, archives, warn, scheduler))
         except ArchiveError as error:
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
@@ -138,7 +138,7 @@ def _is_archive(source: str) -> bool:
         raise SourceError(f"{source}: cannot be read: {error.strerror}") from error
 
 
-def _read_source(source: str, surveys: Sequence[str], token: str | None) -> list[Snapshot]:
+def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> list[Snapshot]:
     if source.startswith(("http://", "https://")):
         return [fetch_snapshot(source, token)]
     if "://" in source:
@@ -221,7 +221,7 @@ def fetch_snapshot(url: str, token: str | None) -> Snapshot:
     if not token:
         raise SourceError(f"{url}: reading a collector needs the operator's token in {TOKEN_VARIABLE}")
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-    request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read_source
+    request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read_snapshots
     try:
         with build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as response:
             body: bytes = response.read()

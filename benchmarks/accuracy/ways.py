@@ -149,7 +149,7 @@ def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
 
 def judge(view: EncodedRows, model: LogProbabilities) -> Found:
     """Return a model's accuracy, and the expected calibration error of its first choices."""
-    likely = np.exp(normalise_log_scores(model.scores(view.codes, view.split.test)))
+    likely = np.exp(normalise_log_scores(model.compute_scores(view.codes, view.split.test)))
     right = likely.argmax(axis=1) == view.table.labels[view.split.test]
     return {"accuracy": float(np.mean(right)), "error": calibration_error(likely.max(axis=1), right)}
 

@@ -16,7 +16,7 @@ from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_sources
+from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -73,7 +73,7 @@ def main(
             require_onnx()
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
-        snapshot, validation = read_sources(
+        snapshot, validation = read_training_data(
             sources, plan=plan, surveys=surveys, token=token, warn=_warn, scheduler=scheduler
         )
         if not allow_empty:

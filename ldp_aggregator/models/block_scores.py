@@ -43,7 +43,7 @@ class DiscreteGroup:
     max_magnitude : float
         The largest absolute sum of logarithms.
     grid_error : float
-        What `LogProbabilities.scores` rounds otherwise: nothing.
+        What `LogProbabilities.compute_scores` rounds otherwise: nothing.
     """
 
     low: IntArray
@@ -103,7 +103,7 @@ class NumericGroup:
     max_magnitude : float
         As for DiscreteGroup.
     grid_error : float
-        How far gaps can move since `LogProbabilities.scores` rounds numbers to their grid, and this does not.
+        How far gaps can move since only `LogProbabilities.compute_scores` rounds numbers to their grid.
     """
 
     low: FloatArray

@@ -3,8 +3,8 @@
 Only gaps are computed: differences between each label's score and the first label's. For a discrete feature
 a whole number is looked up in a table of gaps; for a numeric feature the gap is a parabola of the number.
 A row stays undecided where a gap is smaller than the error bound, and where it holds anything but values of
-the survey: then `LogProbabilities.scores` decides, after the encoding that names what is wrong. So labels
-are those of `LogProbabilities.scores`, ties included.
+the survey: then `LogProbabilities.compute_scores` decides, after the encoding that names what is wrong. So
+labels are those of the scores, ties included.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FastPredictor:
         Which features are scored together.
     prior_gaps : (k - 1,) array
     error_bound : float
-        How far rounding can move two gaps from those of `LogProbabilities.scores`.
+        How far rounding can move two gaps from those of `LogProbabilities.compute_scores`.
     """
 
     names: tuple[str, ...]

@@ -237,7 +237,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return encode_table(self.plan_, rows)
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        return self.log_probabilities_.scores(self._encode(rows))
+        return self.log_probabilities_.compute_scores(self._encode(rows))
 
     def encode(self, X: Any) -> IntArray:
         """Code rows as the devices do; shape (m, number of features of the plan).

@@ -99,7 +99,7 @@ class LogProbabilities:
             )
             return cls(np.log(prior), likelihoods)
 
-    def scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
+    def compute_scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return log P(label) + sum over i of log P(value_i | label) (Yilmaz et al. 2019, section 2.1).
 
         Parameters

@@ -190,12 +190,12 @@ def compute_marks(payloads: ByteArray) -> ByteArray:
     padded = np.zeros((count, -(-size // 8) * 8), dtype=np.uint8)
     padded[:, :size] = payloads
     words = padded.view("<u8")
-    mixed = _mix(words ^ _word_keys(words.shape[1])).sum(axis=1, dtype=np.uint64) + np.uint64(size)
+    mixed = _mix(words ^ _make_word_keys(words.shape[1])).sum(axis=1, dtype=np.uint64) + np.uint64(size)
     return np.asarray(_mix(mixed).astype("<u8")[:, None].view(np.uint8))
 
 
 @lru_cache(maxsize=64)
-def _word_keys(count: int) -> NDArray[np.uint64]:
+def _make_word_keys(count: int) -> NDArray[np.uint64]:
     """Return the constant pseudorandom numbers that words are mixed with."""
     return _mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
 

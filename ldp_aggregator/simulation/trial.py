@@ -141,7 +141,7 @@ def compute_accuracy(
     model: LogProbabilities, codes: IntArray, labels: IntArray, rows: IntArray | None = None
 ) -> float:
     """Return the share of rows, by default all, whose label the model predicts."""
-    predictions = model.scores(codes, rows).argmax(axis=1)
+    predictions = model.compute_scores(codes, rows).argmax(axis=1)
     return float(np.mean(predictions == (labels if rows is None else labels[rows])))
 
 

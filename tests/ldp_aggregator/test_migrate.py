@@ -28,7 +28,7 @@ from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
-from ldp_aggregator.training_sources import read_sources
+from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
 from tests.counting import batch, record
 from tests.ldp_aggregator.collector.trials import (
@@ -443,7 +443,7 @@ def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent
     half.set_schedule(PLAN.id, HALF)
     half.close()
     with pytest.raises(IncompleteImportError, match="run its import again"):
-        read_sources([url])
+        read_training_data([url])
     for command in (
         ["open", PLAN.id],
         ["close", PLAN.id],

@@ -16,7 +16,7 @@ from encoders.survey import read_survey
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
-from ldp_aggregator.training_sources import SourceError, read_sources
+from ldp_aggregator.training_sources import SourceError, read_training_data
 from tests.counting import record
 
 SURVEY = """
@@ -66,7 +66,7 @@ def test_archives_are_counted_as_the_collector_counts(plan, tmp_path):
     first, second = make_reports(plan, 60), make_reports(plan, 40, seed=2)
     (tmp_path / "a").write_bytes(b"".join(first))
     (tmp_path / "b").write_bytes(b"".join([*second, *first[:10], *make_reports(make_plan("other"), 3)]))
-    snapshot = read_sources([str(tmp_path / "a"), str(tmp_path / "b")], plan=plan).snapshot
+    snapshot = read_training_data([str(tmp_path / "a"), str(tmp_path / "b")], plan=plan).snapshot
     assert count_of(snapshot) == 100
     assert dict(snapshot.rejections) == {"wrong-plan": 3}
     assert snapshot.plan == plan
@@ -77,11 +77,13 @@ def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
     (tmp_path / "b").write_bytes(gzip.compress(b"".join(make_reports(plan, 40, seed=2))))
     archives = [str(tmp_path / "a"), str(tmp_path / "b")]
     with pytest.warns(UserWarning, match="a: ends inside a report"):
-        alone = read_sources(archives, plan=plan).snapshot
+        alone = read_training_data(archives, plan=plan).snapshot
     assert (count_of(alone), dict(alone.rejections)) == (99, {"incomplete-body": 1})
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
     heard = []
-    both = read_sources([*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=heard.append).snapshot
+    both = read_training_data(
+        [*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=heard.append
+    ).snapshot
     assert (count_of(both), dict(both.rejections)) == (198, {"incomplete-body": 2})
     assert len(heard) == 1
 
@@ -89,28 +91,30 @@ def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
 def test_reports_need_their_plan(plan, tmp_path):
     (tmp_path / "a").write_bytes(make_reports(plan, 1)[0])
     with pytest.raises(SourceError, match=r"raw reports need the survey or plan .*--plan"):
-        read_sources([str(tmp_path / "a")])
+        read_training_data([str(tmp_path / "a")])
 
 
 @pytest.mark.parametrize("data", [b"", b"\x95\x01", b"PK\x03\x04 not reports", b"\xc1"])
 def test_other_files_are_refused(plan, tmp_path, data):
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(SourceError, match="neither a snapshot nor a file of reports"):
-        read_sources([str(tmp_path / "a")], plan=plan)
+        read_training_data([str(tmp_path / "a")], plan=plan)
 
 
 def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(SourceError, match="absent: cannot be read"):
-        read_sources([str(tmp_path / "absent")])
+        read_training_data([str(tmp_path / "absent")])
 
 
 def test_a_snapshot_file_is_read_and_adds_up_with_others(plan, tmp_path):
     (tmp_path / "reports").write_bytes(b"".join(make_reports(plan, 50)))
-    alone = read_sources([str(tmp_path / "reports")], plan=plan).snapshot
+    alone = read_training_data([str(tmp_path / "reports")], plan=plan).snapshot
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
-    again = read_sources([str(tmp_path / "snapshot.json")]).snapshot
+    again = read_training_data([str(tmp_path / "snapshot.json")]).snapshot
     assert again.to_json() == alone.to_json()
-    both = read_sources([str(tmp_path / "snapshot.json"), str(tmp_path / "reports")], plan=plan).snapshot
+    both = read_training_data(
+        [str(tmp_path / "snapshot.json"), str(tmp_path / "reports")], plan=plan
+    ).snapshot
     assert count_of(both) == 100
 
 
@@ -121,25 +125,25 @@ def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
         store.publish(other.id, other.json)
         (tmp_path / name).write_bytes(take_snapshot(store, other.id).to_json())
     with pytest.raises(SnapshotError, match="one and two cannot be added: they answer different plans"):
-        read_sources([str(tmp_path / "one"), str(tmp_path / "two")])
+        read_training_data([str(tmp_path / "one"), str(tmp_path / "two")])
     with pytest.raises(SourceError, match="do not answer the plan"):
-        read_sources([str(tmp_path / "two")], plan=plan)
+        read_training_data([str(tmp_path / "two")], plan=plan)
 
 
 def test_a_source_named_twice_is_refused(tmp_path):
     with pytest.raises(SourceError, match="named twice"):
-        read_sources([str(tmp_path), str(tmp_path)])
+        read_training_data([str(tmp_path), str(tmp_path)])
 
 
 def test_an_archive_named_by_two_paths_is_refused(plan, tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 3)))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SourceError, match="named twice"):
-        read_sources(["a", "./a"], plan=plan)
+        read_training_data(["a", "./a"], plan=plan)
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     open_store(url).publish(plan.id, plan.json)
     with pytest.raises(SourceError, match="one is named twice"):
-        read_sources([url], surveys=["one", "two", "one"])
+        read_training_data([url], surveys=["one", "two", "one"])
 
 
 def test_a_store_is_read_by_its_url(plan, tmp_path):
@@ -147,7 +151,7 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
     store = open_store(url)
     store.publish(plan.id, plan.json)
     fill(store, plan, reports=4)
-    snapshot = read_sources([url]).snapshot
+    snapshot = read_training_data([url]).snapshot
     assert count_of(snapshot) == 2
     assert snapshot.rejections == {"malformed": 4}
     other = make_plan("two")
@@ -156,10 +160,10 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
     with pytest.raises(
         SourceError, match="several surveys, choose one, or the rounds of one, by --survey: one, two"
     ):
-        read_sources([url])
-    assert read_sources([url], surveys=["two"]).snapshot.plan == other
+        read_training_data([url])
+    assert read_training_data([url], surveys=["two"]).snapshot.plan == other
     with pytest.raises(StoreError, match="no survey 'three'"):
-        read_sources([url], surveys=["three"])
+        read_training_data([url], surveys=["three"])
 
 
 def make_validation(prior=(0, 0)):
@@ -184,27 +188,27 @@ def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_
         store.publish(each.id, each.json)
         fill(store, each, reports=0)
     store.close()
-    found = read_sources([url], surveys=[validation.id, plan.id])
+    found = read_training_data([url], surveys=[validation.id, plan.id])
     assert (found.snapshot.plan, found.validation.plan) == (plan, validation)
     (tmp_path / "validation.json").write_bytes(found.validation.to_json())
-    again = read_sources([str(tmp_path / "validation.json"), url], surveys=[plan.id])
+    again = read_training_data([str(tmp_path / "validation.json"), url], surveys=[plan.id])
     assert again.validation.to_json() == found.validation.to_json()
-    assert read_sources([url], surveys=[plan.id]).validation is None
+    assert read_training_data([url], surveys=[plan.id]).validation is None
     with pytest.raises(SourceError, match="one-0 validates a model, and cannot train one"):
-        read_sources([url], surveys=[validation.id])
+        read_training_data([url], surveys=[validation.id])
     with pytest.raises(SourceError, match="one-0 and one-5 validate two models: name one of them"):
-        read_sources([url], surveys=[plan.id, validation.id, other.id])
+        read_training_data([url], surveys=[plan.id, validation.id, other.id])
 
 
 def test_a_misspelt_store_is_not_created(tmp_path):
     with pytest.raises(SourceError, match="no such file"):
-        read_sources([f"sqlite:///{tmp_path / 'absent.db'}"])
+        read_training_data([f"sqlite:///{tmp_path / 'absent.db'}"])
     assert not (tmp_path / "absent.db").exists()
     with pytest.raises(StoreError):
-        read_sources(["ftp://host/ldp"])
+        read_training_data(["ftp://host/ldp"])
     open_store(f"sqlite:///{tmp_path / 'empty.db'}").close()
     with pytest.raises(SourceError, match="no survey yet"):
-        read_sources([f"sqlite:///{tmp_path / 'empty.db'}"])
+        read_training_data([f"sqlite:///{tmp_path / 'empty.db'}"])
 
 
 @contextmanager
@@ -241,16 +245,16 @@ def test_a_collector_is_asked_with_the_operators_token(plan):
     fill(store, plan, reports=1)
     held = take_snapshot(store, plan.id)
     with collector(200, held.to_json()) as (url, heard):
-        assert read_sources([url], token="secret").snapshot.to_json() == held.to_json()
+        assert read_training_data([url], token="secret").snapshot.to_json() == held.to_json()
     assert heard == [("/v1/surveys/one/snapshot", "Bearer secret")]
 
 
 def test_the_error_quotes_a_collectors_refusal():
     problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
     with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
-        read_sources([url], token="secret")
+        read_training_data([url], token="secret")
     with collector(500, b"<html>") as (url, _), pytest.raises(SourceError, match="500 Internal Server Error"):
-        read_sources([url], token="secret")
+        read_training_data([url], token="secret")
 
 
 def test_the_token_goes_nowhere_else():
@@ -259,19 +263,19 @@ def test_the_token_goes_nowhere_else():
         collector(302, b"", location=elsewhere) as (url, _),
         pytest.raises(SourceError, match="302"),
     ):
-        read_sources([url], token="secret")
+        read_training_data([url], token="secret")
     assert heard == []
 
 
 def test_what_is_no_snapshot_is_refused():
     with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
-        read_sources([url], token="secret")
+        read_training_data([url], token="secret")
 
 
 def test_a_collector_is_not_read_without_a_token_or_a_connection():
     with collector(200, b"{}") as (url, _):
         pass
     with pytest.raises(SourceError, match="out of reach"):
-        read_sources([url], token="secret")
+        read_training_data([url], token="secret")
     with pytest.raises(SourceError, match="needs the operator's token in LDP_OPERATOR_TOKEN"):
-        read_sources([url])
+        read_training_data([url])

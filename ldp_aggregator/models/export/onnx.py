@@ -154,7 +154,7 @@ class _GraphBuilder:
 
 
 def _add_scores(graph: _GraphBuilder, model: NaiveBayes) -> str:
-    """Add the scores of `LogProbabilities.scores`, shape (rows, k)."""
+    """Add the scores of `LogProbabilities.compute_scores`, shape (rows, k)."""
     projected = _add_projection(graph, model.plan_.projection) if model.plan_.projection else {}
     scores = graph.add_constant(model.log_probabilities_.prior[None, :])
     for feature, likelihood in zip(model.plan_.features, model.log_probabilities_.likelihoods, strict=True):

@@ -32,17 +32,17 @@ def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
     check_is_fitted(model)
     is_numeric = [isinstance(feature, NumericFeature) for feature in model.plan_.features]
     if not any(is_numeric):
-        return _categorical(model)
+        return _build_categorical_nb(model)
     if not all(is_numeric):
         mixed = [each.name for each, number in zip(model.plan_.features, is_numeric, strict=True) if number]
         raise ModelError(
             f"scikit-learn has no classifier of numbers ({', '.join(mixed)}) and categories in one: give the "
             f"numbers bins in the survey and ask again, or export the model by save_onnx"
         )
-    return _gaussian(model)
+    return _build_gaussian_nb(model)
 
 
-def _categorical(model: NaiveBayes) -> CategoricalNB:
+def _build_categorical_nb(model: NaiveBayes) -> CategoricalNB:
     log_tables = [cast(DiscreteLikelihood, each).log_table.T for each in model.log_probabilities_.likelihoods]
     peer = CategoricalNB()
     _set_labels(peer, model)
@@ -53,7 +53,7 @@ def _categorical(model: NaiveBayes) -> CategoricalNB:
     return peer
 
 
-def _gaussian(model: NaiveBayes) -> GaussianNB:
+def _build_gaussian_nb(model: NaiveBayes) -> GaussianNB:
     features = cast(tuple[NumericFeature, ...], model.plan_.features)
     likelihoods = cast(tuple[GaussianLikelihood, ...], model.log_probabilities_.likelihoods)
     names = [feature.name for feature in features if feature.missing == "category"]

@@ -13,13 +13,13 @@ from ldp_aggregator.reports.archives.reader import ArchiveError, read_archive
 from ldp_aggregator.reports.archives.spill import Spill
 from ldp_aggregator.snapshot import Snapshot
 
-__all__ = ["ArchiveError", "Warn", "read_archives"]
+__all__ = ["ArchiveError", "Warn", "count_archives"]
 
 Warn = Callable[[str], object]
 """Takes a warning for the operator, a sentence."""
 
 
-def read_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str | None = None) -> Snapshot:
+def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str | None = None) -> Snapshot:
     """Count the reports of archives, each once across all of them.
 
     Of two reports under one id the first counts, in the order of `paths`. If the second has the very
@@ -46,9 +46,9 @@ def read_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str |
             results = [read_archive(plan, path, spill.add) for path in paths]
             counted = spill.count()
     else:
-        from ldp_aggregator.reports.archives.dask import read_archives_on_cluster  # only with Dask
+        from ldp_aggregator.reports.archives.dask import count_on_cluster  # only with Dask
 
-        counted, results = read_archives_on_cluster(plan, paths, scheduler)
+        counted, results = count_on_cluster(plan, paths, scheduler)
     for result in results:
         counted += Snapshot(plan, {}, result.rejections)
         for warning in result.warnings:

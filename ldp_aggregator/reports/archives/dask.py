@@ -51,7 +51,7 @@ class _PartTotals:
     rejections: Mapping[str, int]
 
 
-def read_archives_on_cluster(
+def count_on_cluster(
     plan: Plan, paths: Sequence[str], scheduler: str
 ) -> tuple[Snapshot, list[ArchiveResult]]:
     """Count the reports of archives, each once across all of them.
@@ -71,7 +71,7 @@ def read_archives_on_cluster(
         If Dask is not installed, the cluster is out of reach or fails, or a file cannot be read.
     """
     files = [os.path.abspath(path) for path in paths]
-    with _connected(scheduler) as client:
+    with _connect(scheduler) as client:
         try:
             return _run(client, plan, files)
         except ArchiveError:
@@ -137,7 +137,7 @@ def _load_plan(plan: bytes) -> Plan:
 
 
 @contextmanager
-def _connected(scheduler: str) -> Iterator[Client]:
+def _connect(scheduler: str) -> Iterator[Client]:
     with needs_extra("dask", "--dask", ArchiveError):
         from distributed import Client, LocalCluster
     if scheduler == _LOCAL:

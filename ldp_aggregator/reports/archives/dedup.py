@@ -35,7 +35,7 @@ class Partition:
 
     def split(self, records: Records) -> list[Records]:
         """Return the records of every part, each in their order."""
-        ids = _id_words(records)
+        ids = _view_id_words(records)
         mixed: NDArray[np.uint64] = ids[:, 0] * self._key[0] + ids[:, 1] * self._key[1]
         part = (mixed >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
         order = np.argsort(part.astype(np.uint16), kind="stable")
@@ -96,7 +96,7 @@ def _drop_repeats(records: Records) -> tuple[Records, int]:
     int
         How many of the others differ from the first report under their id.
     """
-    ids = _id_words(records)
+    ids = _view_id_words(records)
     ascending = np.sort(ids[:, 0])  # nearly all ids differ in their first half, which sorts fast
     if (ascending[1:] != ascending[:-1]).all():
         return records, 0
@@ -119,6 +119,6 @@ def _find_repeats(ids: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     return order[~is_first], order[first[~is_first]]
 
 
-def _id_words(records: Records) -> NDArray[np.uint64]:
+def _view_id_words(records: Records) -> NDArray[np.uint64]:
     """Return the ids as two 64-bit words each, shape (n, 2)."""
     return np.ascontiguousarray(records[:, :ID_BYTES]).view("<u8")

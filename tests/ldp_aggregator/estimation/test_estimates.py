@@ -56,7 +56,7 @@ def test_the_papers_worked_example(mechanism, estimator):
         estimates.prior, [feature.smoothed for feature in estimates.features]
     )
     woman = np.array([plan.encode_row({"age": "young", "income": "medium", "gender": "female"})])
-    products = np.exp(tables.scores(woman))[0]
+    products = np.exp(tables.compute_scores(woman))[0]
     np.testing.assert_allclose(products, [0.025, 0.6 / 108], rtol=0.1)
     np.testing.assert_allclose(estimates.features[0].smoothed[:, 0], [2 / 4, 1 / 4, 1 / 4], atol=0.015)
     np.testing.assert_allclose(estimates.features[0].smoothed[:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)

@@ -23,7 +23,7 @@ def codes_of(x):
 def test_scores_add_up_over_features():
     x = np.array([-1, -0.25, 0.5, np.nan])
     codes = np.column_stack([codes_of(x), [0, 1, 0, 0]])
-    scores = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE]).scores(codes)
+    scores = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE]).compute_scores(codes)
     density = stats.norm.pdf(x[:, None], NORMAL.mean, np.sqrt(NORMAL.variance)) * (1 - NORMAL.missing)
     density[3] = NORMAL.missing
     with np.errstate(divide="ignore"):
@@ -36,14 +36,14 @@ def test_some_rows_may_be_scored_alone():
     codes = np.column_stack([codes_of(np.linspace(-1, 1, 9)), np.arange(9) % 2])
     tables = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE])
     chosen = np.array([7, 2, 2])
-    np.testing.assert_array_equal(tables.scores(codes, chosen), tables.scores(codes)[chosen])
+    np.testing.assert_array_equal(tables.compute_scores(codes, chosen), tables.compute_scores(codes)[chosen])
 
 
 def test_extreme_numbers_still_give_probabilities():
     # Yilmaz et al.'s recipe may put a mean far outside the range, and a variance near zero
     wild = Gaussian(np.array([1e9, -1e9, 0.0]), np.full(3, 1e-6), None)
     logs = normalise_log_scores(
-        LogProbabilities.from_probabilities(PRIOR, [wild]).scores(codes_of(np.array([[0.3]])))
+        LogProbabilities.from_probabilities(PRIOR, [wild]).compute_scores(codes_of(np.array([[0.3]])))
     )
     np.testing.assert_allclose(np.exp(logs).sum(), 1)
 
@@ -75,7 +75,7 @@ def test_the_baseline_equals_scikit_learns_model(rows):
     x, tea, label = rows
     plan = read_survey(SURVEY.format(missing="")).compile()
     codes = np.column_stack([codes_of(x), tea])
-    found = train_baseline(plan, codes, label, np.arange(len(label))).scores(codes)
+    found = train_baseline(plan, codes, label, np.arange(len(label))).compute_scores(codes)
     grid = (codes[:, 0] - GRID) / GRID
     normal = GaussianNB(var_smoothing=0).fit(grid[:, None], label)
     counted = CategoricalNB(alpha=1).fit(tea[:, None], label)
@@ -91,4 +91,4 @@ def test_the_baseline_accepts_missing_numbers_and_absent_labels(rows):
     codes = np.column_stack([codes_of(x), tea])
     model = train_baseline(plan, codes, label, np.flatnonzero(label < 2))
     np.testing.assert_allclose(np.exp(model.likelihoods[0].log_missing[:2]), 0.1, atol=0.02)
-    assert np.isfinite(model.scores(codes)).all()
+    assert np.isfinite(model.compute_scores(codes)).all()

@@ -58,7 +58,7 @@ def test_devices_guess_as_the_model_does() -> None:
     found = build_validation(plan, prior, tables)
     found.check()
     codes = rng.integers(0, 3, (2000, 4))
-    scores = LogProbabilities.from_probabilities(prior, tables).scores(codes)
+    scores = LogProbabilities.from_probabilities(prior, tables).compute_scores(codes)
     best = np.sort(scores, axis=1)
     clear = best[:, -1] - best[:, -2] > 0.01  # closer ones are rounded
     _, right = found.validate_table(codes, scores.argmax(axis=1))

@@ -124,7 +124,7 @@ def test_the_band_holds_what_other_surveys_of_that_population_reach():
         rng = np.random.default_rng([7, seed])
         told = estimate_parameters(simulate_reports(PLAN, *people.draw_people(5_000, rng), FastStream(seed)))
         codes, labels = people.draw_people(20_000, rng)
-        scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).scores(codes)
+        scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).compute_scores(codes)
         found.append(np.mean(scores.argmax(axis=1) == labels))
     assert forecast.low < np.mean(found) < forecast.high
     assert forecast.majority < forecast.mean < forecast.best_possible

@@ -224,7 +224,9 @@ def test_noise_does_not_outvote_the_prior():
             each.covariance = np.eye(3)[:, :, None] * np.full(3, 0.09)
         heard.append(number(*question, weights={99: 1.0}, can_be_missing=False))
     rows = np.random.default_rng(99).normal(0, 0.3, size=(500, 14))
-    scores = LogProbabilities.from_probabilities(SHARE, smooth_numbers(heard, SHARE)).scores(grid(rows))
+    scores = LogProbabilities.from_probabilities(SHARE, smooth_numbers(heard, SHARE)).compute_scores(
+        grid(rows)
+    )
     assert np.mean(scores.argmax(axis=1) == 0) > 0.98
     assert np.abs(np.exp(normalise_log_scores(scores)) - SHARE).mean() < 0.1
 

@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from ldp_aggregator.reports.archives import read_archives
+from ldp_aggregator.reports.archives import count_archives
 from tests.ldp_aggregator.reports.archives.synthetic_reports import make_plan
 
 
@@ -19,7 +19,7 @@ def read(tmp_path):
         paths = [tmp_path / f"archive-{number}" for number in range(len(bodies))]
         for path, body in zip(paths, bodies, strict=True):
             path.write_bytes(body)
-        return read_archives(plan, [str(path) for path in paths], warn, scheduler)
+        return count_archives(plan, [str(path) for path in paths], warn, scheduler)
 
     return read
 

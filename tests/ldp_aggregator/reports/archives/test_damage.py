@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from ldp_aggregator.reports.archives import ArchiveError, read_archives
+from ldp_aggregator.reports.archives import ArchiveError, count_archives
 from tests.ldp_aggregator.reports.archives.synthetic_reports import count_by_intake, make_reports
 
 
@@ -103,7 +103,7 @@ def test_what_holds_no_report_is_refused(plan, read, data):
 
 def test_files_that_cannot_be_read_or_written_are_named(plan, read, narrow, reports, monkeypatch, tmp_path):
     with pytest.raises(ArchiveError, match="absent: cannot be read: No such file"):
-        read_archives(plan, [str(tmp_path / "absent")], str)
+        count_archives(plan, [str(tmp_path / "absent")], str)
     narrow(100, buffer=100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(ArchiveError, match=r"temporary files in .*nowhere cannot be written: .*set TMPDIR"):

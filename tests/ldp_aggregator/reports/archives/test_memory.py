@@ -2,14 +2,14 @@
 
 import tracemalloc
 
-from ldp_aggregator.reports.archives import read_archives
+from ldp_aggregator.reports.archives import count_archives
 from tests.ldp_aggregator.reports.archives.synthetic_reports import make_plan, write_archive
 
 
 def peak(plan, paths):
     tracemalloc.start()
     try:
-        snapshot = read_archives(plan, paths, str)
+        snapshot = count_archives(plan, paths, str)
         return sum(total.n for total in snapshot.totals.values()), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -7,12 +7,9 @@ value for every other answer, such as "other" or "none". The rule knows English 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from encoders.survey.features import CategoricalFeature
-
-if TYPE_CHECKING:
-    from encoders.survey.plan import Plan
+from encoders.survey.plan import Plan
 
 OTHER = "other"
 """The value that is suggested for all answers that a list does not have."""

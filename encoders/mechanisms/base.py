@@ -12,19 +12,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.epsilon_proof import require_private
 from encoders.errors import Reason, ReportError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.parameters import MechanismParameters, read_integer
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.randomness import RandomSource
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Number = TypeVar("Number", float, "NDArray[np.float64]")
+Number = TypeVar("Number", float, "FloatArray")
 
 
 class Mechanism(ABC):
@@ -80,7 +77,7 @@ class Mechanism(ABC):
     # -- simulated populations -------------------------------------------------------------
 
     @abstractmethod
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population, bit-equal to calling `perturb` on each value in turn.
 
         Parameters
@@ -109,11 +106,11 @@ class Mechanism(ABC):
         """Tell whether a payload of the right length can occur."""
 
     @abstractmethod
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell for each of many payloads, shape (m, payload_bytes), whether it can occur; shape (m,)."""
 
     @abstractmethod
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Sum checked payloads, shape (m, payload_bytes), to the counters they add, shape (cells,)."""
 
     @abstractmethod
@@ -126,9 +123,7 @@ class Mechanism(ABC):
         return None
 
     @abstractmethod
-    def contribution_range(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return how little and how much one payload that passes `check` can add to sums over the counters.
 
         What a device that lies can do, whatever it answers; exact, and in closed domain.
@@ -166,6 +161,6 @@ def index_bytes(domain: int) -> int:
     return 1 if domain <= 256 else 2
 
 
-def unpack_indices(payloads: NDArray[np.uint8]) -> NDArray[Any]:
+def unpack_indices(payloads: ByteArray) -> NDArray[Any]:
     """Read payloads of one little-endian number each, shape (m, bytes), as numbers, shape (m,)."""
     return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
 
-from encoders.lazy_numpy import np
+from encoders.arrays import ByteArray, IntArray, np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _BLOCK_ROWS = 4096
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
@@ -25,7 +21,7 @@ class BitVector(FrequencyOracle):
         self.payload_bytes = (domain + 7) // 8
         self._mask = (1 << domain) - 1
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         values = np.asarray(values, dtype=np.int64)
         payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
@@ -35,10 +31,10 @@ class BitVector(FrequencyOracle):
         return payloads
 
     @abstractmethod
-    def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise some values."""
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Count the ones of every position."""
         return count_bits(payloads, self.domain)
 
@@ -49,7 +45,7 @@ class BitVector(FrequencyOracle):
     cell_range = (0, 1)
 
 
-def count_bits(payloads: NDArray[np.uint8], length: int) -> NDArray[np.int64]:
+def count_bits(payloads: ByteArray, length: int) -> IntArray:
     """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
     table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     bits_of = table.astype(np.int64)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import struct
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
-from encoders.lazy_numpy import np
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import index_bytes, unpack_indices
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _DRAWS = struct.Struct("<QQ")
 _BYTES = tuple(bytes([index]) for index in range(256))
@@ -68,7 +64,7 @@ class DE(FrequencyOracle):
         moved = percent((1 - kept) / others)
         return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         values = np.asarray(values, dtype=np.int64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
@@ -80,11 +76,11 @@ class DE(FrequencyOracle):
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < self.domain
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return unpack_indices(payloads) < self.domain
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Count how often each value was reported."""
         reported = unpack_indices(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
@@ -98,8 +94,8 @@ class DE(FrequencyOracle):
     cell_range = (0, 1)
 
     def contribution_range(
-        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, weights: FloatArray, times: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest weight; see :meth:`Mechanism.contribution_range`."""
         there = True if times is None else np.asarray(times) > 0
         least = np.min(weights, axis=-1, where=there, initial=np.inf)

@@ -6,15 +6,12 @@ from abc import abstractmethod
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
+from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Mechanism, Number
 from encoders.mechanisms.parameters import MechanismParameters
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_DOMAIN = 1 << 16
 """Largest domain of a question; on a larger one the estimates would be noise."""
@@ -58,7 +55,7 @@ class FrequencyOracle(Mechanism):
 
     # -- the trainer -----------------------------------------------------------------------
 
-    def estimate(self, totals: NDArray[np.int64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def estimate(self, totals: IntArray, n: int) -> tuple[FloatArray, FloatArray]:
         """Estimate how many of `n` reporters hold each value.
 
         Parameters
@@ -75,8 +72,8 @@ class FrequencyOracle(Mechanism):
         """
         slope = self.on_mean - self.off_mean
         counts = np.asarray((totals - n * self.off_mean) / slope, dtype=np.float64)
-        share: NDArray[np.float64] = np.clip(counts / max(n, 1), 0.0, 1.0)
-        stderr: NDArray[np.float64] = np.sqrt(n * self.variance(share))
+        share: FloatArray = np.clip(counts / max(n, 1), 0.0, 1.0)
+        stderr: FloatArray = np.sqrt(n * self.variance(share))
         return counts, stderr
 
     def variance(self, frequency: Number, size: int = 1) -> Number:
@@ -143,8 +140,8 @@ class FrequencyOracle(Mechanism):
         """Least and most that one report can add to a counter."""
 
     def contribution_range(
-        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, weights: FloatArray, times: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Return what one payload can add to sums; see :meth:`Mechanism.contribution_range`.
 
         Here for counters that reach their range independently. Counters are alike, so `times` may say

@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, IntArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import spread
 from encoders.mechanisms.unary import Unary
 from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _BLOCK_ROWS = 2048
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
@@ -73,7 +70,7 @@ class SHE(FrequencyOracle):
             f"around 0 for every other, where it is {empty}"
         )
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         values = np.asarray(values, dtype=np.int64)
         ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
@@ -90,14 +87,14 @@ class SHE(FrequencyOracle):
         vector: tuple[int, ...] = self._vector.unpack(payload)
         return 1 - self._steps <= min(vector) and max(vector) <= self._steps
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         vectors = np.ascontiguousarray(payloads).view("<i2")
         return np.asarray(((1 - self._steps <= vectors) & (vectors <= self._steps)).all(axis=1))
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Sum the components."""
-        sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
+        sums: IntArray = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
         return sums
 
     def contribution(self, payload: bytes) -> list[int]:

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, product
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number
 from encoders.mechanisms.numeric_base import (
     GRID,
@@ -29,11 +29,6 @@ from encoders.mechanisms.parameters import MechanismParameters, check_keys, read
 from encoders.mechanisms.probability_text import percent, spread
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoders.mechanisms.numeric_base import Floats
 
 _MAX_GRID_STEPS, _MIN_SCALE_STEPS = 64, 8
 """Steps of the grid per unit: the fewest that make the noise's scale 8 steps, where rounding to the
@@ -133,7 +128,7 @@ class Laplace(NumericMechanism):
     def _listed(self, value: Any) -> tuple[int, ...]:
         return tuple(value)
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         numbers, slots = len(self.domain.missing), self.domain.slots
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
@@ -154,21 +149,21 @@ class Laplace(NumericMechanism):
         vector: tuple[int, ...] = self._vector.unpack(payload)
         return -self._size <= min(vector) and max(vector) <= self._size
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         vectors = np.ascontiguousarray(payloads).view("<i2")
         return np.asarray(((-self._size <= vectors) & (vectors <= self._size)).all(axis=1))
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Sum the slots."""
-        sums: NDArray[np.int64] = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
+        sums: IntArray = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
         return sums
 
     def contribution(self, payload: bytes) -> list[int]:
         """List the slots; see :meth:`Mechanism.contribution`."""
         return list(self._vector.unpack(payload))
 
-    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return every slot at its clamp; see :meth:`Mechanism.contribution_range`."""
         most = self._size * abs(weights).sum(axis=-1)
         return -most, most
@@ -187,7 +182,7 @@ class Laplace(NumericMechanism):
         law = enumerate(self._laws[x], -self._size)
         return Fraction(sum(y**power * weight for y, weight in law), WORD)
 
-    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Return the means of the slots; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._unit * n))
 
@@ -195,7 +190,9 @@ class Laplace(NumericMechanism):
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return self._noise + share * (ROUNDING / self._unit**2) + second - first**2
 
-    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+    def covariance(
+        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
+    ) -> FloatArray:
         """Add up noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
         absent = self._noise + missing - missing**2
         return independent_slot_covariance(self.slot_variance(share, first, second), absent, first, missing)

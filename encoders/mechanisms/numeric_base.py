@@ -15,17 +15,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
+from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Mechanism, Number
 from encoders.mechanisms.parameters import MechanismParameters
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 GRID_BITS = 21
 GRID = 1 << GRID_BITS - 1
@@ -99,7 +94,7 @@ class NumericMechanism(Mechanism):
     # -- the trainer -----------------------------------------------------------------------
 
     @abstractmethod
-    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Estimate, without bias, what the mean report of `n` > 0 says.
 
         Parameters
@@ -115,7 +110,9 @@ class NumericMechanism(Mechanism):
         """
 
     @abstractmethod
-    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+    def covariance(
+        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
+    ) -> FloatArray:
         """Return the covariance that one report has as an estimate of one number's `moments`.
 
         Parameters
@@ -193,14 +190,16 @@ def split_value(value: int, labels: int) -> tuple[int, int]:
     return label + labels * absent, code - absent
 
 
-def split_value_array(values: NDArray[np.int64], labels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray]:
     """Do the same for an array of values."""
     code, label = values // labels, values % labels
     absent = (code > 2 * GRID).astype(values.dtype)
     return label + labels * absent, code - absent
 
 
-def arrange_by_slot(domain: NumericDomain, estimates: Floats, label_share: Floats | None = None) -> Floats:
+def arrange_by_slot(
+    domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
+) -> FloatArray:
     """Lay out estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
     k, place = domain.labels, 0
     laid = np.full((len(domain.missing), 3, k), np.nan)
@@ -213,7 +212,9 @@ def arrange_by_slot(domain: NumericDomain, estimates: Floats, label_share: Float
     return laid
 
 
-def independent_slot_covariance(number: Floats, absent: Floats, first: Floats, missing: Floats) -> Floats:
+def independent_slot_covariance(
+    number: FloatArray, absent: FloatArray, first: FloatArray, missing: FloatArray
+) -> FloatArray:
     """Return the (3, 3, k) covariance where every slot's noise is its own, and nothing tells of the class.
 
     `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most

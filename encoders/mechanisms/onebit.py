@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number, index_bytes, unpack_indices
 from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
@@ -32,11 +32,6 @@ from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoders.mechanisms.numeric_base import Floats
 
 
 class _Coin(NumericMechanism):
@@ -59,14 +54,16 @@ class _Coin(NumericMechanism):
     def _threshold(self, code: int) -> int:
         return self._q + (self._span * code >> GRID_BITS)
 
-    def _thresholds(self, codes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def _thresholds(self, codes: IntArray) -> NDArray[np.uint64]:
         """Return the same for an array: the product in two halves of 32 bits."""
         high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
         code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
         scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
         return np.uint64(self._q) + scaled
 
-    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+    def covariance(
+        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
+    ) -> FloatArray:
         """Return a coin's variance for every slot; see :meth:`NumericMechanism.covariance`."""
         number = self.slot_variance(share, first, second)
         absent = self.slot_variance(missing, missing, missing)
@@ -118,7 +115,7 @@ class OneBit(_Coin):
             f"{self._coins(value)}"
         )
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
@@ -130,11 +127,11 @@ class OneBit(_Coin):
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < 2 * self.domain.slots
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return unpack_indices(payloads) < 2 * self.domain.slots
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Add +1 or -1 to the slot asked for."""
         reported = unpack_indices(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
@@ -147,12 +144,12 @@ class OneBit(_Coin):
         counts[slot] = 2 * bit - 1
         return counts
 
-    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the greatest weight, either way; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).max(axis=-1)
         return -most, most
 
-    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
 
@@ -200,7 +197,7 @@ class SignVector(_Coin):
         """Tell how the coins are biased; see :meth:`Mechanism.describe_output`."""
         return f"a yes or a no for each of {self.domain.places}: {self._coins(value)}"
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
@@ -215,11 +212,11 @@ class SignVector(_Coin):
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Add +1 or -1 to every slot."""
         return 2 * count_bits(payloads, self.domain.slots) - len(payloads)
 
@@ -233,12 +230,12 @@ class SignVector(_Coin):
         biased = Fraction(self._q, WORD)
         return SupportCounters(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
 
-    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return every bit the worst way; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).sum(axis=-1)
         return -most, most
 
-    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._bias * n))
 

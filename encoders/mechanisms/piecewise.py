@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number, unpack_indices
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
@@ -29,11 +29,6 @@ from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoders.mechanisms.numeric_base import Floats
 
 _DRAWS = struct.Struct("<QQQ")
 _POSITIONS = 64
@@ -134,7 +129,7 @@ class Piecewise(NumericMechanism):
             "each as likely"
         )
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         slot, code = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         code = code - self._zero << self._double
@@ -152,11 +147,11 @@ class Piecewise(NumericMechanism):
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") < self._all
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return unpack_indices(payloads) < self._all
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Add, per line, one report and its position."""
         line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line)
         counts = np.bincount(line, minlength=self.domain.slots)
@@ -171,7 +166,7 @@ class Piecewise(NumericMechanism):
         counts[line], positions[line] = 1, cell - self._far
         return counts + positions
 
-    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the best line's end; see :meth:`Mechanism.contribution_range`."""
         lines = weights[..., : self.domain.slots]
         ends = self._far * abs(weights[..., self.domain.slots :])
@@ -182,7 +177,7 @@ class Piecewise(NumericMechanism):
         lines = super().counter_names(numbers, labels)
         return [*lines, *(f"position of {line}" for line in lines)]
 
-    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Scale the positions, and debias the lines' counts; see :meth:`NumericMechanism.moments`."""
         slots, k = self.domain.slots, self.domain.labels
         shares = (totals[:slots] / n - (1 - self._share) / slots) / self._share
@@ -218,7 +213,9 @@ class Piecewise(NumericMechanism):
         beyond = self._far * (self._far + 1) / 3 / self.domain.slots
         return (self._share * within + (1 - self._share) * beyond) / self._unit**2 - first**2
 
-    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+    def covariance(
+        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
+    ) -> FloatArray:
         """Combine positions and lines; see :meth:`NumericMechanism.covariance`."""
         drawn, gone = self._drawn(share), self._drawn(missing) * self.domain.missing[0]
         blank = 1 - drawn - gone

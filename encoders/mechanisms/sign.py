@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.base import Number
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
@@ -18,11 +18,6 @@ from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.mechanisms.unary import OUE, SUE
 from encoders.randomness import GivenBytes, RandomSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoders.mechanisms.numeric_base import Floats
 
 _ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
 
@@ -88,7 +83,7 @@ class Sign(NumericMechanism):
         """Return how likely a number that is not missing is rounded up."""
         return Fraction(code - self._zero, 2 * GRID - self._zero)
 
-    def perturb_many(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         code, label = np.divmod(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(code)), np.uint8).reshape(
@@ -102,11 +97,11 @@ class Sign(NumericMechanism):
     def _is_valid(self, payload: bytes) -> bool:
         return self.oracle._is_valid(payload)
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return self.oracle.are_valid(payloads)
 
-    def tally(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Count as the oracle does."""
         return self.oracle.tally(payloads)
 
@@ -119,7 +114,7 @@ class Sign(NumericMechanism):
         """Those of the oracle; see :attr:`Mechanism.support_counters`."""
         return self.oracle.support_counters
 
-    def contribution_range(self, weights: Floats) -> tuple[Floats, Floats]:
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the oracle can add; see :meth:`Mechanism.contribution_range`."""
         return self.oracle.contribution_range(weights)
 
@@ -128,11 +123,11 @@ class Sign(NumericMechanism):
         signs = ["lowest", "highest", "missing"][: 2 + self.domain.missing[0]]
         return [f"{numbers[0]} {sign}, {label}" for sign in signs for label in labels]
 
-    def moments(self, totals: NDArray[np.int64], n: int) -> Floats:
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Combine the frequencies; see :meth:`NumericMechanism.moments`."""
         counts, _ = self.oracle.estimate(totals, n)
         frequencies = (counts / n).reshape(-1, self.domain.labels)
-        found: Floats = (self._mix() @ frequencies)[None]
+        found: FloatArray = (self._mix() @ frequencies)[None]
         return found
 
     @property
@@ -148,7 +143,9 @@ class Sign(NumericMechanism):
         spread = self.oracle.variance(plus) + low**2 * self.oracle.variance(minus)
         return spread + 2 * low * self.oracle.covariance(plus, minus)
 
-    def covariance(self, share: Floats, first: Floats, second: Floats, missing: Floats) -> Floats:
+    def covariance(
+        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
+    ) -> FloatArray:
         """Combine the frequencies' covariances; see :meth:`NumericMechanism.covariance`."""
         low = self.domain.low
         plus = (first - low * share) / (1 - low)
@@ -156,10 +153,10 @@ class Sign(NumericMechanism):
         between = self.oracle.covariance(cells[:, None], cells[None, :])
         own = np.arange(len(cells))
         between[own, own] = self.oracle.variance(cells)
-        found: Floats = np.einsum("ai,ijk,bj->abk", self._mix(), between, self._mix())
+        found: FloatArray = np.einsum("ai,ijk,bj->abk", self._mix(), between, self._mix())
         return found
 
-    def _mix(self) -> Floats:
+    def _mix(self) -> FloatArray:
         """Return what -, + and missing contribute to E[x 1(class)], P(missing, class) and P(class)."""
         mix = np.array([[self.domain.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
         return mix[:, : 2 + self.domain.missing[0]]

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
@@ -20,8 +20,6 @@ from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Words = NDArray[np.uint64]
 
 MAX_SUBSET_DOMAIN = 64
@@ -106,7 +104,7 @@ class SS(BitVector):
         true = f"the true one is among them with probability {percent(kept)}"
         return f"{self._size} of the {self.domain} possible answers: {true}, every other with {other}"
 
-    def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         place = values.astype(np.uint64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         own = draws[:, 0] < np.uint64(self._keep)
@@ -116,7 +114,7 @@ class SS(BitVector):
         around &= np.uint64(self._mask)
         return around.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.payload_bytes]
 
-    def _others(self, own: NDArray[np.bool_], rank: Words) -> Words:
+    def _others(self, own: BoolArray, rank: Words) -> Words:
         """Return the combinations that have these numbers, looked up where there are few."""
         if sum(self._counts) > _MAX_LISTED_COMBINATIONS:
             return _unrank(self._rows, rank, self._size - own.astype(np.intp))
@@ -134,7 +132,7 @@ class SS(BitVector):
         chosen = int.from_bytes(payload, "little")
         return chosen <= self._mask and chosen.bit_count() == self._size
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
         sizes = sum(ones[column] for column in payloads.T)  # far quicker than to unpack the bits
@@ -150,8 +148,8 @@ class SS(BitVector):
         return SupportCounters(self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size)
 
     def contribution_range(
-        self, weights: NDArray[np.float64], times: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, weights: FloatArray, times: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Sum the omega least and the omega greatest weights; see :meth:`Mechanism.contribution_range`."""
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)
         order = np.argsort(weights, axis=-1)

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from encoders.lazy_numpy import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from encoders.arrays import ByteArray, IntArray, NDArray, np
 
 MAX_GROUPS = 64
 """Positions whose pairs are counted one by one; more share as many groups, or there were d^2/2 counters."""
@@ -81,7 +78,7 @@ class SupportCounters:
         """Length of what `count` returns."""
         return len(self.sizes) + self.groups + self.groups * (self.groups + 1) // 2
 
-    def count(self, payloads: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def count(self, payloads: ByteArray) -> IntArray:
         """Return the counters that checked payloads, shape (m, payload_bytes), add to.
 
         Returns
@@ -98,7 +95,7 @@ class SupportCounters:
             counted += np.concatenate([self._histogram(ones), sums, pairs]).astype(np.int64)
         return counted
 
-    def _histogram(self, ones: NDArray[Any]) -> NDArray[np.int64]:
+    def _histogram(self, ones: NDArray[Any]) -> IntArray:
         size = (ones @ np.ones(self.groups, ones.dtype)).astype(np.int64)
         if len(self.sizes) <= self.length:
             size = np.clip(size, self.sizes[0], self.sizes[-1]) - self.sizes[0]
@@ -110,7 +107,7 @@ class SupportCounters:
         row, column = np.triu_indices(self.groups)
         return row * self.groups + column
 
-    def _ones(self, payloads: NDArray[np.uint8]) -> NDArray[Any]:
+    def _ones(self, payloads: ByteArray) -> NDArray[Any]:
         """Return how many ones each payload has in each group, (m, groups)."""
         bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
         if self.length <= MAX_GROUPS:

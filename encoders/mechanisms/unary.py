@@ -6,8 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from encoders.arrays import BoolArray, ByteArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import np
 from encoders.mechanisms.bit_vector import BitVector
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
@@ -16,8 +16,6 @@ from encoders.probability_tables import bit_ratio, bit_thresholds
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Words = NDArray[np.unsignedinteger[Any]]
 
 Steps = tuple[tuple[int, int, int], ...]
@@ -72,7 +70,7 @@ class Unary(BitVector):
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
 
-    def _perturb_block(self, values: NDArray[np.int64], rng: RandomSource) -> NDArray[np.uint8]:
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         rows, width = np.arange(len(values)), self.payload_bytes
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
         word = next(size for size in (8, 4, 2, 1) if width % size == 0)
@@ -87,7 +85,7 @@ class Unary(BitVector):
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
 
-    def are_valid(self, payloads: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 

@@ -9,14 +9,12 @@ would reveal that it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from encoders.errors import RowError
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT, category_text, encode_missing, is_missing, unwrap_scalar
-from encoders.survey.projection import Projection
 
 _MAX_LISTED_VALUES = 12
 
@@ -97,14 +95,6 @@ class CategoricalFeature:
 
 
 Feature = CategoricalFeature | BinnedFeature | NumericFeature
-
-
-def entries(features: Sequence[Feature], projection: Projection | None) -> tuple[Feature, ...]:
-    """Return what a row must hold: a projection's inputs, and the features that are not projected."""
-    if projection is None:
-        return tuple(features)
-    projected = {component.name for component in projection.components}
-    return (*projection.inputs, *(feature for feature in features if feature.name not in projected))
 
 
 def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str, ...]) -> int:

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING
 
 from encoders.errors import TokenError
+from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES
+from encoders.survey.plan import Plan
+from encoders.survey.questions import Question
 from encoders.survey.report_id import INDEX_BYTES, draw_report_id
-
-if TYPE_CHECKING:
-    from encoders.randomness import RandomSource
-    from encoders.survey.plan import Plan
-    from encoders.survey.questions import Question
 
 HASH_BYTES = 16
 """Bytes of a token's hash."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import RowError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.numeric_base import GRID as GRID
 from encoders.survey.parse_value import MISSING_TEXT, encode_missing, parse_number, parse_number_cell
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Real = TypeVar("Real", float, "NDArray[np.float64]")
+Real = TypeVar("Real", float, "FloatArray")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class BinnedFeature:
             return encode_missing(self.name, self.missing, self.size)
         return bisect_right(self._inner, number)
 
-    def code_array(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    def code_array(self, numbers: FloatArray) -> IntArray:
         """Code m doubles at once, as `code` does one."""
         found = np.searchsorted(np.array(self._inner), numbers, side="right").astype(np.int64, copy=False)
         return _with_missing(self, found, numbers)
@@ -141,7 +138,7 @@ class NumericFeature:
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
 
-    def code_array(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    def code_array(self, numbers: FloatArray) -> IntArray:
         """Code m doubles at once, as `code` does one."""
         low, high = self.bounds
         clipped = np.clip(np.where(np.isfinite(numbers), numbers, low), low, high)
@@ -171,9 +168,7 @@ def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
     return number is not None and not bounds[0] <= number <= bounds[1]
 
 
-def _with_missing(
-    feature: BinnedFeature | NumericFeature, codes: NDArray[np.int64], numbers: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _with_missing(feature: BinnedFeature | NumericFeature, codes: IntArray, numbers: FloatArray) -> IntArray:
     """Give NaN the code of a missing value; refuse infinity, and NaN where the survey has no such code."""
     gaps = np.flatnonzero(~np.isfinite(numbers))
     refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]

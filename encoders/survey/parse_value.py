@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 
@@ -19,6 +20,14 @@ _MAX_INTEGER = 10**100
 _MAX_DOUBLE = int(sys.float_info.max)
 
 Scalar = None | bool | int | float | Decimal | str
+
+
+def row_entry(row: Mapping[str, object], name: str) -> object:
+    """Return a row's value of a feature or label; raises RowError if it has none."""
+    try:
+        return row[name]
+    except KeyError:
+        raise RowError(name, "the row has no such entry; pass None for a missing value") from None
 
 
 def is_missing(value: object) -> bool:

@@ -15,10 +15,11 @@ from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 from encoders.survey.decimals import decimal_text
-from encoders.survey.features import CategoricalFeature, Feature, Label, entries
+from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.parse_value import row_entry
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
 from encoders.survey.plan_document import parse_plan_fields
-from encoders.survey.projection import Projection
+from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.validation_round import Validation
 
@@ -133,7 +134,7 @@ class Plan:
     @property
     def entries(self) -> tuple[Feature, ...]:
         """What a row must hold: the projection's inputs, and the features that are not projected."""
-        return entries(self.row_schema.features, self.row_schema.projection)
+        return required_features(self.row_schema.features, self.row_schema.projection)
 
     @property
     def row_label(self) -> Label:
@@ -149,7 +150,7 @@ class Plan:
             For an absent feature, an unknown category, a wrong type; it never repeats the value.
         """
         full = self._projected(row)
-        return tuple(feature.code(_entry(full, feature.name)) for feature in self.row_schema.features)
+        return tuple(feature.code(row_entry(full, feature.name)) for feature in self.row_schema.features)
 
     def _projected(self, row: Mapping[str, object]) -> Mapping[str, object]:
         if not isinstance(row, Mapping):
@@ -162,7 +163,7 @@ class Plan:
         full, rows = self._projected(row), self.row_schema
         numbers = [each for each in rows.features if not isinstance(each, CategoricalFeature)]
         inputs = rows.projection.clipped_inputs(row) if rows.projection else ()
-        return (*inputs, *(each.name for each in numbers if each.is_clipped(_entry(full, each.name))))
+        return (*inputs, *(each.name for each in numbers if each.is_clipped(row_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label; all of it is checked, whichever question is asked later.
@@ -176,7 +177,7 @@ class Plan:
             return self._coded(row, label)
         if isinstance(row, Mapping):  # entry by entry, to name every one that does not fit
             given, parts = {**row, self.row_label.name: label}, (*self.entries, self.row_label)
-            map_collecting_errors(lambda part: part.code(_entry(given, part.name)), parts)
+            map_collecting_errors(lambda part: part.code(row_entry(given, part.name)), parts)
         return self._coded(row, label)
 
     def _coded(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
@@ -194,13 +195,6 @@ class Plan:
     @cached_property
     def _limits(self) -> Sequence[int]:
         return thresholds([question.weight for question in self.questions])
-
-
-def _entry(row: Mapping[str, object], name: str) -> object:
-    try:
-        return row[name]
-    except KeyError:
-        raise RowError(name, "the row has no such entry; pass None for a missing value") from None
 
 
 def _as_dict(plan: Plan) -> dict[str, Any]:

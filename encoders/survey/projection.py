@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from encoders.errors import RowError, SurveyError, map_collecting_errors
-from encoders.lazy_numpy import np
+from encoders.arrays import FloatArray, np
+from encoders.errors import SurveyError
+from encoders.survey.encode_columns import encode_columns
+from encoders.survey.features import Feature
 from encoders.survey.numeric_features import GRID, NumericFeature
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from encoders.survey.parse_value import row_entry
 
 UNIT = 10**6
 """Weights and offsets are whole numbers of millionths."""
@@ -86,7 +86,7 @@ class Projection:
         RowError
             For an input that is absent, of a wrong type, or missing without a category.
         """
-        codes = [feature.code(_entry(row, feature)) for feature in self.inputs]
+        codes = [feature.code(row_entry(row, feature.name)) for feature in self.inputs]
         if any(code > 2 * GRID for code in codes):
             return dict.fromkeys([component.name for component in self.components])
         sums = (
@@ -95,7 +95,7 @@ class Projection:
         )
         return {each.name: total / (UNIT * GRID) for each, total in zip(self.components, sums, strict=True)}
 
-    def columns(self, columns: Mapping[str, Sequence[object]]) -> dict[str, NDArray[np.float64]]:
+    def columns(self, columns: Mapping[str, Sequence[object]]) -> dict[str, FloatArray]:
         """Project a table, as `apply` does each row.
 
         Parameters
@@ -112,9 +112,7 @@ class Projection:
         RowError
             Naming the input and the first offending row, counted from 1.
         """
-        codes = _stack(
-            map_collecting_errors(lambda feature: _codes(feature, columns), self.inputs), self.inputs
-        )
+        codes = encode_columns(self.inputs, columns)
         weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
         offsets = np.array([offset for _, offset in self.millionths], dtype=np.int64)
         projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
@@ -123,7 +121,9 @@ class Projection:
 
     def clipped_inputs(self, row: Mapping[str, object]) -> tuple[str, ...]:
         """Return the names of the inputs that are beyond their bounds in a row."""
-        return tuple(feature.name for feature in self.inputs if feature.is_clipped(_entry(row, feature)))
+        return tuple(
+            feature.name for feature in self.inputs if feature.is_clipped(row_entry(row, feature.name))
+        )
 
     def check(self) -> None:
         """Check what the fixed point relies on; each input's own bounds are checked as any feature's.
@@ -208,40 +208,9 @@ def _input(entry: Mapping[str, Any]) -> NumericFeature:
     return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
 
 
-# -- rows and columns ---------------------------------------------------------------------------
-
-
-def _entry(row: Mapping[str, object], feature: NumericFeature) -> object:
-    try:
-        return row[feature.name]
-    except KeyError:
-        why = "the row has no such entry; pass None for a missing value"
-        raise RowError(feature.name, why) from None
-
-
-def _codes(feature: NumericFeature, columns: Mapping[str, Sequence[object]]) -> NDArray[np.int64]:
-    if feature.name not in columns:
-        raise RowError(feature.name, "the table has no such column")
-    values = columns[feature.name]
-    if hasattr(values, "dtype"):
-        array: NDArray[Any] = np.asanyarray(values)
-        # what else there is keeps its meaning only value by value: a mask, an object
-        if type(array) is np.ndarray and array.ndim == 1 and array.dtype.kind in "fiu":
-            return feature.code_array(array.astype(np.float64))
-    return np.fromiter(_each(feature, values), np.int64, len(values))
-
-
-def _each(feature: NumericFeature, values: Sequence[object]) -> Iterator[int]:
-    for row, value in enumerate(values, 1):
-        try:
-            yield feature.code(value)
-        except RowError as error:
-            raise RowError(feature.name, f"row {row}: {error.why}") from error
-
-
-def _stack(coded: Sequence[NDArray[np.int64]], inputs: Sequence[NumericFeature]) -> NDArray[np.int64]:
-    for feature, codes in zip(inputs, coded, strict=True):
-        if len(codes) != len(coded[0]):
-            why = f"has {len(codes)} rows, and the first column {len(coded[0])}"
-            raise RowError(feature.name, why)
-    return np.stack(coded, axis=1)
+def required_features(features: Sequence[Feature], projection: Projection | None) -> tuple[Feature, ...]:
+    """Return what a row must hold: a projection's inputs, and the features that are not projected."""
+    if projection is None:
+        return tuple(features)
+    projected = {component.name for component in projection.components}
+    return (*projection.inputs, *(feature for feature in features if feature.name not in projected))

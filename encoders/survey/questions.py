@@ -19,9 +19,9 @@ from functools import cached_property
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from encoders.lazy_numpy import np
+from encoders.arrays import IntArray
 from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
@@ -32,9 +32,6 @@ from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MEAN, SQUARE = 1, 2
 
@@ -171,9 +168,7 @@ class Question:
         turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
         return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
 
-    def value_array(
-        self, codes: NDArray[np.int64], label_codes: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def value_array(self, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
         """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
         own = label_codes[rows]
         if not self.mechanism.multivariate:

@@ -6,14 +6,10 @@ place of the device and gives it to a person as a token, see :mod:`encoders.surv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES
-
-if TYPE_CHECKING:
-    from encoders.randomness import RandomSource
-    from encoders.survey.plan import Plan
-    from encoders.survey.questions import Question
+from encoders.survey.plan import Plan
+from encoders.survey.questions import Question
 
 INDEX_BYTES = 2
 

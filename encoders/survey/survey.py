@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from encoders.survey.compiler import Compiler
-from encoders.survey.features import Feature, Label, entries
+from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import OPEN
-from encoders.survey.projection import Projection
+from encoders.survey.projection import Projection, required_features
 from encoders.survey.validation_round import Validation
 
 
@@ -62,7 +62,7 @@ class Survey:
     def entries(self) -> tuple[Feature, ...]:
         """What a row must hold: the projection's inputs, and the features that are not projected."""
         rows = self.validation or self
-        return entries(rows.features, rows.projection)
+        return required_features(rows.features, rows.projection)
 
     def with_validation(self, validation: Validation) -> Survey:
         """Return the survey that asks whether a model is right: with all its features, and with its top k."""

@@ -14,18 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from encoders.arrays import IntArray, np
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import np
 from encoders.mechanisms.numeric_base import GRID
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.features import CategoricalFeature, Feature, Label, entries
+from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import NumericFeature
-from encoders.survey.projection import Projection
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from encoders.survey.projection import Projection, required_features
 
 NATS = 1000
 """Scores are whole numbers of thousandths: logarithms of probabilities."""
@@ -71,7 +68,7 @@ class Validation:
     @property
     def entries(self) -> tuple[Feature, ...]:
         """What a row must hold."""
-        return entries(self.features, self.projection)
+        return required_features(self.features, self.projection)
 
     @cached_property
     def question_label(self) -> Label:
@@ -101,9 +98,7 @@ class Validation:
             verdicts[used] = int(sums.index(max(sums)) == label_code)
         return tuple(verdicts[top] for top in self.top_k), verdicts[len(self.order)]
 
-    def validate_table(
-        self, codes: NDArray[np.int64], labels: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def validate_table(self, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
         """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, tops) and (m,)."""
         sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
         verdicts = {}

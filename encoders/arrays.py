@@ -1,11 +1,11 @@
-"""numpy, imported when it is first used: a device, which randomises one row, does without it."""
+"""Types of arrays, and numpy, which is imported when it is first used: a device does without it."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["np"]
+__all__ = ["BoolArray", "ByteArray", "FloatArray", "IntArray", "NDArray", "np"]
 
 
 class _LazyModule:
@@ -22,5 +22,12 @@ class _LazyModule:
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+    ByteArray = NDArray[np.uint8]
+    BoolArray = NDArray[np.bool_]
 else:
     np = _LazyModule("numpy")
+    NDArray = FloatArray = IntArray = ByteArray = BoolArray = Any  # for annotations only

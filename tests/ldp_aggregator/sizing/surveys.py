@@ -1,0 +1,54 @@
+"""The survey and the pilots that tests of sizing share."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.survey import read_survey
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.sizing.pilot import Pilot
+
+TEXT = """
+[survey]
+id = "tea"
+epsilon = 1.0
+{users}
+[label]
+name = "tired"
+values = ["yes", "no"]
+{weight}
+[features.kind]
+values = ["black", "green", "mint", "rooibos"]
+missing = "category"
+[features.hours]
+range = [0, 12]
+bins = 8
+[features.cups]
+range = [0, 20]
+missing = "category"
+[features.sugar]
+values = ["yes", "no"]
+"""
+
+
+def make_survey(users="", weight=""):
+    return read_survey(TEXT.format(users=users, weight=weight))
+
+
+SURVEY = make_survey()
+PLAN = SURVEY.compile()
+
+
+def make_pilot(plan=PLAN, ratio=2.0, mean_shift=1.0):
+    people = SyntheticPopulation.from_strength(plan, ratio, mean_shift)
+    return Pilot(
+        name="pilot.json", plan=plan, prior=people.prior, conditionals=people.conditionals, reports=5_000
+    )
+
+
+def widest(size):
+    return max(each.share for each in size.margins)
+
+
+def make_rare_pilot():
+    return replace(make_pilot(), prior=np.array([0.1, 0.9]))

@@ -48,7 +48,7 @@ def write(reports: str, *paths: str) -> int:
 
 
 def counted(snapshot: Snapshot) -> int:
-    return sum(total.n for total in snapshot.totals.values())
+    return snapshot.total()
 
 
 WAYS: dict[str, Callable[..., int]] = {"streamed": streamed, "dask": dask, "intake": intake, "write": write}

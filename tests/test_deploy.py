@@ -345,7 +345,7 @@ def ask(front: str, body: bytes, source: str = "127.0.0.1", **headers: str) -> A
         line.close()
 
 
-def test_what_tells_devices_apart_ends_at_the_proxy(
+def test_headers_that_identify_devices_end_at_the_proxy(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
     port, heard = listener
@@ -358,7 +358,7 @@ def test_what_tells_devices_apart_ends_at_the_proxy(
     assert headers["Server"] == "nginx"
 
 
-def test_the_collector_counts_by_whom_the_proxy_saw_and_nobody_writes_it_down(
+def test_the_rate_counts_the_proxy_s_client_address_and_no_address_is_written_down(
     survey: Path, tmp_path: Path
 ) -> None:
     plan = read_survey(SURVEY).compile()

@@ -89,7 +89,7 @@ def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store: Store) -> N
     assert state(store) == (3, [2, 1])
 
 
-def test_known_ids_are_told_by_counter_and_nothing_is_recorded(store: Store) -> None:
+def test_recorded_ids_are_found_by_counter_and_nothing_is_recorded(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1, 2), vector(1, 0))
     record(store, SURVEY, "other", ids(3), vector(1, 0))
     wanted = batch(SURVEY, COUNTER, ids(1, 2, 3, 4), vector()).ids
@@ -402,7 +402,7 @@ class Away:
         raise StoreError("gone")
 
 
-def test_a_store_out_of_reach_is_not_tried_for_each_who_waits() -> None:
+def test_an_unreachable_store_is_tried_once_for_all_waiting_requests() -> None:
     away, errors = Away(), []
     group = GroupCommit(away)  # type: ignore[arg-type]
 

@@ -27,6 +27,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
+from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
 from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
@@ -189,7 +190,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("behind", [False, True])
-def test_a_move_cut_off_at_any_change_goes_on(
+def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
     tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch, behind: bool
 ) -> None:
     monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 100)
@@ -236,7 +237,7 @@ def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.M
     source.close()
 
 
-def test_until_all_has_arrived_devices_are_told_to_come_again(tmp_path: Path, sent: Sent) -> None:
+def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path: Path, sent: Sent) -> None:
     source, target = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore()
     with pytest.raises(CutOff):
         migrate_survey(source, Failing(target, 4, behind=True), PLAN.id)  # type: ignore[arg-type]
@@ -304,7 +305,7 @@ class CountsMeanwhile:
         return totals
 
 
-def test_a_source_that_goes_on_counting_is_told_and_the_next_move_completes_it(sent: Sent) -> None:
+def test_a_source_that_counts_meanwhile_is_reported_and_the_next_run_completes_the_copy(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
     counter = next(iter(sent.totals))
     counting = CountsMeanwhile(source, counter, len(sent.totals[counter].cells))
@@ -386,7 +387,7 @@ def test_of_two_imports_the_one_that_was_held_up_ends_and_leaves_an_open_survey_
     with pytest.raises(MigrationError, match="another import"):
         migrate_survey(source, Amid(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
     assert read_schedule(target, PLAN.id) == WINDOW
-    assert sum(total.n for total in target.totals(PLAN.id).values()) == 3001
+    assert count_reports(target.totals(PLAN.id)) == 3001
     with pytest.raises(MigrationError, match="arrived already"):
         migrate_survey(source, target, PLAN.id)
 
@@ -403,7 +404,7 @@ def test_cells_that_two_imports_added_keep_the_survey_shut_until_a_third_has_men
     assert whole(target) == whole(source)
 
 
-def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_is_written(
+def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_is_written(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.3)
@@ -426,11 +427,11 @@ def test_what_serving_collectors_take_before_they_hear_is_seen_before_anything_i
     assert web.get(f"/v1/surveys/{PLAN.id}").status_code == 200  # the worker reads when it is open
     with pytest.raises(MigrationError, match="that the source lacks"):
         migrate_survey(source, target, PLAN.id)
-    assert sum(total.n for total in target.totals(PLAN.id).values()) == 1
+    assert count_reports(target.totals(PLAN.id)) == 1
     assert read_schedule(target, PLAN.id) == Schedule()  # it goes on by itself, as before
 
 
-def test_a_survey_that_is_published_already_is_moved_when_all_have_heard(sent: Sent) -> None:
+def test_a_survey_already_published_is_copied_after_all_collectors_have_seen_the_lock(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
     target.publish(PLAN.id, PLAN.json)
     assert migrate_survey(source, target, PLAN.id) == 3000

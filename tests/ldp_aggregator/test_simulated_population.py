@@ -61,7 +61,7 @@ def test_totals_are_those_of_the_same_users_one_by_one(plan):
 def test_only_the_chosen_users_report(plan):
     codes, labels = np.zeros((50, 2), dtype=np.int64), np.zeros(50, dtype=np.int64)
     snapshot = simulate_reports(plan, codes, labels, FastStream(4), users=np.arange(7))
-    assert sum(total.n for total in snapshot.totals.values()) == 7
+    assert snapshot.total() == 7
 
 
 def test_no_users_make_empty_totals(plan):

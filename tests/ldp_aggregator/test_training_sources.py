@@ -53,7 +53,7 @@ def make_reports(plan, count, seed=1):
 
 
 def count_of(snapshot):
-    return sum(total.n for total in snapshot.totals.values())
+    return snapshot.total()
 
 
 def fill(store, plan, reports):

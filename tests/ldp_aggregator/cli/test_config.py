@@ -35,7 +35,7 @@ def config(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(("flag", "variable", "file"), list(itertools.product([False, True], repeat=3)))
-def test_an_option_wins_over_the_environment_and_that_over_the_file(
+def test_options_override_the_environment_which_overrides_the_file(
     folder: Path, flag: bool, variable: bool, file: bool
 ) -> None:
     path = config(folder, "workers = 5" if file else "")
@@ -54,7 +54,7 @@ def test_an_option_wins_over_the_environment_and_that_over_the_file(
     assert f"workers = {value}  ({origin})\n" in result.output
 
 
-def test_surveys_and_secrets_of_a_file_lie_beside_it(folder: Path) -> None:
+def test_paths_in_a_file_are_relative_to_it(folder: Path) -> None:
     (folder / "secret").write_text("hidden\n")
     path = config(folder, 'surveys = ["survey.toml"]\noperator_token_file = "secret"\n')
     result = show("--config", path)

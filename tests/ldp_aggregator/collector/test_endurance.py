@@ -26,7 +26,7 @@ def test_a_redis_whose_machine_crashed_has_all_that_was_acknowledged(tmp_path: P
     assert trials.cut_files(tmp_path, cuts=6).lost > 0
 
 
-def test_repeated_reports_and_reused_ids_are_told_and_not_counted(tmp_path: Path) -> None:
+def test_repeated_reports_and_reused_ids_are_recognised_and_not_counted(tmp_path: Path) -> None:
     trials.repeats(tmp_path, duplicates=20_000, reused=300)
 
 
@@ -46,7 +46,7 @@ def test_spoilt_bodies_change_nothing_but_by_the_sound_reports_in_them(tmp_path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the other addresses of 127.0.0.0/8")
-def test_slow_headers_are_cut_by_the_front_proxy_and_delay_nobody(tmp_path: Path) -> None:
+def test_slow_headers_are_cut_by_the_proxy_and_delay_no_other_client(tmp_path: Path) -> None:
     seen = trials_proxy.slow_headers(tmp_path, connections=200, seconds=3, header_seconds=1)
     assert len(seen.lives) >= 200
     assert max(seen.lives) < 3
@@ -59,5 +59,5 @@ def test_at_full_speed_nothing_is_lost_and_nothing_leaks(tmp_path: Path) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sends from many addresses of one machine")
 @pytest.mark.parametrize("kind", ["redis", "sqlite"])
-def test_what_is_kept_tells_neither_who_reported_nor_what_nor_when(tmp_path: Path, kind: str) -> None:
+def test_stored_data_shows_neither_sender_nor_value_nor_time(tmp_path: Path, kind: str) -> None:
     assert secrecy(tmp_path, kind, reports=2000).answers[200] > 100

@@ -15,6 +15,7 @@ from encoders.report import Report, pack
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, StoreError
+from ldp_aggregator.stores.base import count_reports
 from tests.servers import wait_for
 
 
@@ -25,7 +26,7 @@ def make(plan: Plan, question: int = 0, value: int = 1, number: int = 0) -> Repo
 
 
 def counted(store: MemoryStore) -> int:
-    return sum(total.n for total in store.totals("sleep").values())
+    return count_reports(store.totals("sleep"))
 
 
 def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
@@ -63,7 +64,7 @@ def test_the_support_of_what_is_recorded_is_counted_once(plan: Plan, store: Memo
     assert counted(store) == 100
 
 
-def test_the_meter_s_trouble_is_nobody_s(
+def test_an_error_of_the_poisoning_meter_affects_no_response(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     intake, record = Intake(plan, store), store.record
@@ -83,7 +84,7 @@ def test_the_meter_s_trouble_is_nobody_s(
     assert counted(store) == 20
 
 
-def test_the_meter_hears_of_the_last_report_too(
+def test_the_last_reports_reach_the_poisoning_meter(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.PAYLOAD_SECONDS", 0.05)
@@ -125,7 +126,7 @@ def test_of_one_id_in_a_body_the_first_report_is_counted(plan: Plan, store: Memo
     assert counted(store) == 3
 
 
-def test_one_report_many_times_in_a_body_is_asked_about_once(plan: Plan, store: MemoryStore) -> None:
+def test_a_report_repeated_within_a_body_is_sent_to_the_store_once(plan: Plan, store: MemoryStore) -> None:
     asked: list[int] = []
 
     def record(batches: Sequence[Batch]) -> list[MarksById]:
@@ -195,7 +196,7 @@ def test_bad_reports_do_not_stop_the_good_ones_beside_them(plan: Plan, store: Me
         lambda body: body + b"\xdf\xff\xff\xff\xff",
     ],
 )
-def test_a_body_that_cannot_be_cut_counts_nothing_but_one_rejection(
+def test_a_body_that_cannot_be_divided_counts_one_rejection_only(
     plan: Plan, store: MemoryStore, spoil: object
 ) -> None:
     body = pack(make(plan, number=1)) + pack(make(plan, number=2))
@@ -208,7 +209,7 @@ def test_a_body_that_cannot_be_cut_counts_nothing_but_one_rejection(
     assert store.rejections("sleep") == {"malformed": 1}
 
 
-def test_rejections_wait_for_nobody_and_for_a_store_that_is_away(
+def test_rejections_are_buffered_until_the_store_can_be_used(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_rejections = store.add_rejections

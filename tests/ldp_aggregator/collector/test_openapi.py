@@ -43,12 +43,12 @@ schema = described(MemoryStore())
 
 
 @schema.parametrize()
-def test_whatever_anybody_asks_is_answered_as_described(case: schemathesis.Case) -> None:
+def test_public_responses_match_the_description(case: schemathesis.Case) -> None:
     case.call_and_validate(headers=HEADERS)
 
 
 @schema.parametrize()
-def test_whatever_the_operator_asks_of_a_survey_is_answered_as_described(case: schemathesis.Case) -> None:
+def test_operator_responses_match_the_description(case: schemathesis.Case) -> None:
     if "survey" in case.path_parameters:
         case.path_parameters["survey"] = "sleep"  # what is generated names none, or another page
     answer = case.call_and_validate(headers=OPERATOR, excluded_checks=[negative_data_rejection])
@@ -116,7 +116,7 @@ def test_what_a_survey_s_times_lead_to_is_described(
     assert (found["plan"], found["reports"]) == (plan, reports)
 
 
-def test_what_the_operator_is_told_of_a_survey_that_is_still_arriving_is_described() -> None:
+def test_the_operator_response_during_an_import_matches_the_description() -> None:
     store = MemoryStore()
     schema = described(store)
     store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())

@@ -115,7 +115,7 @@ def test_reloads_under_load_leave_no_post_without_its_answer(folder: Path, plan:
     assert counted(folder) == len(answers) > 50
 
 
-def test_what_the_files_say_now_is_served(folder: Path) -> None:
+def test_a_reload_serves_the_current_files(folder: Path) -> None:
     (folder / "diet.toml").write_text(SURVEY.replace('"sleep"', '"diet"'))
     first, second = "the-first-token-of-all", "the-second-token-of-all"
     (folder / "token").write_text(f"{first}\n")
@@ -140,7 +140,7 @@ SPOILT = [
 ]
 
 
-def test_a_spoilt_file_is_told_and_the_old_service_goes_on(folder: Path, plan: Plan) -> None:
+def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder: Path, plan: Plan) -> None:
     with serving(folder) as (base, process):
         wait_for(lambda: len(told(folder, "worker-started")) == 2)
         workers = workers_of(process)
@@ -155,7 +155,7 @@ def test_a_spoilt_file_is_told_and_the_old_service_goes_on(folder: Path, plan: P
         assert get(base, "/v1/surveys/sleep") == 200
 
 
-def test_another_store_or_address_is_told_to_need_a_restart(folder: Path, plan: Plan) -> None:
+def test_a_changed_store_or_address_is_logged_to_need_a_restart(folder: Path, plan: Plan) -> None:
     with serving(folder) as (base, process):
         apart = f"127.0.0.1:{free_port()}"
         configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db", operator_bind=apart)
@@ -168,7 +168,7 @@ def test_another_store_or_address_is_told_to_need_a_restart(folder: Path, plan: 
     assert not (folder / "other.db").exists()
 
 
-def test_whoever_is_sending_when_it_is_stopped_is_answered_and_counted(folder: Path, plan: Plan) -> None:
+def test_a_report_being_sent_during_a_stop_is_answered_and_counted(folder: Path, plan: Plan) -> None:
     question = plan.questions[1]  # one that the poisoning meter counts, some seconds later
     report = next(
         report
@@ -217,7 +217,7 @@ def test_the_operator_s_address_outlives_a_reload_and_a_gateway_s_token_takes_ef
         assert told(folder, "restart-needed") == []
 
 
-def test_a_plan_that_this_version_cannot_read_is_told_and_all_else_goes_on(folder: Path, plan: Plan) -> None:
+def test_an_unreadable_plan_is_logged_and_the_others_are_served(folder: Path, plan: Plan) -> None:
     with serving(folder) as (base, process):
         kept = open_store(store(folder))
         kept.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
@@ -228,7 +228,7 @@ def test_a_plan_that_this_version_cannot_read_is_told_and_all_else_goes_on(folde
         assert (get(base, "/v1/surveys/sleep"), get(base, "/v1/surveys/future")) == (200, 404)
 
 
-def test_a_log_that_nobody_reads_any_more_is_lost_and_nothing_else(folder: Path, plan: Plan) -> None:
+def test_a_closed_log_pipe_loses_the_log_and_nothing_else(folder: Path, plan: Plan) -> None:
     log = folder / "log"
     os.mkfifo(log)
     read = os.open(log, os.O_RDONLY | os.O_NONBLOCK)

@@ -43,7 +43,7 @@ def test_a_signature_is_passed_on_as_it_was_given(store: MemoryStore) -> None:
     assert answer.data.count(b"\n") == 1
 
 
-def test_a_survey_without_a_signature_says_so(web: FlaskClient) -> None:
+def test_a_survey_without_a_signature_has_its_own_reason(web: FlaskClient) -> None:
     answer = web.get("/v1/surveys/sleep/signature")
     assert (answer.status_code, answer.content_type) == (404, "application/problem+json")
     assert (answer.json["reason"], answer.json["retryable"]) == ("no-signature", False)
@@ -78,7 +78,7 @@ def test_many_reports_get_a_count_and_their_rejections(web: FlaskClient, plan: P
         (b"x", {"headers": {"Transfer-Encoding": "chunked"}}, 411, "length-required"),
     ],
 )
-def test_a_bad_request_is_told_why_and_counted(
+def test_a_bad_request_gets_its_reason_and_is_counted(
     web: FlaskClient, store: MemoryStore, body: bytes, options: dict[str, object], status: int, reason: str
 ) -> None:
     answer = post(web, body, **options)
@@ -128,7 +128,7 @@ def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore
         assert web.get(path, headers=OPERATOR).status_code == 200
     snapshot = Snapshot.from_json(web.get("/v1/surveys/sleep/snapshot", headers=OPERATOR).data)
     assert snapshot.plan == plan
-    assert sum(total.n for total in snapshot.totals.values()) == 1
+    assert snapshot.total() == 1
 
 
 def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:

@@ -62,7 +62,7 @@ def test_settings_that_cannot_be_read_are_refused_too(url: str) -> None:
     store.close()
 
 
-def test_a_redis_that_anybody_may_change_is_refused_unless_told() -> None:
+def test_a_redis_without_a_password_is_refused_unless_allowed() -> None:
     for address in ("redis://127.0.0.1:1/0", "rediss://someone@127.0.0.1:1"):
         with pytest.raises(StoreError, match="--allow-open-redis"):
             RedisStore(address).check_durability(StorePolicy("unchecked"))
@@ -70,7 +70,7 @@ def test_a_redis_that_anybody_may_change_is_refused_unless_told() -> None:
     assert RedisStore("redis://:word@127.0.0.1:1").check_durability(StorePolicy("unchecked"))
 
 
-def test_a_silent_redis_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_redis_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.1)
     server = LocalRedis(tmp_path)
     server.start()

@@ -103,7 +103,7 @@ def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
     assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
 
 
-def test_files_are_packed_for_whoever_takes_that(web: FlaskClient) -> None:
+def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> None:
     path = f"/static/{assets_version()}/{CHART}"
     packed = web.get(path, headers={"Accept-Encoding": "br, gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
@@ -124,7 +124,7 @@ def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> N
     assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
-def test_progress_says_what_the_estimates_say_and_what_came_in(web: FlaskClient, plan: Plan) -> None:
+def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: Plan) -> None:
     fill(web, plan, 500)
     web.post("/v1/surveys/sleep/reports", data=b"junk", content_type=MEDIA_TYPE)
     assert rejected(web, "sleep") == {"malformed": 1}

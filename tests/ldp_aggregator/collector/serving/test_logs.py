@@ -62,7 +62,7 @@ def post(base: str, body: bytes) -> int:
             return error.code
 
 
-def test_a_collector_s_life_is_told_without_its_senders(survey: Path, tmp_path: Path, plan: Plan) -> None:
+def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: Path, plan: Plan) -> None:
     log, report = tmp_path / "log", make_report(plan, {"age": "old", "hours": 7.5}, "yes")
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1, log=log) as (base, process):
         assert post(base, report) == 200
@@ -95,7 +95,9 @@ def test_a_collector_s_life_is_told_without_its_senders(survey: Path, tmp_path: 
         assert private not in written
 
 
-def test_a_store_that_is_away_is_told_once_however_many_ask(survey: Path, tmp_path: Path, plan: Plan) -> None:
+def test_an_outage_of_the_store_is_logged_once_for_many_requests(
+    survey: Path, tmp_path: Path, plan: Plan
+) -> None:
     log, server = tmp_path / "log", LocalRedis(tmp_path)
     server.start()
     try:
@@ -181,13 +183,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         ("Can't connect to %s", ("('127.0.0.1', 80)",), {"event": "bind-failed"}),
     ],
 )
-def test_what_gunicorn_says_of_its_workers_is_told(
+def test_messages_of_gunicorn_about_workers_are_logged(
     told: Told, message: str, arguments: tuple[object, ...], line: dict[str, object]
 ) -> None:
     assert told(message, *arguments) == [{"level": "error", **line}]
 
 
-def test_what_gunicorn_says_of_requests_is_not_told(told: Told) -> None:
+def test_messages_of_gunicorn_about_requests_are_not_logged(told: Told) -> None:
     assert told("Invalid request from ip=192.0.2.1: private", level=logging.WARNING) == []
     try:
         raise OSError("192.0.2.1")
@@ -197,13 +199,13 @@ def test_what_gunicorn_says_of_requests_is_not_told(told: Told) -> None:
     assert re.fullmatch(r"serving/test_logs\.py:\d+", line["place"])
 
 
-def test_of_what_a_library_says_only_its_place_is_told(told: Told) -> None:
+def test_of_a_library_s_message_only_the_place_is_logged(told: Told) -> None:
     assert told("private", name="redis", level=logging.WARNING) == []
     (line,) = told("private", name="redis")
     assert (line["event"], set(line)) == ("unexpected-error", {"event", "level", "place"})
 
 
-def test_an_unexpected_error_is_told_by_kind_and_place_once_in_a_while(
+def test_an_unexpected_error_is_logged_by_kind_and_place_at_most_every_few_seconds(
     told: Told, clock: list[float]
 ) -> None:
     for _ in range(12):
@@ -219,9 +221,7 @@ def test_an_unexpected_error_is_told_by_kind_and_place_once_in_a_while(
         assert "private" not in str(line)
 
 
-def test_a_store_that_comes_and_goes_is_told_at_most_every_few_seconds(
-    told: Told, clock: list[float]
-) -> None:
+def test_repeated_outages_are_logged_at_most_every_few_seconds(told: Told, clock: list[float]) -> None:
     outage = logs.StoreOutage()
     for _ in range(100):  # it fails every second request, for ten seconds
         outage.record_failure(StoreError("private"))
@@ -236,7 +236,7 @@ def test_a_store_that_comes_and_goes_is_told_at_most_every_few_seconds(
     assert [(line["event"], line["kind"]) for line in told.lines()] == [("store-unavailable", "StoreError")]
 
 
-def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_start_is_logged_without_the_error_s_message(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "from ldp_aggregator.collector.serving.server import serve\n"
@@ -263,7 +263,7 @@ def test_a_worker_that_cannot_begin_is_told_without_what_it_says(tmp_path: Path)
     assert "private" not in found.stderr
 
 
-def test_why_a_reload_failed_is_told_in_this_project_s_words_or_by_kind() -> None:
+def test_a_failed_reload_is_logged_with_our_own_message_or_the_error_s_kind() -> None:
     assert _error_reason(SurveyError("mend it", "epsilon")) == "epsilon: mend it"
     assert _error_reason(StoreError("another plan")) == "another plan"
     away = StoreError("cannot reach 192.0.2.1")

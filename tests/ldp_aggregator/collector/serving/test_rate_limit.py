@@ -14,6 +14,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.serving.rate_limit import RateLimit, find_sender
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
+from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.servers import wait_for
@@ -80,7 +81,7 @@ def test_the_table_has_a_fixed_size_and_lives_for_a_minute() -> None:
     assert rates._key != key  # the same address is elsewhere now: minutes cannot be joined
 
 
-def test_a_minute_is_forgotten_though_nobody_posts_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_minute_is_forgotten_without_requests_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.serving.rate_limit.WINDOW_SECONDS", 0.2)
     rates = RateLimit(1)
     assert rates.acquire("192.0.2.1") == 0
@@ -149,7 +150,7 @@ def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | No
     return answer.status_code, answer.get_json(), answer.headers.get("Retry-After")
 
 
-def test_one_post_too_many_is_told_when_to_come_again(store: MemoryStore, plan: Plan) -> None:
+def test_one_post_too_many_gets_retry_after(store: MemoryStore, plan: Plan) -> None:
     web = create_app(CollectorSettings(rate=1), store).test_client()
     assert post(web, plan)[0] == 200
     status, problem, retry = post(web, plan)
@@ -159,4 +160,4 @@ def test_one_post_too_many_is_told_when_to_come_again(store: MemoryStore, plan: 
     assert web.get("/v1/surveys/sleep").status_code == 200  # only posts are counted
     assert store.rejections("sleep") == {}  # a flood does not reach the store; how large it was, does
     assert rejected(web, "sleep") == {"too-many-requests": 1}
-    assert sum(total.n for total in store.totals("sleep").values()) == 1
+    assert count_reports(store.totals("sleep")) == 1

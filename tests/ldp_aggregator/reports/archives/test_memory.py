@@ -10,7 +10,7 @@ def peak(plan, paths):
     tracemalloc.start()
     try:
         snapshot = count_archives(plan, paths, str)
-        return sum(total.n for total in snapshot.totals.values()), tracemalloc.get_traced_memory()[1]
+        return snapshot.total(), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 

@@ -20,6 +20,8 @@ _CONDITION = (
     "epsilon above is all there is"
 )
 _NO_AUDIT = "is no audit; ldp-audit --json writes them"
+_BOUND, _OLD_BOUND = "epsilon_lower_bound", "bound"
+"""The key of a leak's bound, and its name in audits of version 0.1."""
 
 
 class AuditError(LdpError):
@@ -112,7 +114,8 @@ def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     try:
         audit = json.loads(path.read_bytes(), parse_constant=float)
         digest, faults, trials = audit["plan_digest"], audit["faults"], audit["trials"]
-        bound = max(float(entry["leak"]["bound"]) for entry in audit["black_box"])
+        leaks = [entry["leak"] for entry in audit["black_box"]]
+        bound = max(float(leak[_BOUND if _BOUND in leak else _OLD_BOUND]) for leak in leaks)
     except OSError as error:
         raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

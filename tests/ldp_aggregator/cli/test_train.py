@@ -87,7 +87,7 @@ def test_the_model_says_what_was_spent_and_what_an_audit_found(run, survey, tmp_
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
     found = {"passed": True, "faults": [], "trials": 5000, "alpha": 1e-6, "plan_digest": plan.digest}
-    found["black_box"] = [{"leak": {"bound": 0.9}}]
+    found["black_box"] = [{"leak": {"epsilon_lower_bound": 0.9}}]
     (tmp_path / "audit.json").write_text(json.dumps(found))
     result = run(reports, "--plan", survey, "--audit", tmp_path / "audit.json")
     assert "privacy: one report per person, epsilon 1, of which " in result.stdout

@@ -166,7 +166,7 @@ def test_a_damaged_audit_is_refused_or_kept(number_snapshot: Snapshot, tmp_path:
         "faults": [],
         "trials": 5000,
         "plan_digest": plan.digest,
-        "black_box": [{"leak": {"bound": 0.9}}],
+        "black_box": [{"leak": {"epsilon_lower_bound": 0.9}}],
     }
     read_all(audit, keep, 200)
 

@@ -16,6 +16,7 @@ from ldp_aggregator.models.privacy_statement import (
     read_audit,
 )
 from ldp_aggregator.snapshot import Snapshot
+from ldp_audit import audit as run_audit
 
 
 def test_the_shuffled_epsilon_equals_the_published_example() -> None:
@@ -60,7 +61,7 @@ def written(path: Path, plan: Plan, **changes: object) -> Path:
         "faults": [],
         "trials": 20_000,
         "alpha": 1e-6,
-        "black_box": [{"leak": {"bound": 0.7}}, {"leak": {"bound": 0.9}}],
+        "black_box": [{"leak": {"epsilon_lower_bound": 0.7}}, {"leak": {"epsilon_lower_bound": 0.9}}],
     }
     path.write_text(json.dumps(found | changes))
     return path
@@ -70,6 +71,18 @@ def test_an_audit_of_the_plan_is_kept(tmp_path: Path, snapshot: Snapshot) -> Non
     audit = read_audit(written(tmp_path / "audit.json", snapshot.plan), snapshot.plan)
     assert audit == {"passed": True, "faults": 0, "trials": 20_000, "bound": 0.9}
     assert build_privacy_statement(snapshot, audit)["audit"] == audit
+
+
+def test_an_audit_of_an_older_release_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
+    path = written(tmp_path / "audit.json", snapshot.plan, black_box=[{"leak": {"bound": 0.9}}])
+    assert read_audit(path, snapshot.plan)["bound"] == 0.9
+
+
+def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
+    result = run_audit(snapshot.plan, trials=200)
+    (tmp_path / "audit.json").write_text(json.dumps(result.as_dict(), allow_nan=False))
+    bound = max(each.leak.epsilon_lower_bound for each in result.black_box)
+    assert read_audit(tmp_path / "audit.json", snapshot.plan)["bound"] == bound
 
 
 @pytest.mark.parametrize(
@@ -88,7 +101,8 @@ def test_what_is_no_audit_of_the_plan_is_refused(
 
 
 @pytest.mark.parametrize(
-    "changes", [{"faults": ["x"]}, {"faults": ["\ud800"]}, {"black_box": [{"leak": {"bound": 99}}]}]
+    "changes",
+    [{"faults": ["x"]}, {"faults": ["\ud800"]}, {"black_box": [{"leak": {"epsilon_lower_bound": 99}}]}],
 )
 def test_passed_is_computed_again_from_the_audit(
     tmp_path: Path, snapshot: Snapshot, changes: dict[str, object]

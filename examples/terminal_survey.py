@@ -108,7 +108,7 @@ def enter(feature: BinnedFeature | NumericFeature) -> object:
         except RowError:
             print(f"  Please type a number like 7.5{skip}.")
             continue
-        if feature.clips(number):
+        if feature.is_clipped(number):
             print("  That is beyond the survey's range, and counts as the end of the range.")
         return number
 

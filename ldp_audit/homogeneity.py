@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,126 +13,123 @@ from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
 from encoders.survey.report_id import INDEX_BYTES
 from ldp_audit.check import HOMOGENEITY, Check
-from ldp_audit.messages import Messages
+from ldp_audit.messages import MessagesByPerson
 
-_STATISTICAL_TESTS = 2
 _MAX_MESSAGES = 50_000
 
+ReportsByPerson = dict[str, list[Report]]
 
-def check_homogeneity(plan: Plan, messages_by_person: Mapping[str, Messages], alpha: float) -> list[Check]:
+
+def check_homogeneity(plan: Plan, messages_by_person: MessagesByPerson, alpha: float) -> list[Check]:
     """Compare the messages of several people, all parts of them but the randomised answer.
 
     Parameters
     ----------
     plan : Plan
-    messages_by_person : mapping from a person's name to messages
-        The first 50,000 of each are checked.
+    messages_by_person : dict of Messages
+        The first 50,000 of each person are checked.
     alpha : float
         The probability that the statistical tests together find fault where there is none.
     """
-    messages = {name: sent.first(_MAX_MESSAGES) for name, sent in messages_by_person.items()}
+    messages = {person: each.first(_MAX_MESSAGES) for person, each in messages_by_person.items()}
     reports, malformed = _unpack_reports(messages)
+    name = "every person's device sends one well-formed report"
     return [
-        Check(
-            HOMOGENEITY,
-            "every person's device sends one well-formed report",
-            not malformed,
-            malformed or "all do",
-        ),
+        Check(HOMOGENEITY, name, not malformed, malformed or "all do"),
         _check_lengths(messages, reports),
         _check_headers(plan, reports),
-        _check_questions(plan, reports, alpha / _STATISTICAL_TESTS),
-        _check_ids(plan, reports, alpha / _STATISTICAL_TESTS),
+        # the two statistical tests share alpha
+        _check_invitations(reports) if plan.by_invitation else _check_weights(plan, reports, alpha / 2),
+        _check_ids(plan, reports, alpha / 2),
         _check_unique_ids(reports),
     ]
 
 
-def _unpack_reports(messages: Mapping[str, Sequence[bytes]]) -> tuple[dict[str, list[Report]], str]:
+def _unpack_reports(messages: Mapping[str, Sequence[bytes]]) -> tuple[ReportsByPerson, str]:
     """Return what can be unpacked as reports, and who sends something else."""
-    reports: dict[str, list[Report]] = {}
+    reports: ReportsByPerson = {person: [] for person in messages}
     malformed = ""
-    for name, sent in messages.items():
-        reports[name] = []
-        for message in sent:
-            try:
-                reports[name].append(unpack(message))
-            except ReportError as error:
-                what = f"{len(message)} bytes that are no report ({error})" if message else "nothing"
-                malformed = malformed or f"{name} sends {what}"
+    for person, message in ((person, message) for person, sent in messages.items() for message in sent):
+        try:
+            reports[person].append(unpack(message))
+        except ReportError as error:
+            description = f"{len(message)} bytes that are no report ({error})" if message else "nothing"
+            malformed = malformed or f"{person} sends {description}"
     return reports, malformed
 
 
-def _check_lengths(messages: Mapping[str, Sequence[bytes]], reports: Mapping[str, list[Report]]) -> Check:
+def _check_lengths(messages: Mapping[str, Sequence[bytes]], reports: ReportsByPerson) -> Check:
     name = "one length for each question"
     lengths: dict[int, set[int]] = {}
     for person, sent in messages.items():
         if len(sent) == len(reports[person]):
             for message, report in zip(sent, reports[person], strict=True):
                 lengths.setdefault(report.question, set()).add(len(message))
-    several = {question: sorted(found) for question, found in lengths.items() if len(found) > 1}
-    if several:
-        question, found = next(iter(several.items()))
-        return Check(
-            HOMOGENEITY,
-            name,
-            False,
-            f"question {question} has messages of {', '.join(map(str, found))} bytes",
-        )
-    shown = ", ".join(map(str, sorted({length for found in lengths.values() for length in found})))
-    return Check(HOMOGENEITY, name, True, f"{shown} bytes")
+    for question, several in lengths.items():
+        if len(several) > 1:
+            finding = f"question {question} has messages of {', '.join(map(str, sorted(several)))} bytes"
+            return Check(HOMOGENEITY, name, False, finding)
+    every_length = sorted({length for each in lengths.values() for length in each})
+    return Check(HOMOGENEITY, name, True, f"{', '.join(map(str, every_length))} bytes")
 
 
-def _check_headers(plan: Plan, reports: Mapping[str, list[Report]]) -> Check:
-    known = len(plan.questions)
-    digests = {report.plan_digest.hex() for found in reports.values() for report in found}
-    questions = {report.question for found in reports.values() for report in found}
-    good = digests <= {plan.digest} and all(0 <= question < known for question in questions)
-    return Check(
-        HOMOGENEITY, "the plan's digest, and one of its questions", good, "always" if good else "not always"
+def _check_headers(plan: Plan, reports: ReportsByPerson) -> Check:
+    headers = {(report.plan_digest.hex(), report.question) for sent in reports.values() for report in sent}
+    known = range(len(plan.questions))
+    passed = all(digest == plan.digest and question in known for digest, question in headers)
+    return _check_always("the plan's digest, and one of its questions", passed)
+
+
+def _check_invitations(reports: ReportsByPerson) -> Check:
+    """Compare the question of each report with the prefix of its id, which comes from the invitation."""
+    passed = all(
+        int.from_bytes(report.id[:INDEX_BYTES], "big") == report.question
+        for sent in reports.values()
+        for report in sent
     )
+    return _check_always("the question that the invitation names", passed)
 
 
-def _check_questions(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
-    """Compare the questions of each person with the public weights, or with the invitations."""
-    if plan.by_invitation:
-        all_invited = all(_is_invited(report) for sent in reports.values() for report in sent)
-        name = "the question that the invitation names"
-        return Check(HOMOGENEITY, name, all_invited, "always" if all_invited else "not always")
+def _check_always(name: str, passed: bool) -> Check:
+    return Check(HOMOGENEITY, name, passed, "always" if passed else "not always")
+
+
+def _check_weights(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
+    """Compare the questions of each person with the public weights."""
     weights = np.array([question.weight for question in plan.questions], dtype=np.float64)
     known = len(weights)
     p = 1.0
-    for found in reports.values():
-        asked = np.bincount([min(report.question, known) for report in found], minlength=known)[:known]
-        p = min(p, _min_p_value(asked, len(found), weights / weights.sum()))
+    for sent in reports.values():
+        counts = np.bincount([min(report.question, known) for report in sent], minlength=known)[:known]
+        p = min(p, _min_p_value(counts, len(sent), weights / weights.sum()))
     limit = alpha / (known * max(len(reports), 1))
-    name = "each question as often as its public weight says"
-    return Check(HOMOGENEITY, name, p >= limit, f"p = {p:.2g}, {limit:.1g} allowed")
+    return _check_p_value("each question as often as its public weight says", p, limit)
 
 
-def _is_invited(report: Report) -> bool:
-    return int.from_bytes(report.id[:INDEX_BYTES], "big") == report.question
-
-
-def _check_ids(plan: Plan, reports: Mapping[str, list[Report]], alpha: float) -> Check:
+def _check_ids(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
     """Compare each person's report ids with uniform bytes, each value of each byte by itself."""
-    p, prefix = 1.0, INDEX_BYTES if plan.by_invitation else 0
-    for found in reports.values():
-        ids = np.frombuffer(b"".join(report.id for report in found), np.uint8).reshape(-1, ID_BYTES)
+    prefix = INDEX_BYTES if plan.by_invitation else 0
+    p = 1.0
+    for sent in reports.values():
+        ids = np.frombuffer(b"".join(report.id for report in sent), np.uint8).reshape(-1, ID_BYTES)
         for column in ids.T[prefix:]:
             p = min(p, _min_p_value(np.bincount(column, minlength=256), len(ids), np.full(256, 1 / 256)))
     limit = alpha / (ID_BYTES * 256 * max(len(reports), 1))
-    name = "report ids are random bytes, whoever answers"
+    return _check_p_value("report ids are random bytes, whoever answers", p, limit)
+
+
+def _check_p_value(name: str, p: float, limit: float) -> Check:
     return Check(HOMOGENEITY, name, p >= limit, f"p = {p:.2g}, {limit:.1g} allowed")
 
 
 def _min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:
     """Return the least p-value of exact two-sided binomial tests; chi-square is wrong so far in the tail."""
-    sides = np.minimum(binom.cdf(counts, trials, shares), binom.sf(counts - 1, trials, shares))
-    return float(min(1.0, 2 * sides.min()))
+    tails = np.minimum(binom.cdf(counts, trials, shares), binom.sf(counts - 1, trials, shares))
+    return float(min(1.0, 2 * tails.min()))
 
 
-def _check_unique_ids(reports: Mapping[str, list[Report]]) -> Check:
-    ids = sorted(report.id for found in reports.values() for report in found)
-    repeats = sum(one == other for one, other in pairwise(ids))
-    found = f"{repeats:,} repeats among {len(ids):,}" if repeats else f"{len(ids):,} ids"
-    return Check(HOMOGENEITY, "no report id twice", not repeats, found)
+def _check_unique_ids(reports: ReportsByPerson) -> Check:
+    ids = [report.id for sent in reports.values() for report in sent]
+    repeats = len(ids) - len(set(ids))
+    finding = f"{repeats:,} repeats among {len(ids):,}" if repeats else f"{len(ids):,} ids"
+    return Check(HOMOGENEITY, "no report id twice", not repeats, finding)

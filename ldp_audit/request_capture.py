@@ -39,8 +39,8 @@ def capture_requests() -> Iterator[list[Request]]:
     requests: list[Request] = []
     connect: Callable[..., object] = transport._connect
 
-    def connect_or_capture(host: str, port: int, within: object) -> object:
-        return _Connection(requests) if host == HOST else connect(host, port, within)
+    def connect_or_capture(host: str, port: int, deadline: object) -> object:
+        return _Connection(requests) if host == HOST else connect(host, port, deadline)
 
     with patch.object(transport, "_connect", connect_or_capture):
         yield requests

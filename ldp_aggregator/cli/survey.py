@@ -126,9 +126,9 @@ def preview_(
         row = make_sample_row(plan, SystemEntropy())
         click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
     label_value = row.get(plan.row_label.name) if label is None else label
-    seen = preview(plan, row, label_value, SystemEntropy(), question)
-    click.echo(str(seen))
-    if comparison := compare_mechanisms(plan, seen.randomised.question):
+    report_preview = preview(plan, row, label_value, SystemEntropy(), question)
+    click.echo(str(report_preview))
+    if comparison := compare_mechanisms(plan, report_preview.randomised.question):
         click.echo(f"\n{comparison}")
 
 

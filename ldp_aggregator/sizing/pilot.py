@@ -58,15 +58,15 @@ class Pilot:
         PilotError
             Naming the label or the feature that the pilot did not ask about, or asked about otherwise.
         """
-        own, wanted = self.plan.label, plan.label
-        if own.name != wanted.name:
+        pilot, survey = self.plan.label, plan.label
+        if pilot.name != survey.name:
             raise PilotError(
-                f"{self.name}: its label is {quote(own.name)}, the survey's is {quote(wanted.name)}"
+                f"{self.name}: its label is {quote(pilot.name)}, the survey's is {quote(survey.name)}"
             )
-        if own.values != wanted.values:
+        if pilot.values != survey.values:
             raise PilotError(
-                f"{self.name}: its label {quote(own.name)} has the values {_join_quoted(own.values)}, "
-                f"the survey's has {_join_quoted(wanted.values)}"
+                f"{self.name}: its label {quote(pilot.name)} has the values {_join_quoted(pilot.values)}, "
+                f"the survey's has {_join_quoted(survey.values)}"
             )
         return SyntheticPopulation(self.prior, tuple(map(self._find_conditional, plan.features)))
 
@@ -92,15 +92,15 @@ class Pilot:
         names = [each.name for each in self.plan.features]
         if feature.name not in names:
             raise PilotError(f"{self.name}: it has no feature {quote(feature.name)}, which the survey has")
-        place = names.index(feature.name)
-        own, wanted = self.plan.features[place].as_dict(), feature.as_dict()
-        differing = sorted(key for key in own.keys() | wanted.keys() if own.get(key) != wanted.get(key))
+        index = names.index(feature.name)
+        pilot, survey = self.plan.features[index].as_dict(), feature.as_dict()
+        differing = sorted(key for key in pilot.keys() | survey.keys() if pilot.get(key) != survey.get(key))
         if differing:
             raise PilotError(
                 f"{self.name}: its feature {quote(feature.name)} differs from the survey's in "
                 f"{', '.join(differing)}: size the survey that the pilot answered, or leave --pilot out"
             )
-        return self.conditionals[place]
+        return self.conditionals[index]
 
 
 def read_pilot(path: Path) -> Pilot:

@@ -58,7 +58,7 @@ def test_totals_are_those_of_the_same_users_one_by_one(plan):
         assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
 
 
-def test_only_the_chosen_users_report(plan):
+def test_only_the_given_users_report(plan):
     codes, labels = np.zeros((50, 2), dtype=np.int64), np.zeros(50, dtype=np.int64)
     snapshot = simulate_reports(plan, codes, labels, FastStream(4), users=np.arange(7))
     assert snapshot.total() == 7
@@ -73,7 +73,7 @@ def test_no_users_make_empty_totals(plan):
 
 
 @pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "SS"])
-def test_totals_of_verdicts_are_those_of_the_same_users_one_by_one(frequency):
+def test_totals_of_a_validation_are_those_of_the_same_users_one_by_one(frequency):
     plan = read_survey(VALIDATED.replace('"DE"', f'"{frequency}"')).compile()
     rows = [
         {"age": age, "income": income, "city": city, "hours": hours}

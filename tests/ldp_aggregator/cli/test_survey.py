@@ -82,7 +82,7 @@ def test_the_example_passes_its_own_check(files):
     assert "warning" not in checked.stdout
 
 
-def test_a_draft_tells_categories_from_numbers_and_marks_each_guess(files):
+def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files):
     rows = [["age", "city", "children", "paid"]]
     rows += [[20 + i, ["Graz", "Linz"][i % 2], i % 4, ["yes", "no"][i % 2]] for i in range(40)]
     draft = run("init", "--from", files("Public Sample.csv", table(rows)), "--label", "paid").stdout
@@ -222,7 +222,7 @@ def test_check_shows_what_is_asked_about_together_and_does_not_warn_of_its_many_
         ("[1, -0.5]", "[-9, -1.25]", "its sums are from -1.25 to 1.75, none of them"),
     ],
 )
-def test_check_warns_of_a_component_that_tells_nothing(files, weights, span, why):
+def test_check_warns_of_a_constant_component(files, weights, span, why):
     text = (
         SURVEY.split("[features.")[0]
         + "[projection.inputs.a]\nrange = [0, 9]\n[projection.inputs.b]\nrange = [0, 9]\n"
@@ -299,7 +299,7 @@ def test_a_preview_shows_the_very_report(files):
     assert next(line for line in said.splitlines() if "this one" in line).split()[0] == question.name
 
 
-def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
+def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files):
     said = preview(
         files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)), "--question", "hours"
     )
@@ -317,7 +317,7 @@ def test_a_preview_tells_the_truth_beside_what_it_could_have_been(files):
     assert "Sending it spends epsilon = 1;" in " ".join(said.split())
 
 
-def test_a_preview_says_what_of_the_row_was_clipped(files):
+def test_a_preview_names_the_values_that_were_clipped(files):
     path = files("survey.toml", SURVEY)
     far, near = (
         preview(path, "--row", files("row.json", json.dumps({**ROW, "hours": hours}))) for hours in (13, 12)
@@ -339,7 +339,7 @@ def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(fi
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
-def test_every_mechanism_has_a_preview_of_a_made_up_row(files, mechanism):
+def test_every_mechanism_has_a_preview_of_a_sample_row(files, mechanism):
     path = files("survey.toml", SURVEY + f'[mechanism]\nfrequency = "{mechanism}"\n')
     said = preview(path)
     assert said.startswith("A row, made up")

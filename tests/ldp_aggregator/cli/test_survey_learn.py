@@ -65,7 +65,7 @@ def said(text):
     return " ".join(line.lstrip("# ") for line in text.splitlines())
 
 
-def test_the_second_round_is_of_the_first_ones_family_and_asks_what_tells_the_classes_apart(folder):
+def test_the_second_round_is_of_the_first_ones_family_and_asks_for_a_separating_component(folder):
     text = learned(folder)
     survey = read_survey(text)
     assert (survey.id, survey.family, survey.epsilon) == ("tea-learned1", "tea", 1)
@@ -84,7 +84,7 @@ def test_the_second_round_is_of_the_first_ones_family_and_asks_what_tells_the_cl
     assert run("check", folder / "round2.toml").exit_code == 0
 
 
-def test_the_text_says_what_it_was_learned_from_and_who_may_answer(folder):
+def test_the_text_states_what_it_was_learned_from_and_who_may_answer(folder):
     text = said(learned(folder))
     assert "What this is about." in text
     assert "confirmed" in text
@@ -170,7 +170,7 @@ def test_a_model_of_another_survey_is_refused(folder, tmp_path):
     assert '"pilot.json" was not trained on this survey' in result.stderr
 
 
-def test_a_model_that_tells_nothing_is_refused(folder, tmp_path):
+def test_an_uninformative_model_is_refused(folder, tmp_path):
     plan = read_survey(SURVEY).compile()
     empty = Snapshot(plan, {}, {})
     save_model(tmp_path / "pilot.json", empty, estimate_snapshot(empty))

@@ -58,7 +58,7 @@ def test_keygen_never_overwrites(key: Path) -> None:
     assert "author.pem: is there already" in result.stderr
 
 
-def test_keygen_says_where_it_cannot_write(tmp_path: Path) -> None:
+def test_keygen_names_the_file_that_it_cannot_write(tmp_path: Path) -> None:
     result = run("keygen", tmp_path / "nowhere" / "author.pem")
     assert result.exit_code == 1
     assert "author.pem: cannot be written" in result.stderr

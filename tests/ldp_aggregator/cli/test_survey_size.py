@@ -59,7 +59,7 @@ def told(folder, *arguments, survey="tea.toml"):
     return json.loads(result.stdout)
 
 
-def test_it_tells_what_so_many_people_would_tell(folder):
+def test_it_prints_what_to_expect_of_a_number_of_people(folder):
     result = run(folder, "--users", 50_000)
     assert result.exit_code == 0, result.output
     assert "tea: what 50,000 people would tell at epsilon 1" in result.stdout
@@ -101,7 +101,7 @@ def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
     assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["best_possible"] + 0.01
 
 
-def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):
+def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
     (found,) = told(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7
     assert found["users"] == found["accuracy"]["pilot"]["users"]
@@ -133,7 +133,7 @@ def test_an_accuracy_takes_so_many_of_the_pilots_people(folder):
         (("--users", 5, "--pilot", "mute.json"), "mute.json: it holds no reports: nobody has answered"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(folder, arguments, said):
+def test_options_that_make_no_sense_are_refused_in_words(folder, arguments, said):
     result = run(folder, *arguments)
     assert result.exit_code != 0
     assert said in " ".join(result.output.split())
@@ -151,7 +151,7 @@ def test_a_model_is_no_survey(folder, name, kind):
     assert f"{name}: is {kind}; give the TOML survey" in run(folder, survey=name).output
 
 
-def test_the_wish_is_repeated_and_what_it_means_for_a_number(folder):
+def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder):
     screen = run(folder, "--margin", "0.05").stdout
     assert screen.startswith("tea: margins of at most 5% take ")
     assert "Of a number's mean, 5% is meant as a share of its range." in screen

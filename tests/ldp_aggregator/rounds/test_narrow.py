@@ -57,7 +57,7 @@ def test_the_fewest_questions_that_hold_nine_tenths_are_kept():
 
 
 @pytest.mark.parametrize("relevance", [[0.3, 0.3, 0.2, 0.2], [0.0] * 4])
-def test_where_every_question_is_needed_or_none_tells_anything_the_survey_stays(relevance):
+def test_the_survey_stays_where_every_question_is_needed_or_none_is_informative(relevance):
     survey = make_survey()
     if not any(relevance):
         relevance = [1e-9] * 4
@@ -151,7 +151,7 @@ def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_eith
 
 
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
-def test_a_question_that_tells_of_the_label_is_kept(numeric):
+def test_a_question_that_is_informative_of_the_label_is_kept(numeric):
     more = f'{NUMBER}[features.more]\nrange = [0, 10]\n[mechanism]\nnumeric = "{numeric}"\n'
     survey = dataclasses.replace(make_survey(12, more=more), weights=(None, *[1] * 14))
     for numbers in ([1.0, 0.0], [0.0, 1.0]):

@@ -85,7 +85,7 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 6000))
 
 
-def test_features_that_tell_nothing_get_weight_0_and_all_else_stays(model):
+def test_uninformative_features_get_weight_0_and_all_else_stays(model):
     narrower = write_narrowed_round(SURVEY, model, "pilot.json")
     assert weights(narrower) == {"label": 4, "tells": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
     assert "weight = 0   # three times\n" in narrower
@@ -96,7 +96,7 @@ def test_features_that_tell_nothing_get_weight_0_and_all_else_stays(model):
         assert line in narrower or line.startswith(("id =", "weight ="))
 
 
-def test_its_comments_say_what_each_feature_explains_and_what_is_left_out(model):
+def test_its_comments_list_what_each_feature_explains_and_what_is_left_out(model):
     said = write_narrowed_round(SURVEY, model, "pilot.json").split("# What this is about.")[0]
     assert all(line.startswith("#") for line in said.strip().splitlines())
     words = " ".join(said.replace("#", " ").split())
@@ -164,7 +164,7 @@ def test_rounds_are_numbered(model):
         assert (narrower.id, narrower.family) == (new, "tea")
 
 
-def test_too_few_reports_are_told_so():
+def test_too_few_reports_are_refused_with_the_standard_error():
     few = make_model(make_snapshot(SURVEY, 40))
     with pytest.raises(NarrowError, match=r"too early: .* off by .* Let more people answer this round first"):
         write_narrowed_round(SURVEY, few, "pilot.json")
@@ -180,7 +180,7 @@ def test_the_model_of_another_survey_is_refused(model, old, new):
         write_narrowed_round(SURVEY.replace(old, new), model, "pilot.json")
 
 
-def test_a_model_that_tells_no_relevance_is_refused(model):
+def test_a_model_without_relevances_is_refused(model):
     features = [{**each} for each in model.estimates["features"]]
     for each in features:
         del each["relevance"]
@@ -214,7 +214,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(model):
     assert write_narrowed_round(odd, model, "pilot.json") == write_narrowed_round(SURVEY, model, "pilot.json")
 
 
-def test_the_command_prints_it_or_says_why_not(model, tmp_path: Path):
+def test_the_command_prints_it_or_the_reason_why_not(model, tmp_path: Path):
     from click.testing import CliRunner
 
     from ldp_aggregator.cli.survey import main

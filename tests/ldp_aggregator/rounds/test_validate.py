@@ -48,7 +48,9 @@ def make_tables(count: int, rng: np.random.Generator) -> list[np.ndarray]:
         (42, (1, 2, 3, 5, 8, 13, 21)),
     ],
 )
-def test_tops_are_fibonacci_numbers_up_to_half_of_the_features(features: int, tops: tuple[int, ...]) -> None:
+def test_top_k_sizes_are_fibonacci_numbers_up_to_half_of_the_features(
+    features: int, tops: tuple[int, ...]
+) -> None:
     assert top_k_sizes(features) == tops
 
 
@@ -66,7 +68,7 @@ def test_devices_guess_as_the_model_does() -> None:
     assert right[clear].all()
 
 
-def test_the_features_that_tell_most_come_first_and_those_that_tell_nothing_are_not_used() -> None:
+def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used() -> None:
     little, much = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]), np.eye(3) * 0.9 + 0.1 / 3
     even = np.full((3, 3), 1 / 3)
     found = build_validation(make_plan(), np.full(3, 1 / 3), [little, even, much, even])

@@ -88,7 +88,7 @@ def test_all_stays_as_it_was_but_the_id_the_family_and_the_tables_at_the_end(mod
         assert word in text
 
 
-def test_its_comments_foretell_the_errors(model) -> None:
+def test_its_comments_predict_the_margins(model) -> None:
     text = " ".join(write_validation_round(SURVEY, model, "model.json").replace("# ", "").split())
     found = ValidationResult.from_snapshot(make_snapshot(write_validation_round(SURVEY, model, "m"), 2))
     right, gain = (
@@ -157,7 +157,7 @@ def test_who_was_invited_before_is_not_invited_again(model) -> None:
     assert read_survey(text).enrolment == "token"
 
 
-def test_the_command_prints_it_or_says_why_not(tmp_path: Path, model) -> None:
+def test_the_command_prints_it_or_the_reason_why_not(tmp_path: Path, model) -> None:
     survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
     survey.write_text(SURVEY.replace("\n", "\r\n"))
     snapshot = make_snapshot(SURVEY, 1)
@@ -200,7 +200,7 @@ def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(t
             use()
 
 
-def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
+def test_snapshots_of_rounds_and_of_validations_are_not_added(model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SnapshotError, match="tea-validation validates a model, and its reports are not added to tea"
@@ -208,7 +208,7 @@ def test_snapshots_of_rounds_and_of_judges_are_not_added(model) -> None:
         make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
 
 
-def test_the_model_says_what_its_judges_spent(model) -> None:
+def test_the_model_states_the_epsilon_of_its_validation(model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     snapshot = make_snapshot(SURVEY, 1)
     said = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))["privacy"]

@@ -67,7 +67,7 @@ def figures(estimates):
     return found
 
 
-def test_what_is_estimated_from_it_is_the_population(world):
+def test_estimates_from_the_expected_totals_are_the_population(world):
     plan, people = world
     found = estimate_snapshot(ExpectedTotals(plan, people).snapshot(10**9))
     for each, said in zip(found.features, people.conditionals, strict=True):
@@ -134,7 +134,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_what_is_reported_and_o
         assert margin_of(users) == pytest.approx(np.quantile(errors, 0.95), rel=0.1)
 
 
-def test_a_margin_is_that_of_the_label_told_least_exactly():
+def test_a_margin_is_that_of_the_least_exact_class():
     plan = read_survey(
         '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'
         + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
@@ -152,7 +152,7 @@ def test_a_margin_is_that_of_the_label_told_least_exactly():
     assert told.is_noise
 
 
-def test_a_large_population_draws_what_it_says():
+def test_a_large_population_draws_its_own_distribution():
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.from_strength(plan, 2.0, 1.0)
     codes, labels = people.draw_people(200_000, np.random.default_rng(0))
@@ -167,7 +167,7 @@ def test_a_large_population_draws_what_it_says():
         )
 
 
-def test_whoever_tells_nothing_is_spread_evenly():
+def test_a_uniform_population_is_spread_evenly():
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.uniform(plan)
     assert people.conditionals[0] == pytest.approx(np.full((4, 3), 0.25))

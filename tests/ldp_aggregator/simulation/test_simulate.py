@@ -166,7 +166,7 @@ def test_too_little_to_split_is_refused(survey, people):
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 
-def test_progress_is_told_after_every_repeat(survey, people):
+def test_progress_is_reported_after_every_trial(survey, people):
     steps = []
     simulate(survey, people.head(50), SimulationGrid(epsilons=[1, 2]), repeats=3, progress=steps.append)
     assert steps == [1] * 6
@@ -200,7 +200,7 @@ def crowd():
     )
 
 
-def test_rounds_that_leave_out_what_tells_nothing_do_better(crowd):
+def test_rounds_without_uninformative_features_are_more_accurate(crowd):
     survey = read_survey(MANY)
     one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
     assert (one.rounds, three.rounds) == (1, 3)
@@ -254,14 +254,14 @@ range = [-4, 4]
 """
 
 
-def test_a_projection_finds_what_no_single_number_tells(line):
+def test_a_projection_finds_a_direction_that_no_single_number_shows(line):
     grid = SimulationGrid(epsilons=[8], numeric=["auto"], projections=["none", "pca:1", "dca:1"])
     raw, pca, dca = simulate(read_survey(NUMBERS), line, grid, repeats=4).rows
     assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
     assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
 
 
-def test_every_way_to_ask_for_numbers_is_simulated(line):
+def test_every_mechanism_for_numbers_is_simulated(line):
     numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
     survey = read_survey(NUMBERS)
     rows = simulate(
@@ -317,7 +317,7 @@ def test_components_are_numbers_unless_bins_are_asked_for(line):
     assert written == numbers != six
 
 
-def test_a_second_round_asks_what_the_first_has_taught(line):
+def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
     survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
     found = simulate(survey, line, grid, repeats=6)
     well, badly = found.rows
@@ -373,7 +373,7 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
         ({"epsilons": [1, "nan"]}, "epsilon"),
     ],
 )
-def test_a_way_to_ask_that_does_not_exist_is_named(line, options, words):
+def test_a_variant_that_does_not_exist_is_named(line, options, words):
     with pytest.raises(LdpError, match=words):
         simulate(read_survey(NUMBERS), line, SimulationGrid(**options))
 
@@ -390,7 +390,7 @@ def echoes():
     return {name: np.array(["a", "b"])[column].tolist() for name, column in columns.items()}
 
 
-def test_a_validated_model_does_better_without_features_that_only_repeat_others(echoes):
+def test_a_validated_model_is_more_accurate_without_redundant_features(echoes):
     features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
     survey = Survey(
         id="echoes",
@@ -408,7 +408,7 @@ def test_a_validated_model_does_better_without_features_that_only_repeat_others(
     assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
 
 
-def test_where_a_model_tells_nothing_there_is_nothing_to_judge(echoes):
+def test_a_model_of_one_feature_is_not_validated(echoes):
     features = (CategoricalFeature("tells", ("a", "b"), "error"),)
     survey = Survey(
         id="echoes",

@@ -8,6 +8,7 @@ for numbers are in numeric_base.py.
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
@@ -154,6 +155,44 @@ class Mechanism(ABC):
     def _integer(self, key: str, low: int, high: int) -> int:
         """Read one integer of the tables, low <= it <= high, written as a decimal string."""
         return read_integer(self.parameters.get(key), f"{self.name} table {key!r}", low, high)
+
+
+class IndexPayload(Mechanism):
+    """A mechanism whose payload is one index below `indices`, little-endian in `payload_bytes` bytes."""
+
+    indices: int
+
+    def _is_valid(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") < self.indices
+
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
+        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        return unpack_indices(payloads) < self.indices
+
+
+class IntegerVectorPayload(Mechanism):
+    """A mechanism whose payload is a vector of 16-bit integers within `component_range`, one per counter."""
+
+    component_range: tuple[int, int]
+
+    def _is_valid(self, payload: bytes) -> bool:
+        low, high = self.component_range
+        vector = self.contribution(payload)
+        return low <= min(vector) and max(vector) <= high
+
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
+        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        low, high = self.component_range
+        vectors = np.ascontiguousarray(payloads).view("<i2")
+        return np.asarray(((low <= vectors) & (vectors <= high)).all(axis=1))
+
+    def tally(self, payloads: ByteArray) -> IntArray:
+        """Sum the components; see :meth:`Mechanism.tally`."""
+        return np.asarray(np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64))
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """List the components; see :meth:`Mechanism.contribution`."""
+        return list(struct.unpack(f"<{self.cells}h", payload))
 
 
 def index_bytes(domain: int) -> int:

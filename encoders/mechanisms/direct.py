@@ -7,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import index_bytes, unpack_indices
+from encoders.arrays import ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.mechanisms.base import IndexPayload, index_bytes, unpack_indices
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import others_text, percent
@@ -19,7 +19,7 @@ _DRAWS = struct.Struct("<QQ")
 _BYTES = tuple(bytes([index]) for index in range(256))
 
 
-class DE(FrequencyOracle):
+class DE(IndexPayload, FrequencyOracle):
     """Report the true value with probability p, each other value with q (Yilmaz et al. 2019, section 2.2.1).
 
     p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. Two 64-bit draws: the
@@ -37,6 +37,7 @@ class DE(FrequencyOracle):
         super().__init__(domain, parameters)
         check_keys(parameters, {"keep"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
+        self.indices = domain
         self.payload_bytes = index_bytes(domain)
         self._one_byte = self.payload_bytes == 1
         self._others = others = domain - 1
@@ -72,13 +73,6 @@ class DE(FrequencyOracle):
         other += other >= values
         reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
-
-    def _is_valid(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") < self.domain
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return unpack_indices(payloads) < self.domain
 
     def tally(self, payloads: ByteArray) -> IntArray:
         """Count how often each value was reported."""

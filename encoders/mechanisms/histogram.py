@@ -12,12 +12,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, IntArray, np
+from encoders.arrays import ByteArray, IntArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
+from encoders.mechanisms.base import IntegerVectorPayload
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
-from encoders.mechanisms.probability_text import spread
+from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
 from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells
 from encoders.randomness import RandomSource
@@ -26,7 +27,7 @@ _BLOCK_ROWS = 2048
 """Reports randomised at a time, so that their draws stay in the processor's cache."""
 
 
-class SHE(FrequencyOracle):
+class SHE(IntegerVectorPayload, FrequencyOracle):
     """Summation with histogram encoding: every component gets Laplace noise of scale 2/eps.
 
     Yilmaz et al. 2019, section 2.2.1. The noise is discrete Laplace on the integers, one 64-bit draw looked
@@ -43,7 +44,8 @@ class SHE(FrequencyOracle):
         check_keys(parameters, {"weights"}, self.name)
         weights = read_weights(parameters["weights"], "SHE table 'weights'")
         self._steps = len(weights) - 1
-        noise = _Noise.of(weights)
+        self.component_range = (1 - self._steps, self._steps)
+        noise = _LaplaceNoise.from_weights(weights)
         self._ends, self._clamped = noise.ends, noise.clamped
         self._zero, self._one, self.ratio = noise.zero, noise.one, noise.ratio
         self.payload_bytes, self.random_bytes = 2 * domain, 8 * domain
@@ -64,7 +66,7 @@ class SHE(FrequencyOracle):
 
     def describe_output(self, value: int) -> str:
         """Tell how noisy a 0 and a 1 are; see :meth:`Mechanism.describe_output`."""
-        empty = spread(self._zero, self._steps - 1)
+        empty = noise_text(self._zero, self._steps - 1)
         return (
             f"a whole number for each of the {self.domain} possible answers: around 1 for the true one, "
             f"around 0 for every other, where it is {empty}"
@@ -83,28 +85,10 @@ class SHE(FrequencyOracle):
             payloads[start : start + _BLOCK_ROWS] = clamped[index]
         return payloads.view(np.uint8)
 
-    def _is_valid(self, payload: bytes) -> bool:
-        vector: tuple[int, ...] = self._vector.unpack(payload)
-        return 1 - self._steps <= min(vector) and max(vector) <= self._steps
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        vectors = np.ascontiguousarray(payloads).view("<i2")
-        return np.asarray(((1 - self._steps <= vectors) & (vectors <= self._steps)).all(axis=1))
-
-    def tally(self, payloads: ByteArray) -> IntArray:
-        """Sum the components."""
-        sums: IntArray = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
-        return sums
-
-    def contribution(self, payload: bytes) -> list[int]:
-        """List the components; see :meth:`Mechanism.contribution`."""
-        return list(self._vector.unpack(payload))
-
     @property
     def cell_range(self) -> tuple[int, int]:
         """Where the noise is clamped; see :attr:`FrequencyOracle.cell_range`."""
-        return 1 - self._steps, self._steps
+        return self.component_range
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: the product over the components, with v's own swapped in."""
@@ -154,7 +138,7 @@ def _best_threshold(epsilon: float) -> Decimal:
 
 
 @dataclass(frozen=True)
-class _Noise:
+class _LaplaceNoise:
     """What the weights alone decide, whatever the domain."""
 
     ends: list[int]
@@ -167,17 +151,17 @@ class _Noise:
 
     @classmethod
     @lru_cache(maxsize=8)
-    def of(cls, weights: tuple[int, ...]) -> _Noise:
+    def from_weights(cls, weights: tuple[int, ...]) -> _LaplaceNoise:
         """Work it out once for all questions that share a table."""
         steps, (zero, one) = len(weights) - 1, shifted_cells(weights)
         odds = [Fraction(a, b) for a, b in zip(one, zero, strict=True)]
         # index: z + K for a zero, one more for a one
         clamped = [min(max(y, 1 - steps), steps) for y in range(-steps, steps + 2)]
         ends, ratio = laplace_cumulative(weights), max(odds) / min(odds)
-        return cls(ends, clamped, zero, one, ratio, _moments(one), _moments(zero))
+        return cls(ends, clamped, zero, one, ratio, _law_moments(one), _law_moments(zero))
 
 
-def _moments(law: list[int]) -> tuple[Fraction, Fraction]:
+def _law_moments(law: list[int]) -> tuple[Fraction, Fraction]:
     """Return mean and variance of a law out of 2^64 on 1-K, ..., K, exactly."""
     low = 1 - len(law) // 2
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)

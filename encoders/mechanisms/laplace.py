@@ -11,9 +11,9 @@ from itertools import accumulate, product
 from math import prod
 from typing import Any, ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
+from encoders.arrays import ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Number
+from encoders.mechanisms.base import IntegerVectorPayload, Number
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
@@ -26,7 +26,7 @@ from encoders.mechanisms.numeric_base import (
     split_value_array,
 )
 from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
-from encoders.mechanisms.probability_text import percent, spread
+from encoders.mechanisms.probability_text import noise_text, percent
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 from encoders.randomness import RandomSource
 
@@ -42,7 +42,7 @@ _MAX_PROOF_WORK = 1 << 15
 """Steps times weights at most, a third more than any scale needs: what a foreign plan may cost to prove."""
 
 
-class Laplace(NumericMechanism):
+class Laplace(IntegerVectorPayload, NumericMechanism):
     """All n numbers of a row at once, each slot with noise of scale 2n/eps.
 
     Approach 1 of Yilmaz et al. 2019, section 2.2.3. Two rows differ by at most 2 per number in L1: from x to
@@ -63,25 +63,24 @@ class Laplace(NumericMechanism):
         check_keys(parameters, {"steps", "weights"}, self.name)
         if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
-        self._grid = self._integer("steps", 1, _MAX_GRID_STEPS)
+        self._steps_per_unit = self._integer("steps", 1, _MAX_GRID_STEPS)
         weights = read_weights(parameters["weights"], f"{self.name} table 'weights'")
-        self._size = len(weights) - 1 - self._grid
-        if self._grid.bit_count() != 1 or not 0 < self._size < 1 << 15:
+        self._max_output = len(weights) - 1 - self._steps_per_unit
+        if self._steps_per_unit.bit_count() != 1 or not 0 < self._max_output < 1 << 15:
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")
-        if self._grid * len(weights) > _MAX_PROOF_WORK:
+        if self._steps_per_unit * len(weights) > _MAX_PROOF_WORK:
             raise SurveyError(f"{self.name} tables of this scale need fewer steps")
-        self._weights, self._ends, self._laws = (
-            weights,
-            laplace_cumulative(weights),
-            _laws(weights, self._grid),
-        )
-        self._bits = GRID_BITS - self._grid.bit_length()
-        self._starts = [0, *accumulate(domain.labels * (1 + absent) for absent in domain.missing)][:-1]
+        self._weights = weights
+        self._ends = laplace_cumulative(weights)
+        self._slot_laws = _slot_laws(weights, self._steps_per_unit)
+        self._fraction_bits = GRID_BITS - self._steps_per_unit.bit_length()
+        self._slot_starts = [0, *accumulate(domain.labels * (1 + absent) for absent in domain.missing)][:-1]
+        self.component_range = (-self._max_output, self._max_output)
         self.cells = domain.slots
         self.payload_bytes, self.random_bytes = 2 * domain.slots, 8 * (len(domain.missing) + domain.slots)
         self._draws = struct.Struct(f"<{len(domain.missing) + domain.slots}Q")
         self._vector = struct.Struct(f"<{domain.slots}h")
-        self.ratio = _worst_ratio(weights, self._grid, domain.low) ** len(domain.missing)
+        self.ratio = _worst_ratio(weights, self._steps_per_unit, domain.low) ** len(domain.missing)
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
@@ -101,31 +100,34 @@ class Laplace(NumericMechanism):
         draws = self._draws.unpack(rng.take(self.random_bytes))
         numbers = len(self.domain.missing)
         vector = [0] * self.domain.slots
-        for each, start, draw in zip(self._listed(value), self._starts, draws, strict=False):
+        for each, start, draw in zip(self._as_tuple(value), self._slot_starts, draws, strict=False):
             slot, code = split_value(each, self.domain.labels)
-            up = draw >> 64 - self._bits < code & (1 << self._bits) - 1
-            vector[start + slot] = (code >> self._bits) + up - self._grid
-        far, size = len(self._weights) - 1, self._size
+            up = draw >> 64 - self._fraction_bits < code & (1 << self._fraction_bits) - 1
+            vector[start + slot] = (code >> self._fraction_bits) + up - self._steps_per_unit
+        far, size = len(self._weights) - 1, self._max_output
         noise = [bisect_right(self._ends, draw) - far for draw in draws[numbers:]]
         noisy = [min(max(x + z, -size), size) for x, z in zip(vector, noise, strict=True)]
         return self._vector.pack(*noisy)
 
     def describe_output(self, value: Any) -> str:
         """Tell what is in the slots, and the noise; see :meth:`Mechanism.describe_output`."""
-        held = [self._held(split_value(each, self.domain.labels)[1]) for each in self._listed(value)]
-        empty = spread(self._laws[0], self._size)
+        held = [
+            self._describe_slot(split_value(each, self.domain.labels)[1]) for each in self._as_tuple(value)
+        ]
+        empty = noise_text(self._slot_laws[0], self._max_output)
         return (
-            f"a whole number for each of {self.domain.places}: around {', '.join(held)} in the true "
-            f"place{'s' * (len(held) > 1)}, where {self.domain.low * self._grid} stands for the lowest "
-            f"and {self._grid} for the highest number; around 0 in every other, where it is {empty}"
+            f"a whole number for each of {self.domain.slots_text}: around {', '.join(held)} in the true "
+            f"place{'s' * (len(held) > 1)}, where {self.domain.low * self._steps_per_unit} stands for the "
+            f"lowest and {self._steps_per_unit} for the highest number; around 0 in every other, where it is "
+            f"{empty}"
         )
 
-    def _held(self, code: int) -> str:
+    def _describe_slot(self, code: int) -> str:
         """Say what a slot holds before the noise: a grid point, or the next one."""
         x, rest = self._rounded(code)
         return f"{x} (or {x + 1}, with probability {percent(rest)})" if rest else f"{x}"
 
-    def _listed(self, value: Any) -> tuple[int, ...]:
+    def _as_tuple(self, value: Any) -> tuple[int, ...]:
         return tuple(value)
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -134,67 +136,51 @@ class Laplace(NumericMechanism):
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
         own, code = split_value_array(values, self.domain.labels)
-        rest = (draws[:, :numbers] >> np.uint64(64 - self._bits)).astype(np.int64)
-        up = rest < (code & (1 << self._bits) - 1)
+        rest = (draws[:, :numbers] >> np.uint64(64 - self._fraction_bits)).astype(np.int64)
+        up = rest < (code & (1 << self._fraction_bits) - 1)
         vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
         vectors -= len(self._weights) - 1
         rows = np.arange(len(values))[:, None]
-        vectors[rows, own + np.array(self._starts)] += (code >> self._bits) + up - self._grid
-        clamped = np.clip(vectors, -self._size, self._size).astype("<i2")
+        vectors[rows, own + np.array(self._slot_starts)] += (
+            (code >> self._fraction_bits) + up - self._steps_per_unit
+        )
+        clamped = np.clip(vectors, -self._max_output, self._max_output).astype("<i2")
         return clamped.view(np.uint8).reshape(-1, self.payload_bytes)
 
     # -- the collector and the trainer -----------------------------------------------------
 
-    def _is_valid(self, payload: bytes) -> bool:
-        vector: tuple[int, ...] = self._vector.unpack(payload)
-        return -self._size <= min(vector) and max(vector) <= self._size
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        vectors = np.ascontiguousarray(payloads).view("<i2")
-        return np.asarray(((-self._size <= vectors) & (vectors <= self._size)).all(axis=1))
-
-    def tally(self, payloads: ByteArray) -> IntArray:
-        """Sum the slots."""
-        sums: IntArray = np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64)
-        return sums
-
-    def contribution(self, payload: bytes) -> list[int]:
-        """List the slots; see :meth:`Mechanism.contribution`."""
-        return list(self._vector.unpack(payload))
-
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return every slot at its clamp; see :meth:`Mechanism.contribution_range`."""
-        most = self._size * abs(weights).sum(axis=-1)
+        most = self._max_output * abs(weights).sum(axis=-1)
         return -most, most
 
     @cached_property
-    def _unit(self) -> float:
+    def _slot_scale(self) -> float:
         """What a 1 in a slot adds on average: `steps`, were it not for the clamping."""
-        return float(self._moment(self._grid, 1))
+        return float(self._moment(self._steps_per_unit, 1))
 
     @cached_property
-    def _noise(self) -> float:
+    def _noise_variance(self) -> float:
         """Variance of an empty slot's estimate."""
-        return float(self._moment(0, 2)) / self._unit**2
+        return float(self._moment(0, 2)) / self._slot_scale**2
 
     def _moment(self, x: int, power: int) -> Fraction:
-        law = enumerate(self._laws[x], -self._size)
+        law = enumerate(self._slot_laws[x], -self._max_output)
         return Fraction(sum(y**power * weight for y, weight in law), WORD)
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Return the means of the slots; see :meth:`NumericMechanism.moments`."""
-        return arrange_by_slot(self.domain, totals / (self._unit * n))
+        return arrange_by_slot(self.domain, totals / (self._slot_scale * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
-        return self._noise + share * (ROUNDING / self._unit**2) + second - first**2
+        return self._noise_variance + share * (ROUNDING / self._slot_scale**2) + second - first**2
 
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
         """Add up noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
-        absent = self._noise + missing - missing**2
+        absent = self._noise_variance + missing - missing**2
         return independent_slot_covariance(self.slot_variance(share, first, second), absent, first, missing)
 
     # -- the auditor -----------------------------------------------------------------------
@@ -202,35 +188,37 @@ class Laplace(NumericMechanism):
     @property
     def corners(self) -> list[Any]:
         """Return every grid point in every class (for several numbers: every combination, so few numbers)."""
-        step = GRID // self._grid
+        step = GRID // self._steps_per_unit
         codes = [range(GRID * (1 + self.domain.low), 2 * GRID + 1, step)] * len(self.domain.missing)
         listed = [
             [*each, *([2 * GRID + 1] if absent else [])]
             for each, absent in zip(codes, self.domain.missing, strict=True)
         ]
         k = self.domain.labels
-        return [self._packed([code * k + c for code in row]) for c in range(k) for row in product(*listed)]
+        return [self._as_value([code * k + c for code in row]) for c in range(k) for row in product(*listed)]
 
-    def _packed(self, values: list[int]) -> Any:
+    def _as_value(self, values: list[int]) -> Any:
         return tuple(values)
 
     def probability(self, payload: bytes, value: Any) -> Fraction:
         """Return P[payload | value], exactly: the product over the slots."""
         vector = self._vector.unpack(payload)
-        empty = prod(self._laws[0][y + self._size] for y in vector)
+        empty = prod(self._slot_laws[0][y + self._max_output] for y in vector)
         found = Fraction(empty, WORD ** len(vector))
-        for each, start in zip(self._listed(value), self._starts, strict=True):
+        for each, start in zip(self._as_tuple(value), self._slot_starts, strict=True):
             slot, code = split_value(each, self.domain.labels)
-            cell = vector[start + slot] + self._size
+            cell = vector[start + slot] + self._max_output
             x, rest = self._rounded(code)
-            held = (1 - rest) * self._laws[x][cell] + (rest * self._laws[x + 1][cell] if rest else 0)
-            found *= held / self._laws[0][cell]
+            held = (1 - rest) * self._slot_laws[x][cell] + (
+                rest * self._slot_laws[x + 1][cell] if rest else 0
+            )
+            found *= held / self._slot_laws[0][cell]
         return found
 
     def _rounded(self, code: int) -> tuple[int, Fraction]:
         """Return the grid point at or below a number, and the probability of rounding up."""
-        rest = code & (1 << self._bits) - 1
-        return (code >> self._bits) - self._grid, Fraction(rest, 1 << self._bits)
+        rest = code & (1 << self._fraction_bits) - 1
+        return (code >> self._fraction_bits) - self._steps_per_unit, Fraction(rest, 1 << self._fraction_bits)
 
 
 class SampledLaplace(Laplace):
@@ -242,15 +230,15 @@ class SampledLaplace(Laplace):
     name: ClassVar[str] = "sampled-laplace"
     multivariate: ClassVar[bool] = False
 
-    def _listed(self, value: Any) -> tuple[int, ...]:
+    def _as_tuple(self, value: Any) -> tuple[int, ...]:
         return (value,)
 
-    def _packed(self, values: list[int]) -> Any:
+    def _as_value(self, values: list[int]) -> Any:
         return values[0]
 
 
 @lru_cache(maxsize=8)
-def _laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
+def _slot_laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
     """Return the law of a slot, out of 2^64 on -size, ..., size, for each grid point it may hold."""
     cells, far = laplace_cells(weights), len(weights) - 1
     size, laws = far - grid, {}
@@ -264,7 +252,7 @@ def _laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
 @lru_cache(maxsize=16)
 def _worst_ratio(weights: tuple[int, ...], grid: int, low: int) -> Fraction:
     """Return the worst ratio of one number: from x to x' in a slot, or x gone and x' come."""
-    laws = _laws(weights, grid)
+    laws = _slot_laws(weights, grid)
     held = [laws[x] for x in range(low * grid, grid + 1)]
     most, least = (
         [max(each) for each in zip(*held, strict=True)],

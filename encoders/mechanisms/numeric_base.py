@@ -55,7 +55,7 @@ class NumericDomain:
         return self.labels * (len(self.missing) + sum(self.missing))
 
     @property
-    def places(self) -> str:
+    def slots_text(self) -> str:
         """The slots in words: how many, and what each stands for."""
         each = "each label" if len(self.missing) == 1 else "each number and label"
         absent = " and another in case the number is missing" * any(self.missing)

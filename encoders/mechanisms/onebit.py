@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
-from encoders.mechanisms.base import Number, index_bytes, unpack_indices
+from encoders.mechanisms.base import IndexPayload, Number, index_bytes, unpack_indices
 from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
@@ -54,7 +54,7 @@ class _Coin(NumericMechanism):
     def _threshold(self, code: int) -> int:
         return self._q + (self._span * code >> GRID_BITS)
 
-    def _thresholds(self, codes: IntArray) -> NDArray[np.uint64]:
+    def _threshold_array(self, codes: IntArray) -> NDArray[np.uint64]:
         """Return the same for an array: the product in two halves of 32 bits."""
         high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
         code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
@@ -69,18 +69,18 @@ class _Coin(NumericMechanism):
         absent = self.slot_variance(missing, missing, missing)
         return independent_slot_covariance(number, absent, first, missing)
 
-    def _coin_chance(self, bit: int, code: int) -> Fraction:
+    def _coin_probability(self, bit: int, code: int) -> Fraction:
         ones = self._threshold(code)
         return Fraction(ones if bit else WORD - ones, WORD)
 
-    def _coins(self, value: int) -> str:
+    def _describe_coins(self, value: int) -> str:
         """Say how likely a yes is in the own slot and in any other."""
         _, code = split_value(value, self.domain.labels)
-        own, other = (percent(self._coin_chance(1, each)) for each in (code, GRID))
+        own, other = (percent(self._coin_probability(1, each)) for each in (code, GRID))
         return f"yes with probability {own} in the true place, with {other} in any other"
 
 
-class OneBit(_Coin):
+class OneBit(IndexPayload, _Coin):
     """One coin, for one slot of the vector, drawn without looking at the answer.
 
     Nguyen et al. (2016); approach 2 of Yilmaz et al. 2019, section 2.2.3. The slot must not depend on the
@@ -95,7 +95,8 @@ class OneBit(_Coin):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        self.payload_bytes = index_bytes(2 * domain.slots)
+        self.indices = 2 * domain.slots
+        self.payload_bytes = index_bytes(self.indices)
         if domain.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
             self.ratio = Fraction(WORD // 2, self._q)
 
@@ -111,8 +112,8 @@ class OneBit(_Coin):
     def describe_output(self, value: int) -> str:
         """Tell how the coin is biased; see :meth:`Mechanism.describe_output`."""
         return (
-            f"a yes or a no for a single one of {self.domain.places}, drawn without looking at the answer: "
-            f"{self._coins(value)}"
+            f"a yes or a no for a single one of {self.domain.slots_text}, drawn without looking at the "
+            f"answer: {self._describe_coins(value)}"
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -120,16 +121,9 @@ class OneBit(_Coin):
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
         slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
-        bits = draws[:, 1] < self._thresholds(np.where(slots == own, codes, GRID))
+        bits = draws[:, 1] < self._threshold_array(np.where(slots == own, codes, GRID))
         reported = (2 * slots + bits).astype(f"<u{self.payload_bytes}")
         return reported.view(np.uint8).reshape(-1, self.payload_bytes)
-
-    def _is_valid(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") < 2 * self.domain.slots
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return unpack_indices(payloads) < 2 * self.domain.slots
 
     def tally(self, payloads: ByteArray) -> IntArray:
         """Add +1 or -1 to the slot asked for."""
@@ -162,7 +156,7 @@ class OneBit(_Coin):
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
         own, code = split_value(value, self.domain.labels)
         drawn = Fraction(cell_size(slot, self.domain.slots), WORD)
-        return drawn * self._coin_chance(bit, code if slot == own else GRID)
+        return drawn * self._coin_probability(bit, code if slot == own else GRID)
 
 
 class SignVector(_Coin):
@@ -195,13 +189,13 @@ class SignVector(_Coin):
 
     def describe_output(self, value: int) -> str:
         """Tell how the coins are biased; see :meth:`Mechanism.describe_output`."""
-        return f"a yes or a no for each of {self.domain.places}: {self._coins(value)}"
+        return f"a yes or a no for each of {self.domain.slots_text}: {self._describe_coins(value)}"
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
-        bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._thresholds(codes)
+        bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._threshold_array(codes)
         vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
         vectors[:, -1] &= self._mask >> 8 * (self.payload_bytes - 1)
         byte, place = own >> 3, (own & 7).astype(np.uint8)
@@ -247,4 +241,4 @@ class SignVector(_Coin):
         """Return P[payload | value], exactly."""
         own, code = split_value(value, self.domain.labels)
         bit = int.from_bytes(payload, "little") >> own & 1
-        return self._coin_chance(bit, code) / (1 << self.domain.slots - 1)
+        return self._coin_probability(bit, code) / (1 << self.domain.slots - 1)

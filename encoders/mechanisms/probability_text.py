@@ -36,7 +36,7 @@ def others_text(count: int) -> str:
     return "the other" if count == 1 else f"each of the {count} others"
 
 
-def spread(law: Sequence[int], zero: int) -> str:
+def noise_text(law: Sequence[int], zero: int) -> str:
     """Say how near to 0, at index `zero`, a law out of 2^64 on whole numbers is nine times out of ten."""
     reach, inside = 0, law[zero]
     while 10 * inside < 9 * WORD:

@@ -47,7 +47,7 @@ class Sign(NumericMechanism):
         self.cells, self.ratio = self.oracle.cells, self.oracle.ratio
         self.payload_bytes = self.oracle.payload_bytes
         self.random_bytes = 8 + self.oracle.random_bytes
-        self._zero = GRID * (1 + domain.low)
+        self._lowest_code = GRID * (1 + domain.low)
         self._shift = 64 - GRID_BITS + (domain.low == 0)
 
     @classmethod
@@ -58,15 +58,15 @@ class Sign(NumericMechanism):
         candidates = [cls(domain, {"oracle": each.name, **each.parameters}) for each in oracles]
         return min(candidates, key=lambda each: each.reference_variance)
 
-    def _to_oracle(self, code: int, label: int, draw: int) -> int:
-        sign = (draw >> self._shift < code - self._zero) + (code > 2 * GRID)
+    def _oracle_value(self, code: int, label: int, draw: int) -> int:
+        sign = (draw >> self._shift < code - self._lowest_code) + (code > 2 * GRID)
         return sign * self.domain.labels + label
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Round one number to a sign, and randomise it together with the class."""
         code, label = divmod(int(value), self.domain.labels)
         draw = int.from_bytes(rng.take(8), "little")
-        return self.oracle.perturb(self._to_oracle(code, label, draw), rng)
+        return self.oracle.perturb(self._oracle_value(code, label, draw), rng)
 
     def describe_output(self, value: int) -> str:
         """Describe the rounding and the oracle's output; see :meth:`Mechanism.describe_output`."""
@@ -74,14 +74,14 @@ class Sign(NumericMechanism):
         if code > 2 * GRID:
             rounding = "a missing number stays missing"
         else:
-            up = percent(self._plus(code))
+            up = percent(self._plus_probability(code))
             rounding = f"the number is rounded to the highest with probability {up}, else to the lowest"
         sent = self.oracle.describe_output(label)  # in the same words for each of its values
         return f"{rounding}; of that and the label together, {sent}"
 
-    def _plus(self, code: int) -> Fraction:
+    def _plus_probability(self, code: int) -> Fraction:
         """Return how likely a number that is not missing is rounded up."""
-        return Fraction(code - self._zero, 2 * GRID - self._zero)
+        return Fraction(code - self._lowest_code, 2 * GRID - self._lowest_code)
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
@@ -90,7 +90,7 @@ class Sign(NumericMechanism):
             -1, self.random_bytes
         )
         rounding = np.ascontiguousarray(draws[:, :8]).view("<u8").ravel() >> np.uint64(self._shift)
-        sign = (rounding.astype(np.int64) < code - self._zero).astype(np.int64) + (code > 2 * GRID)
+        sign = (rounding.astype(np.int64) < code - self._lowest_code).astype(np.int64) + (code > 2 * GRID)
         rest = GivenBytes(np.ascontiguousarray(draws[:, 8:]).tobytes())
         return self.oracle.perturb_many(sign * self.domain.labels + label, rest)
 
@@ -127,7 +127,7 @@ class Sign(NumericMechanism):
         """Combine the frequencies; see :meth:`NumericMechanism.moments`."""
         counts, _ = self.oracle.estimate(totals, n)
         frequencies = (counts / n).reshape(-1, self.domain.labels)
-        found: FloatArray = (self._mix() @ frequencies)[None]
+        found: FloatArray = (self._mixing_matrix() @ frequencies)[None]
         return found
 
     @property
@@ -153,10 +153,10 @@ class Sign(NumericMechanism):
         between = self.oracle.covariance(cells[:, None], cells[None, :])
         own = np.arange(len(cells))
         between[own, own] = self.oracle.variance(cells)
-        found: FloatArray = np.einsum("ai,ijk,bj->abk", self._mix(), between, self._mix())
+        found: FloatArray = np.einsum("ai,ijk,bj->abk", self._mixing_matrix(), between, self._mixing_matrix())
         return found
 
-    def _mix(self) -> FloatArray:
+    def _mixing_matrix(self) -> FloatArray:
         """Return what -, + and missing contribute to E[x 1(class)], P(missing, class) and P(class)."""
         mix = np.array([[self.domain.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
         return mix[:, : 2 + self.domain.missing[0]]
@@ -168,5 +168,5 @@ class Sign(NumericMechanism):
         chances = self.oracle.likelihood(payload)
         if code > 2 * GRID:
             return chances[2 * k + label]
-        plus = self._plus(code)
+        plus = self._plus_probability(code)
         return plus * chances[k + label] + (1 - plus) * chances[label]

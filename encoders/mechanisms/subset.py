@@ -60,14 +60,14 @@ class SS(BitVector):
         check_keys(parameters, {"keep", "size"}, self.name)
         self._keep = self._integer("keep", 1, WORD - 1)
         self._size = size = self._integer("size", 1, domain - 1)
-        self._counts = comb(domain - 1, size), comb(domain - 1, size - 1)
-        if max(self._counts) > MAX_COMBINATIONS:
+        self._combination_counts = comb(domain - 1, size), comb(domain - 1, size - 1)
+        if max(self._combination_counts) > MAX_COMBINATIONS:
             raise SurveyError(f"sets of {size} out of {domain} values are too many: at most 2^32 may be")
-        self._rows = _binomials(domain, size)
+        self._binomial_rows = _binomials(domain, size)
         kept, left = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         outputs = [
             chance * words
-            for chance, count in ((left, self._counts[0]), (kept, self._counts[1]))
+            for chance, count in ((left, self._combination_counts[0]), (kept, self._combination_counts[1]))
             for words in (WORD // count, -(-WORD // count))
         ]
         self.ratio = max(outputs) / min(outputs)
@@ -87,8 +87,8 @@ class SS(BitVector):
         """Randomise one value; both draws are always used, and every position is visited."""
         keep_draw, draw = _DRAWS.unpack(rng.take(16))
         own: bool = keep_draw < self._keep
-        left, rank, others = self._size - own, draw * self._counts[own] >> 64, 0
-        for row in self._rows:
+        left, rank, others = self._size - own, draw * self._combination_counts[own] >> 64, 0
+        for row in self._binomial_rows:
             chosen = rank >= row[left]
             rank -= row[left] * chosen
             left -= chosen
@@ -108,7 +108,7 @@ class SS(BitVector):
         place = values.astype(np.uint64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         own = draws[:, 0] < np.uint64(self._keep)
-        without, within = (multiply_shift(draws[:, 1], count) for count in self._counts)
+        without, within = (multiply_shift(draws[:, 1], count) for count in self._combination_counts)
         others = self._others(own, np.where(own, within, without))
         around = (others + others + own) << place | others >> (np.uint64(self.domain - 1) - place)
         around &= np.uint64(self._mask)
@@ -116,17 +116,17 @@ class SS(BitVector):
 
     def _others(self, own: BoolArray, rank: Words) -> Words:
         """Return the combinations that have these numbers, looked up where there are few."""
-        if sum(self._counts) > _MAX_LISTED_COMBINATIONS:
-            return _unrank(self._rows, rank, self._size - own.astype(np.intp))
-        found: Words = self._combinations[rank + own * np.uint64(self._counts[0])]
+        if sum(self._combination_counts) > _MAX_LISTED_COMBINATIONS:
+            return _unrank(self._binomial_rows, rank, self._size - own.astype(np.intp))
+        found: Words = self._combinations[rank + own * np.uint64(self._combination_counts[0])]
         return found
 
     @cached_property
     def _combinations(self) -> Words:
         """All combinations of omega others, then all of omega - 1."""
-        left = np.repeat([self._size, self._size - 1], self._counts)
-        rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._counts])
-        return _unrank(self._rows, rank, left)
+        left = np.repeat([self._size, self._size - 1], self._combination_counts)
+        rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._combination_counts])
+        return _unrank(self._binomial_rows, rank, left)
 
     def _is_valid(self, payload: bytes) -> bool:
         chosen = int.from_bytes(payload, "little")
@@ -166,7 +166,7 @@ class SS(BitVector):
             seen = (chosen << self.domain | chosen) >> value & self._mask  # from v on, around the domain
             own = seen & 1
             words = (self._keep if own else WORD - self._keep) * cell_size(
-                _rank(seen >> 1), self._counts[own]
+                _rank(seen >> 1), self._combination_counts[own]
             )
             found.append(Fraction(words, WORD * WORD))
         return found

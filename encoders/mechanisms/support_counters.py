@@ -89,25 +89,25 @@ class SupportCounters:
         """
         counted = np.zeros(self.cells, dtype=np.int64)
         for start in range(0, len(payloads), _BLOCK_ROWS):
-            ones = self._ones(payloads[start : start + _BLOCK_ROWS])
+            ones = self._count_group_ones(payloads[start : start + _BLOCK_ROWS])
             sums = np.ones(len(ones), ones.dtype) @ ones
-            pairs = (ones.T @ ones).take(self._upper)
-            counted += np.concatenate([self._histogram(ones), sums, pairs]).astype(np.int64)
+            pairs = (ones.T @ ones).take(self._upper_triangle)
+            counted += np.concatenate([self._count_sizes(ones), sums, pairs]).astype(np.int64)
         return counted
 
-    def _histogram(self, ones: NDArray[Any]) -> IntArray:
+    def _count_sizes(self, ones: NDArray[Any]) -> IntArray:
         size = (ones @ np.ones(self.groups, ones.dtype)).astype(np.int64)
         if len(self.sizes) <= self.length:
             size = np.clip(size, self.sizes[0], self.sizes[-1]) - self.sizes[0]
         return np.bincount(size, minlength=len(self.sizes))
 
     @cached_property
-    def _upper(self) -> NDArray[np.intp]:
+    def _upper_triangle(self) -> NDArray[np.intp]:
         """Where the pairs g <= h lie in a matrix that is read row by row."""
         row, column = np.triu_indices(self.groups)
         return row * self.groups + column
 
-    def _ones(self, payloads: ByteArray) -> NDArray[Any]:
+    def _count_group_ones(self, payloads: ByteArray) -> NDArray[Any]:
         """Return how many ones each payload has in each group, (m, groups)."""
         bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
         if self.length <= MAX_GROUPS:

@@ -18,7 +18,7 @@ from encoders.randomness import RandomSource
 if TYPE_CHECKING:
     Words = NDArray[np.unsignedinteger[Any]]
 
-Steps = tuple[tuple[int, int, int], ...]
+ComparisonSteps = tuple[tuple[int, int, int], ...]
 """How to compare draws with a threshold, lowest bit first: slice, its shift, the threshold's bit."""
 
 
@@ -44,22 +44,22 @@ class Unary(BitVector):
         self.random_bytes = self._bits * self.payload_bytes
         self.ratio = bit_ratio(self._bits, self._p, self._q)
         self._set_probabilities(Fraction(self._p, whole), Fraction(self._q, whole))
-        self._all = (1 << 8 * self.random_bytes) - 1
-        self._steps_p, self._steps_q = self._steps(self._p), self._steps(self._q)
+        self._all_ones = (1 << 8 * self.random_bytes) - 1
+        self._steps_p, self._steps_q = self._comparison_steps(self._p), self._comparison_steps(self._q)
 
     @classmethod
     def _from_probabilities(cls, domain: int, p: Fraction, q: Fraction, **more: str) -> Self:
         bits, big, small = bit_thresholds(p, q)
         return cls(domain, {"bits": str(bits), "p": str(big), "q": str(small), **more})
 
-    def _steps(self, threshold: int) -> Steps:
+    def _comparison_steps(self, threshold: int) -> ComparisonSteps:
         """Return how to decide "draw < threshold": nothing below its lowest set bit matters."""
         first, width = (threshold & -threshold).bit_length() - 1, 8 * self.payload_bytes
         return tuple((j, j * width, threshold >> j & 1) for j in range(first, self._bits))
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one value; every position is treated alike."""
-        flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all
+        flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all_ones
         ones, others = _below(flipped, self._steps_p), _below(flipped, self._steps_q)
         bits = others ^ ((ones ^ others) & (1 << int(value)))
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
@@ -135,7 +135,7 @@ class OUE(Unary):
         return cls._from_probabilities(domain, Fraction(1, 2), q)
 
 
-def _below(flipped: int, steps: Steps) -> int:
+def _below(flipped: int, steps: ComparisonSteps) -> int:
     """Compare all draws with a threshold at once: the highest slice where they differ decides.
 
     `flipped` is the complement of all slices: where the draw has a 0 against a 1, it is below. The
@@ -151,7 +151,7 @@ def _below(flipped: int, steps: Steps) -> int:
     return below
 
 
-def _below_each(flipped: list[Words], steps: Steps) -> Words:
+def _below_each(flipped: list[Words], steps: ComparisonSteps) -> Words:
     """Do the same for a population: one array of words per slice."""
     (first, _, _), *rest = steps
     below = flipped[first]

@@ -22,14 +22,14 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
         Naming the feature and the first offending row, counted from 1; with one for each feature that
         does not fit in `problems`.
     """
-    coded = map_collecting_errors(lambda feature: _encode_column(feature, columns), features)
+    coded = map_collecting_errors(lambda feature: _encode_feature(feature, columns), features)
     for feature, codes in zip(features, coded, strict=True):
         if len(codes) != len(coded[0]):
             raise RowError(feature.name, f"has {len(codes)} rows, and the first column {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 
-def _encode_column(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
+def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
     if feature.name not in columns:
         raise RowError(feature.name, "the table has no such column")
     values = columns[feature.name]

@@ -193,7 +193,8 @@ class ClippedLate(Retold):
         whole, rest = divmod(code, 2 * GRID)
         near = mechanism.perturb(rest * 2 + label_code, self.rng)
         vector = list(mechanism._vector.unpack(near))
-        vector[label_code] = min(vector[label_code] + 2 * whole * mechanism._grid, mechanism._size)
+        shifted = vector[label_code] + 2 * whole * mechanism._steps_per_unit
+        vector[label_code] = min(shifted, mechanism._max_output)
         return mechanism._vector.pack(*vector)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms.probability_text import odds, others_text, percent, spread
+from encoders.mechanisms.probability_text import noise_text, odds, others_text, percent
 from encoders.probability_tables import WORD
 
 
@@ -45,8 +45,8 @@ def test_one_other_is_the_other() -> None:
 
 
 def test_a_law_that_hardly_leaves_zero_says_only_that() -> None:
-    assert spread([0, WORD], 1) == "0 with probability 100.0%"
+    assert noise_text([0, WORD], 1) == "0 with probability 100.0%"
     quarter = WORD // 4
-    assert spread([quarter, 2 * quarter, quarter], 1) == (
+    assert noise_text([quarter, 2 * quarter, quarter], 1) == (
         "0 with probability 50.0% and between -1 and 1 with 100.0%"
     )

@@ -11,5 +11,5 @@ from ldp_aggregator import Snapshot, estimate_snapshot, load_model, save_model
 
 source, target = map(Path, sys.argv[1:])
 snapshot = Snapshot.from_json(source.read_bytes(), str(source))
-save_model(target, snapshot, estimate_snapshot(snapshot))
+save_model(target, snapshot, estimate_snapshot(snapshot, poisoning=True))
 print(f"{load_model(target)} in {target}")

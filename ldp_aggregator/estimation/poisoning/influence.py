@@ -24,7 +24,7 @@ from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
-SHARE = 0.01
+FABRICATED_SHARE = 0.01
 """The share of fabricated reports for which the influence is computed, besides a single one."""
 
 
@@ -59,24 +59,23 @@ class Influence:
     def in_stderrs(self) -> FloatArray:
         """How far a hundredth of the reports can move each entry, in its standard errors."""
         known = np.isfinite(self.stderr) & (self.stderr > 0)
-        return np.where(known, self.move(SHARE * self.n) / np.where(known, self.stderr, 1.0), np.nan)
+        return np.where(
+            known, self.move(FABRICATED_SHARE * self.n) / np.where(known, self.stderr, 1.0), np.nan
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {
             "one": to_json_list(self.move(1)),
-            "one_percent": to_json_list(self.move(SHARE * self.n)),
+            "one_percent": to_json_list(self.move(FABRICATED_SHARE * self.n)),
             "one_percent_in_stderrs": to_json_list(self.in_stderrs),
         }
 
 
 def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = "") -> Influence:
     """Return the moves of F = (t - off)/(on - off), in the shape of its intervals."""
-    oracle, size = oracle_of(frequencies.question), frequencies.counters_per_cell
-    slope = oracle.on_mean - oracle.off_mean
-    weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
-    now = frequencies.raw + size * oracle.off_mean / slope
-    step = _furthest(oracle, weights, times, now.reshape(intervals.value.shape))
+    shares = frequencies.raw.reshape(intervals.value.shape)
+    step = _furthest_shares(oracle_of(frequencies.question), frequencies.counters_per_cell, shares)
     return Influence(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
 
 
@@ -101,12 +100,15 @@ def conditional_influence(
 def prior_influence(frequencies: Frequencies, intervals: IntervalEstimate, weight: float) -> Influence:
     """Return the moves of the pooled prior, to which the question contributes G with a weight."""
     oracle, k = oracle_of(frequencies.question), len(intervals.value)
-    size, slope = oracle.domain // k, oracle.on_mean - oracle.off_mean
+    step = weight * _furthest_shares(oracle, oracle.domain // k, frequencies.raw.reshape(-1, k).sum(axis=0))
+    return Influence("prior", frequencies.n, step, intervals.stderr)
+
+
+def _furthest_shares(oracle: FrequencyOracle, size: int, shares: FloatArray) -> FloatArray:
+    """Return the moves of shares, each estimated from the sum of `size` counters."""
+    slope = oracle.on_mean - oracle.off_mean
     weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
-    now = frequencies.raw.reshape(-1, k).sum(axis=0) + size * oracle.off_mean / slope
-    return Influence(
-        "prior", frequencies.n, weight * _furthest(oracle, weights, times, now), intervals.stderr
-    )
+    return _furthest(oracle, weights, times, shares + size * oracle.off_mean / slope)
 
 
 def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: FloatArray) -> FloatArray:
@@ -125,7 +127,7 @@ def moment_influence(
     Parameters
     ----------
     name : str
-        Of the intervals.
+        Of the estimate.
     ratio : Quantity
         With its slopes by the moments of the questions, in the order of `ClassMoments`.
     moments, total : Moments and Total

@@ -21,7 +21,7 @@ from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportCounts
 from ldp_aggregator.estimation.poisoning.influence import (
-    SHARE,
+    FABRICATED_SHARE,
     Influence,
     conditional_influence,
     frequency_influence,
@@ -47,7 +47,7 @@ class PoisoningSummary:
         """Return it for JSON."""
         return {
             "false_alarms": FALSE_ALARM_PROBABILITY,
-            "share": SHARE,
+            "share": FABRICATED_SHARE,
             "questions": [each.as_dict() for each in self.questions],
         }
 
@@ -67,7 +67,7 @@ class PoisoningSummary:
         if not moves:
             return (head,)
         largest, influence, question = max(moves, key=lambda move: move[0])
-        share = f"  if {SHARE:.0%} of the reports at {question} were made up"
+        share = f"  if {FABRICATED_SHARE:.0%} of the reports at {question} were made up"
         return (head, f"{share}, they could move {influence.estimate} by {largest:.3g} standard errors")
 
 

@@ -59,8 +59,8 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
     """Move SURVEY to another store: its plan, times, tokens, counters, and the ids of all its reports.
 
     Stop the collectors that count into the old store first; that they are stopped cannot be seen from here,
-    only that the totals stood still. Until all has arrived, collectors on the new store tell devices to come
-    again. Cut off, or refused because the old store changed: run the same command again.
+    only that the totals stood still. Until all has arrived, collectors on the new store refuse reports, and
+    devices send them again later. If it was cut off, or the old store changed: run the same command again.
     """
     if source == url:
         raise click.ClickException("--from and --store name one store: nothing to move")

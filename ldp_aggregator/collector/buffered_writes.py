@@ -1,8 +1,8 @@
 """Writes that may wait: counts of rejections, and what the poisoning meter counts of recorded reports.
 
-Neither needs a sync of the disk: whoever posts garbage is answered without keeping others from theirs, and no
-response depends on the meter (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses the
-last seconds of both, and no report.
+Neither needs a sync of the disk before the response, so bad reports do not slow down others. No response
+depends on the poisoning meter (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses
+the last seconds of both, and no report.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Intake:
     ----------
     plan : Plan
     store : Store
-        Where they are counted; the plan is published there by whoever opens it.
+        Where they are counted. The plan must be published in it.
     record : callable, optional
         In position of the store's own `record`: one that many requests share.
     """

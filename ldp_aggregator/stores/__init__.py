@@ -27,7 +27,7 @@ def open_store(url: str, read_only: bool = False) -> Store:
         ``rediss://...``, ``unix:///path/to.sock``, ``redis+cluster://host:port``, or ``memory://`` for
         tests.
     read_only : bool
-        Whether SQLite's file is to stay as it is; a server is not asked for anything that writes either way.
+        Whether SQLite's file must not change. A server is sent no command that writes either way.
 
     Raises
     ------

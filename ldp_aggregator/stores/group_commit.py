@@ -31,7 +31,7 @@ class _Job:
 class GroupCommit:
     """Records for many threads at once.
 
-    The first thread to come records at once; whoever comes meanwhile waits, and the next round trip carries
+    The first thread records at once; threads that come meanwhile wait, and the next round trip carries
     all of them. So a lone request waits for nobody, and many wait for one sync of the disk.
 
     Parameters

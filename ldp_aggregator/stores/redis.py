@@ -73,7 +73,7 @@ class RedisStore:
             else:
                 self._redis = redis.Redis.from_url(url, **_timeouts())  # connects on first use
                 pool = self._redis.connection_pool
-                pool.connection_class(**pool.connection_kwargs)  # odd options would be told no earlier
+                pool.connection_class(**pool.connection_kwargs)  # checks the options now
         except (ValueError, TypeError) as error:
             raise StoreError("no usable Redis URL; percent-encode what is odd in its password") from error
         except FAILURES as error:
@@ -95,18 +95,18 @@ class RedisStore:
         with store_errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
 
-    def set_schedule(self, survey: str, window: bytes) -> None:
+    def set_schedule(self, survey: str, schedule: bytes) -> None:
         """See :meth:`Store.set_schedule`."""
         plans = self.plans()
         if survey not in plans:
             raise unknown_survey_error(survey, plans)
         with store_errors():
-            self._redis.hset("ldp:windows", survey, window)
+            self._redis.hset("ldp:windows", survey, schedule)
 
     def schedules(self) -> dict[str, bytes]:
         """See :meth:`Store.schedules`."""
         with store_errors():
-            return {survey.decode(): window for survey, window in self._redis.hgetall("ldp:windows").items()}
+            return {survey.decode(): data for survey, data in self._redis.hgetall("ldp:windows").items()}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`: one script per batch, all in one round trip per server.
@@ -158,7 +158,7 @@ class RedisStore:
         }
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """See :meth:`Store.report_ids`: while Redis resizes the hash, it may tell an entry twice."""
+        """See :meth:`Store.report_ids`: while Redis resizes the hash, an entry may come twice."""
         key = _keys(survey, counter)[0]
         cursor = 0
         while True:

@@ -35,8 +35,8 @@ Node = Mapping[str, Any]
 class DurabilityCheck:
     """Compares the settings of servers with what the operator requires.
 
-    A server whose ``appendonly`` was off while nothing was asked is not waited for: it may acknowledge
-    reports before its file is written.
+    If ``appendonly`` was off only between two checks, that is not noticed: the server may acknowledge reports
+    before its file is written.
 
     Parameters
     ----------

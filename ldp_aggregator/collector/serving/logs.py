@@ -22,7 +22,7 @@ from typing import Any
 log = logging.getLogger("ldp.collector")
 
 REPEAT_SECONDS = 5.0
-"""For how long the same error is not told again, and a store must not fail to be told back."""
+"""How long the same error is not logged again, and a store must not fail to be logged as back."""
 
 _SERVER = logging.getLogger("gunicorn.error")
 _GUNICORN_EVENTS = {
@@ -33,10 +33,10 @@ _GUNICORN_EVENTS = {
     r"Invalid address": "address-invalid",
     r"Can't connect to": "bind-failed",
     r"connection to": None,  # said by one of the three as well
-    r"Shutting down": None,  # told by the server's hooks
+    r"Shutting down": None,  # logged by the server's hooks
     r"Reason: (?P<reason>[A-Za-z .]+)": "halted",
 }
-"""What gunicorn says that concerns an operator, and what may be told of it."""
+"""Messages of gunicorn that are logged: our event by a pattern whose groups are its fields."""
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
@@ -70,7 +70,7 @@ def log_unexpected_error(error: BaseException) -> None:
 
 _lock = threading.Lock()
 _last_logged: dict[tuple[str, str], float] = {}
-"""When an error was last told, by kind and place."""
+"""When an error was last logged, by kind and place."""
 
 
 class StoreOutage:
@@ -135,7 +135,7 @@ def install_exception_hooks() -> None:
 
 
 def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
-    """Return what may be told of a record."""
+    """Return the fields of a record that may be logged; None if it is not logged."""
     if record.name == log.name:
         return {"event": record.msg, **getattr(record, "fields", {})}
     if record.name == _SERVER.name:

@@ -1,6 +1,6 @@
 """How many reports or wrong tokens an address may send in a minute, counted without keeping addresses.
 
-What is kept is a table of fixed size that many addresses share (a count-min sketch with conservative
+Only a table of fixed size is kept, which many addresses share (a count-min sketch with conservative
 updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002), under a key that lives for one minute and
 in this process alone. It holds neither addresses nor hashes of them. Who reads the process's memory within
 that minute can try an address against it; afterwards nothing is left to try.
@@ -41,9 +41,9 @@ _ADDRESS_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 class RateLimit:
     """Counts requests by address, each minute anew.
 
-    A refused request is not counted, so whoever keeps to the rate after a flood is served. An address may be
-    refused early if all of its cells are shared with busier ones: with 100,000 addresses at the limit in
-    one minute that is one address in twelve, with 10,000 one in 30,000.
+    A refused request is not counted, so a client that keeps to the rate after a flood is served. An address
+    may be refused early if all of its cells are shared with busier ones: with 100,000 addresses at the limit
+    in one minute that is one address in twelve, with 10,000 one in 30,000.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ def serve(
 
 
 def _start_worker(worker: Any) -> None:
-    """Log a worker's start, and tell its application the operator's address: port 0 is known only now."""
+    """Log a worker's start, and set the operator's address in its application: port 0 is resolved now."""
     if worker.sockets[1:]:
         worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.sockets[1].getsockname()[:2]))
     logs.log_event("worker-started", pid=worker.pid)

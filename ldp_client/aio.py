@@ -76,7 +76,7 @@ class AsyncClient:
 
     @property
     def client(self) -> Client:
-        """The client beneath, for what needs no waiting: its `survey`, its `outcomes`."""
+        """The synchronous client, for attributes like `survey` and `outcomes`."""
         return self._client
 
     async def plan(self) -> Plan:

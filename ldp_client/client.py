@@ -252,7 +252,7 @@ class Client:
         Returns
         -------
         Receipt
-            How the survey stands now: ``queued`` if the report still waits; `reason` and `why` say why.
+            The status of the survey now: ``queued`` if the report still waits; `reason` and `why` say why.
         """
         entry = self._participation.find_entry()
         if entry and entry.state is State.QUEUED and not self._closed_reason:

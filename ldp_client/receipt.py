@@ -1,4 +1,4 @@
-"""What became of one answer."""
+"""The receipt of a call: the state of a survey on this device, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ldp_client.errors import (
 
 
 class State(StrEnum):
-    """Where a survey stands on this device, or what became of a call."""
+    """The state of a survey on this device, or the outcome of a call."""
 
     NO_CONSENT = "no_consent"
     """The person has not agreed, or has withdrawn before answering; nothing was drawn or spent."""
@@ -59,7 +59,7 @@ _STATES: dict[type[Exception], State] = {
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of one answer; it holds no value of the row.
+    """The result of a call of a client; it holds no value of the row.
 
     `field`, `why`, `problems` and `clipped` name the entries that did not fit: for the person, not for a log.
     `str` returns the state and the cause in one line, `repr` the fields that are not empty.

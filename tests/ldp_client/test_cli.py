@@ -1,4 +1,4 @@
-"""ldp-client: what the person at the device reads, and what she can end."""
+"""ldp-client: what the person at the device reads, and what they can withdraw."""
 
 from __future__ import annotations
 

@@ -172,6 +172,6 @@ def _format_table(result: Simulation, survey: Survey) -> str:
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
-    if result.has_uncovered_fit:
+    if result.uncovered:
         lines += ["", UNCOVERED_WARNING]
     return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])

@@ -72,7 +72,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     for dashes, (name, value) in zip(cycle(_DASHES), non_private_accuracies(result).items(), strict=False):
         axes.axhline(value, color="black", linestyle=dashes, label=name)
     axes.axhline(result.majority, color="grey", linestyle="--", label="majority class")
-    caveat = f"\n{UNCOVERED_WARNING}" if result.has_uncovered_fit else ""
+    caveat = f"\n{UNCOVERED_WARNING}" if result.uncovered else ""
     axes.set(xlabel=f"epsilon{caveat}", ylabel="accuracy", title=title)
     figure.legend(loc="outside right upper")
     picture = BytesIO()

@@ -100,7 +100,7 @@ class Simulation:
     public_share: float = 0.0
 
     @property
-    def has_uncovered_fit(self) -> bool:
+    def uncovered(self) -> bool:
         """Whether a projection was fitted on the rows that report, which epsilon does not cover."""
         projections = [parse_projection(row.projection) for row in self.rows]
         return not self.public_share and any(each and each[0] != LEARNED_METHOD for each in projections)

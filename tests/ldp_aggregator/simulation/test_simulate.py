@@ -325,10 +325,10 @@ def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
     assert well.non_private == badly.non_private
     assert badly.accuracy < well.accuracy - 0.05
     assert abs(well.accuracy - well.non_private) < 0.08
-    assert not found.has_uncovered_fit
+    assert not found.uncovered
     assert simulate(
         survey, line, SimulationGrid(epsilons=[8], projections=["learned:1", "pca:1"]), repeats=1
-    ).has_uncovered_fit
+    ).uncovered
 
 
 def test_without_privacy_a_direction_is_learned_from_all_who_report_gaps_and_absent_classes_too(line):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
@@ -69,11 +69,21 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            header, rows = _read_records(csv.reader(file, strict=True), str(path))
+            header, *records = [*csv.reader(file, strict=True)] or [[]]
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path}: is no UTF-8 CSV file") from error
+    if not header:
+        raise TableError(f"{path}: the first line must name the columns")
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise TableError(f"{path}: two columns are called {repeated[0]!r}")
+    _require_commas(header, str(path))
+    rows = [record for record in records if record]
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise TableError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
     return {name: [row[index] for row in rows] for index, name in enumerate(header)}
 
 
@@ -84,18 +94,3 @@ def _require_commas(header: list[str], path: str) -> None:
             raise TableError(
                 f"{path}: this file seems to be separated by {separator_name}; save it with commas instead"
             )
-
-
-def _read_records(reader: Iterator[list[str]], path: str) -> tuple[list[str], list[list[str]]]:
-    header = next(reader, None)
-    if not header:
-        raise TableError(f"{path}: the first line must name the columns")
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise TableError(f"{path}: two columns are called {repeated[0]!r}")
-    _require_commas(header, path)
-    rows = [row for row in reader if row]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            raise TableError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
-    return header, rows

@@ -84,7 +84,8 @@ def read_training_data(
     IncompleteImportError
         If an import is still bringing the survey into its store.
     """
-    for names in (list(map(_resolve_name, sources)), list(surveys)):
+    resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
+    for names in (resolved, list(surveys)):
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
     archives = [source for source in sources if _is_archive(source)]
@@ -121,10 +122,6 @@ def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
                 f"{validations[0].plan.id} and {each.plan.id} validate two models: name one of them"
             )
     return TrainingData(sum_snapshots(rounds), sum_snapshots(validations) if validations else None)
-
-
-def _resolve_name(source: str) -> str:
-    return source if "://" in source else str(Path(source).resolve())
 
 
 def _is_archive(source: str) -> bool:

@@ -162,7 +162,8 @@ def _integer_range(feature: BinnedFeature | CategoricalFeature) -> range:
     if isinstance(feature, BinnedFeature):
         inner_edges = [float(edge) for edge in feature.edges[1:-1]] or [0.0]
         return range(int(inner_edges[0] // 1) - 1, int(inner_edges[-1] // 1) + 2)
-    values = [int(text) for text in feature.values if _is_integer(text)] or [0]
+    texts = [text for text in feature.values if len(text) < 16 and text.removeprefix("-").isdecimal()]
+    values = [int(text) for text in texts] or [0]
     return range(min(values) - 1, max(values) + 2)
 
 
@@ -171,10 +172,6 @@ def fits_table(feature: Feature) -> bool:
     integers = _integer_range(cast(BinnedFeature | CategoricalFeature, feature))
     is_short = integers.stop - integers.start <= _MAX_TABLE_LENGTH
     return is_short and -_MAX_EXACT_INTEGER < integers.start < _MAX_EXACT_INTEGER
-
-
-def _is_integer(text: str) -> bool:
-    return len(text) < 16 and text.removeprefix("-").isdecimal()
 
 
 def _tabulate(

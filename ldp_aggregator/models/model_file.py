@@ -259,17 +259,12 @@ def _read_conditional(smoothed: Any, feature: Feature, k: int) -> ClassCondition
         raise ValueError(f"a variance of {feature.name} is less than {MIN_VARIANCE:g}")
     if (smoothed["missing"] is None) != (feature.missing == "error"):
         raise ValueError(f"{feature.name} has shares of missing values where it should not, or the reverse")
-    return Gaussian(mean, variance, _read_missing(smoothed["missing"], k, feature.name))
-
-
-def _read_missing(nested: object, k: int, name: str) -> FloatArray | None:
-    """Read P(missing | label): above zero and below one, or every row would veto a label."""
-    if nested is None:
-        return None
-    array = np.asarray(nested, dtype=np.float64)
-    if array.shape != (k,) or not ((array > 0) & (array < 1)).all():
-        raise ValueError(f"the shares of missing values of {name} are none")
-    return array
+    if smoothed["missing"] is None:
+        return Gaussian(mean, variance, None)
+    missing = np.asarray(smoothed["missing"], dtype=np.float64)
+    if missing.shape != (k,) or not ((missing > 0) & (missing < 1)).all():  # 0 or 1 would exclude a label
+        raise ValueError(f"the shares of missing values of {feature.name} are none")
+    return Gaussian(mean, variance, missing)
 
 
 def _read_probabilities(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:

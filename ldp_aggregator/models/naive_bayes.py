@@ -174,7 +174,17 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         if self.survey is None:
             if len(labels) < 2:
                 raise ValueError("a classifier needs at least two classes, and y has only one class")
-            plan = self._infer_survey(columns, labels, len(y)).compile()
+            plan = infer_survey(
+                columns,
+                [str(label) for label in labels],
+                epsilon=self.epsilon,
+                bins=self.bins,
+                mechanism=self.mechanism,
+                numeric=self.numeric,
+                # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
+                label_weight=1 if self.estimator == "paper" else None,
+                users=len(y),
+            ).compile()
         else:
             plan = self.survey.compile()
             labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
@@ -185,20 +195,6 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self._set_probabilities(plan, estimates.prior, conditionals, labels)
         self.estimates_ = estimates.as_dict()
         return self
-
-    def _infer_survey(self, columns: Columns, labels: NDArray[Any], users: int) -> Survey:
-        # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
-        weight = 1 if self.estimator == "paper" else None
-        return infer_survey(
-            columns,
-            [str(label) for label in labels],
-            epsilon=self.epsilon,
-            bins=self.bins,
-            mechanism=self.mechanism,
-            numeric=self.numeric,
-            label_weight=weight,
-            users=users,
-        )
 
     def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
         known = [entry.name for entry in self.survey.entries] if self.survey else None

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from encoders.extras import needs_extra
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
+from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature
 from encoders.survey.numeric_features import GRID
 from encoders.survey.projection import UNIT, Projection
 from ldp_aggregator.atomic_file import write_atomically
@@ -58,7 +58,7 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
         If onnx is not installed: the extra [onnx].
     """
     require_onnx()
-    from onnx import helper
+    from onnx import TensorProto, helper
 
     check_is_fitted(model)
     graph = _GraphBuilder([entry.name for entry in model.plan_.entries])
@@ -67,7 +67,14 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
         helper.make_graph(
             graph.nodes,
             "naive-bayes",
-            [graph.describe_input(entry) for entry in model.plan_.entries],
+            [
+                helper.make_tensor_value_info(
+                    entry.name,
+                    TensorProto.STRING if isinstance(entry, CategoricalFeature) else TensorProto.DOUBLE,
+                    ["rows"],
+                )
+                for entry in model.plan_.entries
+            ],
             outputs,
             graph.constants,
         ),
@@ -115,12 +122,6 @@ class _GraphBuilder:
         name = self._choose_name(name or f"step {len(self.nodes)}")
         self.nodes.append(helper.make_node(operator, names, [name], domain=domain, **attributes))
         return name
-
-    def describe_input(self, entry: Feature) -> ValueInfoProto:
-        from onnx import TensorProto, helper
-
-        kind = TensorProto.STRING if isinstance(entry, CategoricalFeature) else TensorProto.DOUBLE
-        return helper.make_tensor_value_info(entry.name, kind, ["rows"])
 
     def add_outputs(self, scores: str, classes: np.ndarray[Any, Any]) -> list[ValueInfoProto]:
         """Add the outputs, label and probabilities, of scores (rows, k)."""

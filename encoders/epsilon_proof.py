@@ -50,7 +50,7 @@ def require_private(ratio: Fraction, epsilon: Decimal) -> None:
     Raises
     ------
     PrivacyError
-        If ``ratio > e^epsilon``, or so close that 60 digits cannot tell.
+        If ``ratio > e^epsilon``, or so close that 60 digits cannot decide.
     """
     if ratio > exp_bounds(epsilon)[0]:
         raise PrivacyError(f"these tables spend {realised_epsilon(ratio)}, more than epsilon = {epsilon}")

@@ -61,12 +61,12 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
             f"{'component' if most == 1 else 'components'}, not {components}"
         )
     middle = prior @ means
-    apart = (means - middle) * np.sqrt(prior)[:, None]
-    _, strengths, directions = np.linalg.svd(apart, full_matrices=False)
+    scaled_differences = (means - middle) * np.sqrt(prior)[:, None]
+    _, strengths, directions = np.linalg.svd(scaled_differences, full_matrices=False)
     rank = int((strengths > _MIN_STRENGTH).sum())
     if components > rank:
         raise FitError(_too_alike(rank))
-    variances = _ASSUMED_WITHIN_VARIANCE + (apart**2).sum(axis=0)
+    variances = _ASSUMED_WITHIN_VARIANCE + (scaled_differences**2).sum(axis=0)
     spreads = np.sqrt(directions[:components] ** 2 @ variances)
     weights = np.array([scale_to_unit_variance(*each) for each in zip(directions, spreads, strict=False)])
     powers = strengths[:components] ** 2 / (strengths**2).sum()

@@ -1,4 +1,4 @@
-"""Discriminant component analysis (DCA; Kung 2014): the directions that tell the classes apart best."""
+"""Discriminant component analysis (DCA; Kung 2014): the directions that separate the classes best."""
 
 from __future__ import annotations
 

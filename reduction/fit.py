@@ -37,7 +37,7 @@ def fit(
     Parameters
     ----------
     method : str
-        "pca": the most variance. "dca": the most power to tell the classes apart.
+        "pca": the most variance. "dca": the most power to separate the classes.
     inputs : sequence of NumericFeature
         The n columns.
     rows : float array, shape (m, n)

@@ -72,7 +72,7 @@ class Mechanism(ABC):
     def describe_output(self, value: Any) -> str:
         """Say in words, with probabilities, what may be sent where `value` is the true answer.
 
-        For the person at the device; it tells of the truth as much as the value does.
+        For the person at the device; it reveals the truth as much as the value does.
         """
 
     # -- simulated populations -------------------------------------------------------------
@@ -104,11 +104,11 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _is_valid(self, payload: bytes) -> bool:
-        """Tell whether a payload of the right length can occur."""
+        """Return whether a payload of the right length can occur."""
 
     @abstractmethod
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell for each of many payloads, shape (m, payload_bytes), whether it can occur; shape (m,)."""
+        """Return for each of many payloads, shape (m, payload_bytes), whether it can occur; shape (m,)."""
 
     @abstractmethod
     def tally(self, payloads: ByteArray) -> IntArray:

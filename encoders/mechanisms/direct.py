@@ -60,7 +60,7 @@ class DE(IndexPayload, FrequencyOracle):
         return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Tell p and q; see :meth:`Mechanism.describe_output`."""
+        """Describe p and q; see :meth:`Mechanism.describe_output`."""
         kept, others = Fraction(self._keep, WORD), self._others
         moved = percent((1 - kept) / others)
         return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"

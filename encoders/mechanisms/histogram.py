@@ -65,7 +65,7 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         return self._vector.pack(*[clamped[index] for index in noise])
 
     def describe_output(self, value: int) -> str:
-        """Tell how noisy a 0 and a 1 are; see :meth:`Mechanism.describe_output`."""
+        """Describe how noisy a 0 and a 1 are; see :meth:`Mechanism.describe_output`."""
         empty = noise_text(self._zero, self._steps - 1)
         return (
             f"a whole number for each of the {self.domain} possible answers: around 1 for the true one, "

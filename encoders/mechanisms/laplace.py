@@ -110,7 +110,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return self._vector.pack(*noisy)
 
     def describe_output(self, value: Any) -> str:
-        """Tell what is in the slots, and the noise; see :meth:`Mechanism.describe_output`."""
+        """Describe what is in the slots, and the noise; see :meth:`Mechanism.describe_output`."""
         held = [
             self._describe_slot(split_value(each, self.domain.labels)[1]) for each in self._as_tuple(value)
         ]

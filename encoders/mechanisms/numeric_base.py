@@ -63,13 +63,13 @@ class NumericDomain:
 
 
 class NumericMechanism(Mechanism):
-    """A mechanism whose reports tell, per class, the mean of a number or of its square.
+    """A mechanism whose reports estimate, per class, the mean of a number or of its square.
 
     Attributes
     ----------
     domain : NumericDomain
     estimates_prior : bool
-        Whether a report tells of the class by itself; otherwise class means need a prior from elsewhere.
+        Whether reports estimate the class prior too; otherwise class means need a prior from elsewhere.
     """
 
     estimates_prior: ClassVar[bool] = False
@@ -95,7 +95,7 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Estimate, without bias, what the mean report of `n` > 0 says.
+        """Estimate the moments of `n` > 0 reports without bias.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class NumericMechanism(Mechanism):
         -------
         float array, shape (numbers, 3, k)
             For each number and class: E[x 1(class)], P(missing, class), which is 0 if it cannot be
-            missing, and P(class), which is NaN unless the mechanism tells of it.
+            missing, and P(class), which is NaN unless the mechanism estimates it.
         """
 
     @abstractmethod
@@ -139,7 +139,7 @@ class NumericMechanism(Mechanism):
 
     @property
     def label_variance(self) -> float:
-        """Variance of one report's P(class), classes equally likely; infinite if it does not tell of it."""
+        """Variance of one report's P(class), classes equally likely; infinite if it does not estimate it."""
         return math.inf
 
     @abstractmethod
@@ -215,7 +215,7 @@ def arrange_by_slot(
 def independent_slot_covariance(
     number: FloatArray, absent: FloatArray, first: FloatArray, missing: FloatArray
 ) -> FloatArray:
-    """Return the (3, 3, k) covariance where every slot's noise is its own, and nothing tells of the class.
+    """Return the (3, 3, k) covariance of slots with independent noise, and no estimate of the prior.
 
     `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most
     one slot is not zero, so the truth itself correlates two by minus the product of their means.

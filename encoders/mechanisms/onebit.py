@@ -110,7 +110,7 @@ class OneBit(IndexPayload, _Coin):
         return (2 * slot + bit).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Tell how the coin is biased; see :meth:`Mechanism.describe_output`."""
+        """Describe how the coin is biased; see :meth:`Mechanism.describe_output`."""
         return (
             f"a yes or a no for a single one of {self.domain.slots_text}, drawn without looking at the "
             f"answer: {self._describe_coins(value)}"
@@ -188,7 +188,7 @@ class SignVector(_Coin):
         return vector.to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Tell how the coins are biased; see :meth:`Mechanism.describe_output`."""
+        """Describe how the coins are biased; see :meth:`Mechanism.describe_output`."""
         return f"a yes or a no for each of {self.domain.slots_text}: {self._describe_coins(value)}"
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -207,7 +207,7 @@ class SignVector(_Coin):
         return int.from_bytes(payload, "little") <= self._mask
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     def tally(self, payloads: ByteArray) -> IntArray:

@@ -42,7 +42,7 @@ class Piecewise(IndexPayload, NumericMechanism):
     down at random. With
     probability `near` the report is one of the 2r + 1 cells around t, else any cell of any line; lines
     reach from -(64 + r) to 64 + r. So E[y 1(line)] = near * t for the own line and 0 for every other,
-    and the lines themselves tell of the class. `near` is the largest that epsilon allows, the half_width r
+    and the lines themselves estimate the class. `near` is the largest that epsilon allows, the half-width r
     the one of least variance. Between sign (all noise is rounding) and Laplace (no bounds), and better
     than both from about eps = 1.5 on.
 
@@ -121,7 +121,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return reported.to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Tell how likely the window is; see :meth:`Mechanism.describe_output`."""
+        """Describe how likely the window is; see :meth:`Mechanism.describe_output`."""
         near, window, cells = percent(Fraction(self._near, WORD)), self._window_points, self.indices
         return (
             f"one of {cells} points, {self._line_points} in a line for each of {self.domain.slots_text}: "

@@ -12,7 +12,7 @@ _RARE = Fraction(1, 1000)
 
 
 def percent(share: Fraction) -> str:
-    """Write a probability as 65.8%, with as many more digits as it takes to tell it from 0 and from 1."""
+    """Write a probability as 65.8%, with enough digits to distinguish it from 0 and from 1."""
     margin = min(share, 1 - share)
     if not 0 < margin < _RARE:
         return f"{float(share):.1%}"

@@ -98,7 +98,7 @@ class Sign(NumericMechanism):
         return self.oracle._is_valid(payload)
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return self.oracle.are_valid(payloads)
 
     def tally(self, payloads: ByteArray) -> IntArray:

@@ -98,7 +98,7 @@ class SS(BitVector):
         return (around & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Tell p and q; see :meth:`Mechanism.describe_output`."""
+        """Describe p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
         true = f"the true one is among them with probability {percent(kept)}"
@@ -133,7 +133,7 @@ class SS(BitVector):
         return chosen <= self._mask and chosen.bit_count() == self._size
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
         sizes = sum(ones[column] for column in payloads.T)  # far quicker than to unpack the bits
         unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)

@@ -1,6 +1,6 @@
 """What is counted of payloads made of bits beside their sums: how many ones, and which come together.
 
-These counts tell reports that were made up from randomised ones (Cao, Jia and Gong 2021). They
+These counts distinguish made-up reports from randomised ones (Cao, Jia and Gong 2021). They
 are functions of reports that are randomised already, so they cost no epsilon.
 """
 

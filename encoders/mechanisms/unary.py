@@ -65,7 +65,7 @@ class Unary(BitVector):
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Tell p and q; see :meth:`Mechanism.describe_output`."""
+        """Describe p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
@@ -86,7 +86,7 @@ class Unary(BitVector):
         return int.from_bytes(payload, "little") <= self._mask
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Tell which payloads can occur; see :meth:`Mechanism.are_valid`."""
+        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     @property

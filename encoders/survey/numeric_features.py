@@ -73,7 +73,7 @@ class BinnedFeature:
         return _with_missing(self, found, numbers)
 
     def is_clipped(self, value: object) -> bool:
-        """Tell whether a number is beyond the first or last edge."""
+        """Return whether a number is beyond the first or last edge."""
         return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
@@ -146,7 +146,7 @@ class NumericFeature:
         return _with_missing(self, found, numbers)
 
     def is_clipped(self, value: object) -> bool:
-        """Tell whether a number is beyond its bounds."""
+        """Return whether a number is beyond its bounds."""
         return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:

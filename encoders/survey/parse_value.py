@@ -1,6 +1,6 @@
 """What an application may pass as a value of a row, and what it means: one reading for every feature.
 
-A value is an answer, or says that there is none. Numpy's scalars and pandas' words for missing count as
+A value is an answer, or means that there is none. Numpy's scalars and pandas' words for missing count as
 the plain values they stand for. No error repeats a value.
 """
 

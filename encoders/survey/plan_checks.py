@@ -30,7 +30,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 def is_survey_id(value: object) -> bool:
-    """Tell whether a value can be a survey's id: it goes into URLs, file names and counters."""
+    """Return whether a value can be a survey's id: it goes into URLs, file names and counters."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
@@ -65,13 +65,13 @@ def check_plan(
 def check_validation(
     validation: Validation, label: Label, features: Sequence[Feature], questions: Sequence[Question]
 ) -> None:
-    """Check a validated model, and that a plan asks for all of its verdicts; raises SurveyError."""
+    """Check a validated model, and that a plan asks for all of its outcomes; raises SurveyError."""
     _check_form(validation.label, validation.features, validation.projection)
     validation.check()
     if label != validation.question_label or tuple(features) != validation.question_features:
-        raise SurveyError("the label and the features of a validation are its verdicts", "validation")
+        raise SurveyError("the label and the features of a validation are its outcomes", "validation")
     if {place for question in questions for place in question.feature_indices} != set(range(len(features))):
-        raise SurveyError("a validation asks about each of its tops", "questions")
+        raise SurveyError("a validation asks about each of its top k", "questions")
 
 
 def _check_form(label: Label, features: Sequence[Feature], projection: Projection | None) -> None:
@@ -139,7 +139,7 @@ def _check_texts(values: Sequence[object], name: str) -> None:
 
 
 def is_text(value: object) -> bool:
-    """Tell whether a value can be a name or a category: people read them, on screens and in logs."""
+    """Return whether a value can be a name or a category: people read them, on screens and in logs."""
     return isinstance(value, str) and not text_fault(value)
 
 

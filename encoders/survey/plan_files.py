@@ -1,4 +1,4 @@
-"""Plans from files: an authored survey or a compiled plan, told apart by content; signatures beside them."""
+"""Plans from files: a survey file or a compiled plan, distinguished by content; and their signatures."""
 
 from __future__ import annotations
 

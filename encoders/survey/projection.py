@@ -161,7 +161,7 @@ class Projection:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Projection:
-        """Read the plan's form; `check` tells whether it can be used."""
+        """Read the plan's form; `check` raises if it cannot be used."""
         inputs = tuple(_input(entry) for entry in document["inputs"])
         components = (
             Component(entry["name"], tuple(entry["weights"]), entry["offset"])

@@ -58,7 +58,7 @@ class Question:
     projection : Projection or None
         The plan's, from which some features take their numbers.
     validation : Validation or None
-        The plan's: the model whose verdicts the label and the features are.
+        The plan's: the model; the label and the features are whether its predictions are right.
     """
 
     index: int
@@ -164,7 +164,7 @@ class Question:
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:
-        """How far apart answers are that differ by one in a feature's code; by one in the label's: 1."""
+        """By how much the answer changes if a feature's code changes by one; for the label's code, by 1."""
         turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
         return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
 

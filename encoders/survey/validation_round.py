@@ -1,9 +1,9 @@
-"""A validation: devices are asked whether a model is right about them, with all its features and with few.
+"""A validation round: devices report whether a model predicts their label, with all or the top k features.
 
-Nobody but the device knows both a row and its label, so only there can a model be judged. The model is Naive
+Only the device knows both a row and its label, so only there can a model be validated. The model is Naive
 Bayes in whole numbers: each value has a score for each label, the sum of a row's scores is a label's score,
-and the label with the highest is the guess. Whether it is right is all that the device is asked, once with
-all features and once with the top few; that answer is randomised like any other.
+and the label with the highest score is predicted. The device is asked whether the prediction is right, with
+all features and with the first k of them; that answer is randomised like any other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Scores = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """A model to be judged, and which of its features alone are judged too.
+    """A model that devices validate, with all of its features and with the first k of them.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Validation:
     features : tuple of Feature
         What a row is coded by; scores follow their order.
     order : tuple of int
-        Places of the features that the model uses, the one that tells most of the label first.
+        Places of the features that the model uses, the most relevant first.
     top_k : tuple of int
-        How many of them the model is judged with, too: increasing, and fewer than all.
+        The numbers k of first features that it is validated with too: increasing, and fewer than all.
     prior : tuple of int
         A score for each label.
     scores : tuple of Scores
@@ -81,7 +81,7 @@ class Validation:
         return tuple(CategoricalFeature(f"top {top}", OUTCOMES) for top in self.top_k)
 
     def validate(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
-        """Return the codes of a row's answers: for each of `tops`, and for all features.
+        """Return the codes of a row's answers: for each of `top_k`, and for all features.
 
         Parameters
         ----------
@@ -91,23 +91,23 @@ class Validation:
             The code of the true label. Of labels with the same score the first is the guess.
         """
         sums: list[int] = list(self.prior)
-        verdicts: dict[int, int] = {}
+        outcomes: dict[int, int] = {}
         for used, place in enumerate(self.order, 1):
             row = self.scores[place][_cell(self.features[place], codes[place])]
             sums = list(map(add, sums, row))
-            verdicts[used] = int(sums.index(max(sums)) == label_code)
-        return tuple(verdicts[top] for top in self.top_k), verdicts[len(self.order)]
+            outcomes[used] = int(sums.index(max(sums)) == label_code)
+        return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
 
     def validate_table(self, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-        """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, tops) and (m,)."""
+        """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, len(top_k)) and (m,)."""
         sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
-        verdicts = {}
+        outcomes = {}
         for used, place in enumerate(self.order, 1):
             table = np.array(self.scores[place], dtype=np.int64)
             sums += table[_cell(self.features[place], codes[:, place])]
             if used in self.top_k or used == len(self.order):
-                verdicts[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
-        return np.stack([verdicts[top] for top in self.top_k], axis=1), verdicts[len(self.order)]
+                outcomes[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
+        return np.stack([outcomes[top] for top in self.top_k], axis=1), outcomes[len(self.order)]
 
     def check(self) -> None:
         """Check all but the label, features and projection, which are checked like any plan's.
@@ -124,8 +124,8 @@ class Validation:
             or not set(self.order) <= known
         ):
             raise SurveyError("needs at least two features of the survey, each once", "validation.order")
-        tops = (0, *self.top_k, len(self.order))
-        if not self.top_k or not _are_whole(tops) or any(low >= high for low, high in pairwise(tops)):
+        limits = (0, *self.top_k, len(self.order))
+        if not self.top_k or not _are_whole(limits) or any(low >= high for low, high in pairwise(limits)):
             why = f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order"
             raise SurveyError(why, "validation.tops")
         if not _are_scores(self.prior, len(self.label.values)):

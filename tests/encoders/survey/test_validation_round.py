@@ -365,7 +365,7 @@ def test_a_plan_of_verdicts_that_are_not_its_model_s_is_refused() -> None:
     assert PLAN.validation is not None
     for other in (replace(PLAN.validation, top_k=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
         other.check()
-        with pytest.raises(SurveyError, match="are its verdicts"):
+        with pytest.raises(SurveyError, match="are its outcomes"):
             replace(PLAN, validation=other)
 
 

@@ -31,7 +31,7 @@ __all__ = [
     "to_sklearn",
 ]
 
-_HOMES = {
+_MODULE_OF_NAME = {
     "Estimates": "estimation",
     "ModelError": "models",
     "NaiveBayes": "models",
@@ -48,10 +48,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs_extra("train", f"{__name__}.{name}"):
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -152,7 +152,7 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
         validation, training = (one, other) if one.validation else (other, one)
         raise SnapshotError(
             f"{validation.id} validates a model, and its reports are not added to {training.id}: give "
-            "ldp-train both, apart"
+            "ldp-train both, as separate sources"
         )
     raise SnapshotError(
         f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, and are no "

@@ -91,10 +91,6 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
         return InferredFeature(
             left_out=f"{len(texts)} different texts, more than {MAX_VALUES}{_explain_mixed_column(texts)}"
         )
-    return _list_categories(texts, cells)
-
-
-def _list_categories(texts: Sequence[str], cells: Sequence[str]) -> InferredFeature:
     hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
     return InferredFeature((comment, *hints, *format_value_list(texts), *_format_missing(cells)))

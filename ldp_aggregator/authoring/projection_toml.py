@@ -19,10 +19,10 @@ from ldp_aggregator.authoring.toml_edit import (
     format_key,
     parse_toml,
     quote,
+    read_editable_survey,
     rename_survey,
     replace_tables,
 )
-from ldp_aggregator.estimation.validation_result import refuse_validation
 from reduction.publish import Fit
 
 _TITLE = "The survey {old}, its numbers projected."
@@ -46,9 +46,7 @@ def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey
     ProjectionError
         If it has no numbers to project, or a column that is called like one of the components.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    survey = read_survey(text)
-    refuse_validation(survey)
+    text, survey = read_editable_survey(text)
     if survey.projection:
         raise ProjectionError("the survey has a projection already; project the survey that it was made from")
     if not projection_inputs(survey):

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
+from encoders.survey import Survey, read_survey
 from encoders.survey.decimals import decimal_text
 from encoders.survey.parse_value import category_text
 from encoders.survey.toml_lines import find_line
+from ldp_aggregator.estimation.validation_result import refuse_validation
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -122,6 +124,14 @@ def read_survey_text(path: Path) -> str:
             f"{path.name}: is {_describe_json(text)}; give the TOML survey that it was made from"
         )
     return text
+
+
+def read_editable_survey(text: str) -> tuple[str, Survey]:
+    """Return an authored survey's text with bare line ends, and the survey; it must not be a validation."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    survey = read_survey(text)
+    refuse_validation(survey)
+    return text, survey
 
 
 def _describe_json(text: str) -> str:

@@ -16,11 +16,11 @@ from ldp_aggregator.authoring.toml_edit import (
     format_comment,
     parse_toml,
     quote,
+    read_editable_survey,
     rename_survey,
     set_entry,
 )
 from ldp_aggregator.estimation.relevance import compute_relevance, format_relevance
-from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
 from ldp_aggregator.rounds.narrow import (
@@ -100,9 +100,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     SurveyError
         If the text is no survey.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    survey = read_survey(text)
-    refuse_validation(survey)
+    text, survey = read_editable_survey(text)
     if not is_trained_on(model, survey):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "

@@ -19,11 +19,11 @@ from ldp_aggregator.authoring.toml_edit import (
     format_key,
     parse_toml,
     quote,
+    read_editable_survey,
     rename_survey,
 )
 from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
 from ldp_aggregator.rounds.validate import ValidationError, build_validation
@@ -74,15 +74,14 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     SurveyError
         If the text is no survey, or the scores are too many for a plan.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n") + "\n"
-    survey = read_survey(text)
-    refuse_validation(survey)
+    text, survey = read_editable_survey(text)
     if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that its reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
     tables = _format_tables(build_validation(model.plan, model.prior, model.conditionals))
     entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
-    changed = f"{rename_survey(text, survey.id, entry)}\n{tables}"
+    renamed = rename_survey(text, survey.id, entry).rstrip("\n")
+    changed = f"{renamed}\n\n{tables}"
     document = parse_toml(text)
     check_edit(changed, {**document, "survey": {**document["survey"], **entry}, **parse_toml(tables)})
     plan = read_survey(changed).compile()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -45,7 +46,8 @@ class Store(MemoryStore):
 
     def __getattribute__(self, name: str) -> object:
         found = super().__getattribute__(name)
-        if name in ("find_recorded", "record", "totals", "check_ready") and self.failure:
+        is_request = threading.current_thread() is threading.main_thread()  # else a buffered write
+        if name in ("find_recorded", "record", "totals", "check_ready") and self.failure and is_request:
             return self.fail
         return found
 

@@ -19,7 +19,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_client import Client, Journal, Response, State, TransportError
-from ldp_client.sending.registry import get_sender
+from ldp_client.sending.process_exit import get_sender
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 REPEATS, REPORTS = 2_000, 200

@@ -19,7 +19,7 @@ from ldp_client.participation import Participation
 from ldp_client.plan_source import check_survey_url, is_url
 from ldp_client.policy import ClientPolicy
 from ldp_client.receipt import Receipt, State
-from ldp_client.sending.registry import get_sender
+from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback

@@ -1,7 +1,12 @@
-"""The HTTP header Retry-After on the device: parse it, limit it, and round it up."""
+"""How long to wait before the next attempt: the collector's Retry-After, and exponential backoff."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
+FIRST_BACKOFF_SECONDS = 0.5
+MAX_BACKOFF_SECONDS = 300.0
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 _STEPS_SECONDS = (0.0, 60.0, 3600.0, MAX_RETRY_AFTER_SECONDS)
 
@@ -29,3 +34,18 @@ def limit_retry_after(seconds: float | None) -> float:
 def round_up_retry_after(seconds: float) -> float:
     """Round up to a step that all devices share: with exact times, a collector could mark a device."""
     return min(step for step in _STEPS_SECONDS if step >= seconds)
+
+
+def draw_uniform() -> float:
+    """Draw uniformly from [0, 1): when to send never depends on what is sent."""
+    return int.from_bytes(os.urandom(4), "little") / 2**32
+
+
+def backoff_limit(failures: int) -> float:
+    """Return the longest backoff after so many failures in a row; it doubles with every failure."""
+    return min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 16))
+
+
+def draw_backoff(failures: int, draw: Callable[[], float] = draw_uniform) -> float:
+    """Return a pause with full jitter: uniform below the limit."""
+    return backoff_limit(failures) * draw()

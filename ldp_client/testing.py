@@ -32,7 +32,7 @@ from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
 from ldp_client.errors import TransportError
 from ldp_client.opt_out import OPT_OUT_VARIABLES
-from ldp_client.sending.registry import stop_senders
+from ldp_client.sending.process_exit import stop_senders
 from ldp_client.transport import HttpTransport, Response, Transport
 
 URL = "http://collector.test/v1/surveys/"

@@ -28,35 +28,39 @@ class SenderClient(Protocol):
 
 
 class SenderClients:
-    """The clients of a sender, by survey.
+    """The clients of a sender, by survey; iterates over those that are open.
 
     Attributes
     ----------
     last_transport : Transport or None
-        Of the client that was added last; it sends the reports of surveys without a client.
+        Of the client that was added last; it sends the reports of surveys without an open client.
     """
 
     def __init__(self) -> None:
-        self._by_survey: dict[str, list[SenderClient]] = {}
+        self._open: dict[str, list[SenderClient]] = {}
+        self._last_closed: list[SenderClient] = []
         self.last_transport: Transport | None = None
 
     def __iter__(self) -> Iterator[SenderClient]:
-        return iter([client for clients in self._by_survey.values() for client in clients])
+        return iter([client for clients in self._open.values() for client in clients])
 
     def add(self, client: SenderClient) -> None:
         """Add a client, unless it is there; drop the oldest of too many."""
-        clients = self._by_survey.setdefault(client.identity.survey, [])
+        clients = self._open.setdefault(client.identity.survey, [])
         if client not in clients:
             clients.append(client)
             del clients[:-MAX_CLIENTS_PER_SURVEY]
         self.last_transport = client.transport
 
-    def remove(self, client: SenderClient) -> None:
-        """Remove a client, if it is there."""
-        clients = self._by_survey.get(client.identity.survey, [])
+    def close(self, client: SenderClient) -> None:
+        """Remove a client, if it is there; without another one of its survey, its policy still applies."""
+        clients = self._open.get(client.identity.survey, [])
         if client in clients:
             clients.remove(client)
+            others = [each for each in self._last_closed if not each.identity.matches(client.identity)]
+            self._last_closed = [*others, client]
 
     def find(self, survey: SurveyIdentity) -> list[SenderClient]:
-        """Return the clients of a survey."""
-        return [each for each in self._by_survey.get(survey.survey, ()) if each.identity.matches(survey)]
+        """Return the open clients of a survey, or else the one that was closed last."""
+        clients = [each for each in self._open.get(survey.survey, ()) if each.identity.matches(survey)]
+        return clients or [each for each in self._last_closed if each.identity.matches(survey)]

@@ -26,7 +26,7 @@ from ldp_client.journal.journal import Journal
 from ldp_client.opt_out import active_opt_out
 from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
-from ldp_client.sending.schedule import QueuedReport, SendingSchedule
+from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response, post_report
 
@@ -54,7 +54,7 @@ class _Mode(Enum):
 class Sender:
     """Sends the queued reports of one journal, each to the collector that it was made for.
 
-    Made by :func:`~ldp_client.sending.registry.get_sender`, once per journal and process.
+    Made by :func:`~ldp_client.sending.process_exit.get_sender`, once per journal and process.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -121,7 +121,7 @@ class Sender:
     def remove_client(self, client: SenderClient, timeout: float) -> None:
         """Remove a client; after the last one try to send one report, for `timeout` seconds at most."""
         with self._changed:
-            self._clients.remove(client)
+            self._clients.close(client)
             is_last = not list(self._clients)
         if is_last:
             self.start_exit()
@@ -239,8 +239,9 @@ class Sender:
             return
         with self._changed:
             clients = self._clients.find(survey)
-            client = next((each for each in clients if each.policy.accepts_queued_report(entry)), None)
-        if clients and client is None:
+            accepting = [each for each in clients if each.policy.accepts_queued_report(entry)]
+            client = next((each for each in accepting if each in self._clients), None)
+        if clients and not accepting:
             self._remove(survey)  # it stays in the journal: a later version of the application may accept it
             return
         self._begin_attempt(survey)

@@ -58,7 +58,7 @@ class Script:
 @pytest.fixture
 def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Client]]:
     """Build clients of the plan, agreed to, with one journal and hardly any waiting between attempts."""
-    monkeypatch.setattr("ldp_client.sending.retry.FIRST_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.001)
     made: list[Client] = []
 
     def build(transport: Script, survey: object = plan, agreed: bool = True, **options: object) -> Client:

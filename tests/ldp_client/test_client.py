@@ -29,7 +29,7 @@ from ldp_client import (
 )
 from ldp_client.policy import ClientPolicy
 from ldp_client.sending.clients import MAX_CLIENTS_PER_SURVEY
-from ldp_client.sending.registry import get_sender
+from ldp_client.sending.process_exit import get_sender
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.servers import wait_for
@@ -556,7 +556,7 @@ def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Pat
 def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(
     client: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_client.sending.retry.draw_backoff", lambda failures, draw: 60.0)
+    monkeypatch.setattr("ldp_client.retry_after.draw_backoff", lambda failures, draw: 60.0)
     down = Script(TransportError("refused"))
     keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
     keeper.report(ROW, "no")
@@ -785,6 +785,27 @@ def test_a_stricter_application_does_not_send_what_waits(client: Build, plan: Pl
         one.close()
         assert script.bodies == []
     assert client(Script(RECORDED)).flush().state is State.SENT
+
+
+@pytest.mark.parametrize("stricter", [{"digest": "0" * 64}, {"max_epsilon": 0.5}])
+def test_a_stricter_client_that_is_closed_at_once_does_not_send_what_waits(
+    client: Build, plan: Plan, tmp_path: Path, stricter: dict[str, object]
+) -> None:
+    first = client(Script(TransportError("refused")))
+    first.report(ROW, "no")
+    first.close()
+    sender = get_sender(first._journal)
+    sender.reset()  # forgets the failure, as the end of a process does
+    script = Script(RECORDED)
+    client(script, agreed=False, **stricter).close()
+    assert script.bodies == []
+    other = replace(plan, id="other", family="other")
+    url = "http://collector.test/v1/surveys/other"
+    with Client(other, url, transport=script, journal=tmp_path / "journal.db", spread=0):
+        sender.flush(first.identity, 0.5)
+    assert script.bodies == []
+    assert first.status().state is State.QUEUED
+    assert client(script).flush().state is State.SENT
 
 
 def test_withdrawing_covers_the_other_rounds(client: Build, plan: Plan, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from ldp_client import Response
 from ldp_client.collector_response import concerns_collector, parse_outcome
-from ldp_client.sending.retry import draw_pause
+from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
+from ldp_client.survey_identity import SurveyIdentity
 
 
 def test_a_response_without_a_collector_s_reason_concerns_all_its_surveys() -> None:
@@ -45,4 +46,8 @@ def test_a_token_that_the_collector_does_not_know_is_kept_and_tried_again() -> N
     # the operator may have named the wrong store: the answer must not be lost by that
     refused = Response(403, b'{"reason": "not-enrolled", "retryable": true}', 3600.0)
     assert parse_outcome(refused) is None
-    assert draw_pause(1, refused) == 3600.0
+    survey, times = SurveyIdentity("sleep", "http://collector.test:80"), SendingSchedule(lambda: 0.0)
+    times.update([QueuedReport(survey, spread=0.0, is_new=True)])
+    times.begin_attempt(survey)
+    times.report_failed(survey, refused)
+    assert times.next_due() == (3600.0, survey)

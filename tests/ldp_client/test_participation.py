@@ -11,7 +11,7 @@ import pytest
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import make_keys, sign, signature_text
 from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
-from ldp_client.sending.registry import get_sender
+from ldp_client.sending.process_exit import get_sender
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
 
 Build = Callable[..., Client]

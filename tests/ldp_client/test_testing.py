@@ -246,7 +246,7 @@ def test_what_waits_in_the_own_journal_is_neither_sent_nor_recorded_during_a_tes
 
     monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "own.db"))
     monkeypatch.setattr(HttpTransport, "request", refuse)
-    monkeypatch.setattr("ldp_client.sending.retry.draw_backoff", lambda failures, draw: 0.01)
+    monkeypatch.setattr("ldp_client.retry_after.draw_backoff", lambda failures, draw: 0.01)
     with Client(plan, URL, spread=0) as own:
         own.grant()
         own.report(ROW, "no")

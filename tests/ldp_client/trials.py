@@ -117,7 +117,7 @@ def faults(folder: Path, count: int, attempt_seconds: float = 0.3) -> Faults:
     devices = -(-count // len(FAULTS))
     with (
         running(folder, "sleep") as base,
-        mock.patch("ldp_client.sending.retry.MAX_BACKOFF_SECONDS", 0.02),
+        mock.patch("ldp_client.retry_after.MAX_BACKOFF_SECONDS", 0.02),
         mock.patch("ldp_client.sending.sender.ATTEMPT_SECONDS", attempt_seconds),
         ThreadPoolExecutor(6) as pool,
     ):
@@ -185,7 +185,7 @@ class _Tracer:
 def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, results: Any) -> None:
     """One run of an application: agree, report, wait for the verdict."""
     tracer = _Tracer(fatal)
-    with mock.patch("ldp_client.sending.retry.FIRST_BACKOFF_SECONDS", 0.01):
+    with mock.patch("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.01):
         client = Client(url, journal=journal, spread=0)
         if traced:
             threading.settrace(tracer)  # type: ignore[arg-type]

@@ -23,13 +23,14 @@ from math import inf, log
 from time import monotonic
 from typing import NamedTuple
 
-from ldp_client.retry_after import round_up_retry_after
-from ldp_client.sending import retry
+from ldp_client import retry_after
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response
 
 MIN_MEAN_WAIT_SECONDS = 3600.0
 """The minimum of the mean time that a report waits where several wait for one collector."""
+CLOSED_PAUSE_SECONDS = (3_600.0, 21_600.0)
+"""The shortest and the longest pause after a collector said that the survey is closed."""
 
 
 class QueuedReport(NamedTuple):
@@ -85,7 +86,7 @@ class SendingSchedule:
     def __init__(
         self,
         clock: Callable[[], float] = monotonic,
-        draw_uniform: Callable[[], float] = retry.draw_uniform,
+        draw_uniform: Callable[[], float] = retry_after.draw_uniform,
         latest_attempt: tuple[SurveyIdentity, float] | None = None,
     ) -> None:
         self._clock, self._draw_uniform = clock, draw_uniform
@@ -171,7 +172,7 @@ class SendingSchedule:
             self._expedited_before_known.add(survey)
             return
         report.is_urgent = report.stays_urgent = True
-        report.due = max(self._clock(), report.retry_after_end, self._collector_of(report).retry_after_end)
+        report.due = max(self._clock(), self.retry_after_end(survey))
 
     def end_expedite(self, survey: SurveyIdentity) -> None:
         """End the urgency that `expedite` gave; an attempt that is due already is still made."""
@@ -191,15 +192,12 @@ class SendingSchedule:
         """Draw new times for all reports of a collector that did not respond, or cannot serve any."""
         now, failed = self._clock(), self._reports[survey]
         state = self._collectors.setdefault(failed.collector, _CollectorState())
-        pause = retry.requested_pause(response)
+        pause = _requested_pause(response)
         state.retry_after_end = now + pause
-        state.rounded_retry_after_end = now + round_up_retry_after(pause)
-        failures, state.failures = state.failures, state.failures + 1
+        state.rounded_retry_after_end = now + retry_after.round_up_retry_after(pause)
+        state.failures += 1
+        self._draw_retry(failed, state.failures - 1, pause)
         reports = [report for report in self._reports.values() if report.collector == failed.collector]
-        if failed.is_urgent or (len(reports) == 1 and not retry.is_longest_backoff(failures)):
-            failed.due = now + retry.draw_pause(failures, response, self._draw_uniform)
-        else:
-            self._draw_times([failed])
         self._draw_times([report for report in reports if not report.is_urgent and report is not failed])
         for report in reports:
             report.due = max(report.due, state.retry_after_end)
@@ -210,20 +208,18 @@ class SendingSchedule:
         report, now = self._reports[survey], self._clock()
         if response is not None:
             self._collectors.pop(survey.origin, None)
-        report.retry_after_end = now + retry.requested_pause(response)
-        is_alone = self._count_reports()[survey.origin] == 1
-        if report.is_urgent or (is_alone and not retry.is_longest_backoff(report.failures)):
-            report.due = now + retry.draw_pause(report.failures, response, self._draw_uniform)
-        else:
-            self._draw_times([report])
+        pause = _requested_pause(response)
+        report.retry_after_end = now + pause
+        self._draw_retry(report, report.failures, pause)
         report.failures += 1
         self._redraw_overdue(now)
 
     def survey_closed(self, survey: SurveyIdentity) -> None:
         """Draw the time of the next attempt after the collector said that the survey is closed."""
         report, now = self._reports[survey], self._clock()
+        shortest, longest = CLOSED_PAUSE_SECONDS
         self._collectors.pop(survey.origin, None)
-        report.due = report.retry_after_end = now + retry.draw_closed_pause(self._draw_uniform)
+        report.due = report.retry_after_end = now + shortest + (longest - shortest) * self._draw_uniform()
         self._redraw_overdue(now)
 
     def remove(self, survey: SurveyIdentity, has_outcome: bool = False) -> None:
@@ -247,6 +243,15 @@ class SendingSchedule:
         """Draw anew what fell due during an attempt: it must not follow that attempt at once."""
         self._draw_times([each for each in self._reports.values() if each.due <= now and not each.is_urgent])
 
+    def _draw_retry(self, report: _ScheduledReport, failures: int, pause: float) -> None:
+        """Draw the next time of a report that failed: by backoff if it is urgent, or waits alone."""
+        is_alone = self._count_reports()[report.collector] == 1
+        limit = retry_after.backoff_limit(failures)
+        if report.is_urgent or (is_alone and limit < retry_after.MAX_BACKOFF_SECONDS):
+            report.due = self._clock() + max(pause, retry_after.draw_backoff(failures, self._draw_uniform))
+        else:
+            self._draw_times([report])
+
     def _draw_times(self, reports: Sequence[_ScheduledReport]) -> None:
         """Draw a time for each report, independently of all others."""
         now, counts = self._clock(), self._count_reports()
@@ -268,7 +273,11 @@ class SendingSchedule:
         return surveys[int(self._draw_uniform() * len(surveys))]
 
 
+def _requested_pause(response: Response | None) -> float:
+    return retry_after.limit_retry_after(response.retry_after if response else None)
+
+
 def _mean_wait_seconds(report: _ScheduledReport, counts: Counter[str]) -> float:
     count = counts[report.collector]
     minimum = MIN_MEAN_WAIT_SECONDS if count > 1 else 0.0
-    return max(report.spread, count * retry.MAX_BACKOFF_SECONDS, minimum)
+    return max(report.spread, count * retry_after.MAX_BACKOFF_SECONDS, minimum)

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import Client, Journal, Response, State
-from ldp_client.sending import retry
-from ldp_client.sending.schedule import QueuedReport, SendingSchedule
+from ldp_client import Client, Journal, Response, State, retry_after
+from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from tests.ldp_client.conftest import ROW
 from tests.servers import wait_for
@@ -57,7 +56,8 @@ class SharedPause(SendingSchedule):
 
     def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
         now, state = self._clock(), self._collectors.setdefault(survey.origin, _State())
-        end = now + retry.draw_pause(state.failures, answer, self._draw_uniform)
+        pause = retry_after.draw_backoff(state.failures, self._draw_uniform)
+        end = now + max(pause, retry_after.limit_retry_after(answer.retry_after if answer else None))
         state.failures += 1
         for report in self._reports.values():
             report.due = max(report.due, end) + self.spread_after * self._draw_uniform()
@@ -457,8 +457,8 @@ def _answer(server: Collector, plan: Plan, journal: Path, name: str, **options: 
 def test_real_clients_send_at_unrelated_times_after_a_503(
     server: Collector, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldp_client.sending.schedule.MIN_MEAN_WAIT_SECONDS", 1.5)
-    monkeypatch.setattr("ldp_client.sending.retry.MAX_BACKOFF_SECONDS", 0.3)
+    monkeypatch.setattr("ldp_client.sending.sending_times.MIN_MEAN_WAIT_SECONDS", 1.5)
+    monkeypatch.setattr("ldp_client.retry_after.MAX_BACKOFF_SECONDS", 0.3)
     names, journals = ("sleep", "diet"), [tmp_path / f"{device}.db" for device in range(10)]
     server.is_down = True
     clients = [_answer(server, plan, journal, name, spread=0.05) for journal in journals for name in names]

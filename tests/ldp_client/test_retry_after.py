@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldp_client.sending.retry import draw_backoff, draw_uniform
+from ldp_client.retry_after import draw_backoff, draw_uniform
 
 
 def test_backoff_is_jittered_under_a_limit() -> None:

@@ -49,6 +49,11 @@ class AsyncClient:
     **options
         As for `Client`.
 
+    Attributes
+    ----------
+    client : Client
+        The synchronous client, for attributes like `survey` and `outcomes`.
+
     Examples
     --------
     >>> async with AsyncClient("https://collector.example/v1/surveys/sleep-2026") as client:  # doctest: +SKIP
@@ -66,7 +71,7 @@ class AsyncClient:
         **options: Any,
     ) -> None:
         self._bridge = _LoopBridge(transport, on_outcome)
-        self._client = Client(
+        self.client = Client(
             survey,
             url,
             transport=self._bridge if transport else None,
@@ -74,44 +79,39 @@ class AsyncClient:
             **options,
         )
 
-    @property
-    def client(self) -> Client:
-        """The synchronous client, for attributes like `survey` and `outcomes`."""
-        return self._client
-
     async def plan(self) -> Plan:
         """Await :attr:`Client.plan`."""
-        return await self._call(lambda: self._client.plan)
+        return await self._call(lambda: self.client.plan)
 
     @redact_traceback_async
     async def preview(self, row: Mapping[str, object], label: object) -> Preview:
         """Await :meth:`Client.preview`."""
-        return await self._call(lambda: self._client.preview(row, label))
+        return await self._call(lambda: self.client.preview(row, label))
 
     async def grant(self) -> Receipt:
         """Await :meth:`Client.grant`."""
-        return await self._call(self._client.grant)
+        return await self._call(self.client.grant)
 
     async def withdraw(self) -> Receipt:
         """Await :meth:`Client.withdraw`."""
-        return await self._call(self._client.withdraw)
+        return await self._call(self.client.withdraw)
 
     async def status(self) -> Receipt:
         """Await :meth:`Client.status`."""
-        return await self._call(self._client.status)
+        return await self._call(self.client.status)
 
     @redact_traceback_async
     async def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Await :meth:`Client.report`."""
-        return await self._call(lambda: self._client.report(row, label))
+        return await self._call(lambda: self.client.report(row, label))
 
     async def flush(self, timeout: float = 10.0) -> Receipt:
         """Await :meth:`Client.flush`."""
-        return await self._call(lambda: self._client.flush(timeout))
+        return await self._call(lambda: self.client.flush(timeout))
 
     async def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Await :meth:`Client.close`."""
-        await self._call(lambda: self._client.close(timeout))
+        await self._call(lambda: self.client.close(timeout))
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -120,27 +120,23 @@ class AsyncClient:
         await self.close()
 
     async def _call(self, function: Callable[[], Result]) -> Result:
+        """Run a function on a new thread, and await its result.
+
+        The loop's executor is not used: a flush that nobody awaits any more would delay the end of the loop,
+        and of the interpreter.
+        """
         self._bridge.loop = asyncio.get_running_loop()
-        return await _run_in_thread(function)
+        future: Future[Result] = Future()
 
+        def work() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function())
+                except BaseException as error:
+                    future.set_exception(error)
 
-async def _run_in_thread(function: Callable[[], Result]) -> Result:
-    """Run a function on a new thread, and await its result.
-
-    The loop's executor is not used: a flush that nobody awaits any more would delay the end of the loop, and
-    of the interpreter.
-    """
-    future: Future[Result] = Future()
-
-    def work() -> None:
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(function())
-            except BaseException as error:
-                future.set_exception(error)
-
-    threading.Thread(target=work, name="ldp-client-call", daemon=True).start()
-    return await asyncio.wrap_future(future)
+        threading.Thread(target=work, name="ldp-client-call", daemon=True).start()
+        return await asyncio.wrap_future(future)
 
 
 class _LoopBridge:
@@ -154,8 +150,7 @@ class _LoopBridge:
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Run the request on the loop, and wait for it on this thread."""
-        assert self._transport is not None
-        if self.loop is None or not self.loop.is_running():
+        if self._transport is None or self.loop is None or not self.loop.is_running():
             raise TransportError("no answer from the collector: the event loop has ended")
         request = self._transport.request(method, url, body, timeout)
         future = asyncio.run_coroutine_threadsafe(request, self.loop)
@@ -167,6 +162,5 @@ class _LoopBridge:
 
     def deliver_outcome(self, receipt: Receipt) -> None:
         """Call the application back on its loop, if the loop still runs."""
-        assert self._on_outcome is not None
-        if self.loop is not None and self.loop.is_running():
+        if self._on_outcome and self.loop is not None and self.loop.is_running():
             self.loop.call_soon_threadsafe(self._on_outcome, receipt)

@@ -13,11 +13,9 @@ from encoders.survey.plan import Plan
 from encoders.text_table import format_table
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
-from ldp_client.journal.entry import JournalEntry
+from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import active_opt_out
 from ldp_client.receipt import State
-
-_Command = argparse.ArgumentParser
 
 _STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
@@ -51,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[Journal, argparse.Namespace], list[str]], text: str) -> _Command:
+    def command(
+        name: str, run: Callable[[Journal, argparse.Namespace], list[str]], text: str
+    ) -> argparse.ArgumentParser:
         subparser = commands.add_parser(name, help=text, description=text)
         location = subparser.add_mutually_exclusive_group()
         location.add_argument(
@@ -97,11 +97,9 @@ def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
     for entry in _select_entries(journal, options.survey):
         if entry.report is None:
             continue
-        lines += [f"{entry.survey}: waits to be sent to {entry.url}", ""]
-        lines += [
-            explain_report(Plan.from_json(entry.plan), entry.report) if entry.plan else entry.report.hex(" ")
-        ]
-        lines += [""]
+        plan = Plan.from_json(entry.plan) if entry.plan else None
+        text = explain_report(plan, entry.report) if plan else entry.report.hex(" ")
+        lines += [f"{entry.survey}: waits to be sent to {entry.url}", "", text, ""]
     return lines[:-1] or ["nothing waits to be sent"]
 
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
 from ldp_client.errors import ClosedError, PlanError, TransportError
+from ldp_client.journal.file import check_person
 from ldp_client.journal.journal import Journal
-from ldp_client.journal.path import check_person
-from ldp_client.outcomes import call_back, return_errors, warn_of_repeats
 from ldp_client.participation import Participation
 from ldp_client.plan_source import check_survey_url, is_url
 from ldp_client.policy import ClientPolicy
-from ldp_client.receipt import Receipt, State
+from ldp_client.receipt import Receipt, State, log, return_errors, warn_of_repeats
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
@@ -114,7 +113,7 @@ class Client:
         self._person = person
         self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
         self._own_transport = transport
-        self._on_outcome = on_outcome
+        self._on_outcome = on_outcome or (lambda _receipt: None)
         self.spread = max(0.0, spread)
         self._strict = strict
         self._closed_reason = ""
@@ -274,10 +273,12 @@ class Client:
         self.close()
 
     def handle_outcome(self, receipt: Receipt) -> None:
-        """Count the outcome of a report, and call `on_outcome`."""
+        """Count the outcome of a report, and call `on_outcome`; `clipped` is for the caller of `report`."""
         self.outcomes[receipt.state] += 1
-        if self._on_outcome:
-            call_back(self._on_outcome, receipt)
+        try:
+            self._on_outcome(replace(receipt, clipped=()))
+        except Exception as error:  # only its type: its text, or its cause, may quote the row
+            log.error("on_outcome failed: %s", type(error).__name__)
 
     def _start_sender(self, has_new_report: bool = False) -> Sender:
         """Let the sender read the journal; `has_new_report` if this client has just made a report."""

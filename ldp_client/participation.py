@@ -13,9 +13,9 @@ from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_coded
 from ldp_client.errors import ConsentError
-from ldp_client.journal.consent import require_consent, require_pinned_plan, require_same_url
-from ldp_client.journal.entry import JournalEntry
+from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, Journal
+from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import require_no_opt_out
 from ldp_client.plan_source import is_url, load_plan
 from ldp_client.policy import ClientPolicy
@@ -121,7 +121,8 @@ class Participation:
 
     def _require_agreed_plan(self, entry: JournalEntry | None) -> Plan:
         entry = require_consent(entry)
-        require_same_url(entry, self.url)
+        if entry.url != self.url:
+            raise ConsentError(f"the person has agreed to send to {entry.url}, not to another collector")
         plan = self._plan or self._load_local_plan(entry)
         if plan is None:
             raise ConsentError("the person has agreed to a plan without the signature that is asked for now")
@@ -142,7 +143,7 @@ class Participation:
         if plan.id != self.identity.survey:
             raise SurveyError("the URL names another survey than the plan", "id")
         require_pinned_plan(entry, plan)
-        self.policy.check_plan(plan)
+        self.policy.check(plan.digest, str(plan.epsilon))
         return plan
 
 

@@ -13,7 +13,7 @@ from encoders.survey.plan_files import load_plan_file, load_signature_file, sign
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import is_survey_closed
 from ldp_client.errors import ExpiredError, TransportError
-from ldp_client.transport import HttpTransport, Transport, check_url
+from ldp_client.transport import HttpTransport, Transport
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -84,11 +84,17 @@ def check_survey_url(url: str) -> tuple[str, str]:
     TransportError
         If it is no http or https URL of a survey.
     """
-    clean = check_url(url)
-    survey = urlsplit(clean).path.rpartition("/")[2]
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment:
+        raise TransportError("a survey's URL looks like https://host/v1/surveys/ID")
+    survey = parts.path.rstrip("/").rpartition("/")[2]
     if not is_survey_id(survey):
         raise TransportError("a survey's URL ends with its id: https://host/v1/surveys/ID")
-    return clean, survey
+    return url.rstrip("/"), survey
 
 
 def is_url(source: object) -> bool:

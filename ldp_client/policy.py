@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.survey.plan import Plan
 from encoders.survey.signature import read_public_key
 from ldp_client.errors import BudgetError, PlanError
-from ldp_client.journal.entry import JournalEntry
+from ldp_client.journal.table import JournalEntry
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,9 @@ class ClientPolicy:
             public_key=(public_key or "").strip(),
         )
 
-    def check_plan(self, plan: Plan) -> None:
-        """Raise PlanError or BudgetError unless a plan is acceptable; its signature is checked elsewhere."""
-        self._check(plan.digest, Fraction(plan.epsilon))
-
     def check_queued_report(self, entry: JournalEntry) -> None:
         """Raise PlanError or BudgetError if a queued report is for a plan that is no longer acceptable."""
-        self._check(entry.digest, Fraction(entry.epsilon))
+        self.check(entry.digest, entry.epsilon)
         if self.public_key not in ("", entry.signer):
             raise PlanError("the report that waits answers a plan without the signature that is asked for")
 
@@ -75,10 +70,11 @@ class ClientPolicy:
             return False
         return True
 
-    def _check(self, digest: str, epsilon: Fraction) -> None:
+    def check(self, digest: str, epsilon: str) -> None:
+        """Raise PlanError or BudgetError unless a plan is acceptable; its signature is checked elsewhere."""
         if self.digest not in ("", digest):
             raise PlanError(f"the plan has digest {digest}, and the application takes {self.digest} alone")
-        if epsilon > self.max_epsilon:
+        if Fraction(epsilon) > self.max_epsilon:
             raise BudgetError(
                 f"the plan's epsilon is {float(epsilon):g}, this client grants {float(self.max_epsilon):g}"
             )

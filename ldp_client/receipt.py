@@ -1,9 +1,14 @@
-"""The receipt of a call: the state of a survey on this device, and why."""
+"""The receipt of a call: the state of a survey on this device, and why; errors become receipts too."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import wraps
+from itertools import count
+from typing import Any, TypeVar, cast
 
 from encoders.errors import SignatureError, TokenError
 from ldp_client.errors import (
@@ -16,6 +21,12 @@ from ldp_client.errors import (
     RowError,
     TransportError,
 )
+
+REPEATS_BEFORE_WARNING = 10
+
+log = logging.getLogger("ldp_client")
+_repeat_numbers = count(1)
+"""Numbers the `already_reported` receipts of this process; no row is kept to compare."""
 
 
 class State(StrEnum):
@@ -123,3 +134,34 @@ class Receipt:
         if self.clipped:
             cause = f"clipped: {', '.join(self.clipped)}"
         return f"{self.state} ({cause})" if cause else str(self.state)
+
+
+Method = TypeVar("Method", bound=Callable[..., Receipt])
+
+
+def return_errors(method: Method) -> Method:
+    """Return an error of a client's method as a receipt, unless the client is strict.
+
+    A survey must never stop the application that embeds it.
+    """
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Receipt:
+        try:
+            return method(self, *arguments, **named)
+        except Exception as error:
+            if self._strict:
+                raise
+            return Receipt.from_error(error, self.survey)
+
+    return cast(Method, call)
+
+
+def warn_of_repeats() -> None:
+    """Log once per process that several people may share one journal."""
+    if next(_repeat_numbers) == REPEATS_BEFORE_WARNING:
+        log.warning(
+            "%d reports of this process were already_reported: if several people answer here, they share one "
+            "journal and only the first answer counts, so make one client per person with person=ID",
+            REPEATS_BEFORE_WARNING,
+        )

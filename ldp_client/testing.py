@@ -157,7 +157,7 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
         for module in ("client", "plan_source"):
             patch.setattr(f"ldp_client.{module}.HttpTransport", transport)
         patch.setattr(HttpTransport, "request", refuse)
-        patch.setattr("ldp_client.outcomes._repeat_numbers", count(1))
+        patch.setattr("ldp_client.receipt._repeat_numbers", count(1))
         patch.setattr(ldp_client, "_client", ldp_client._client)
         for client in clients:
             client._reset()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -53,18 +52,14 @@ def redact_traceback_async(function: Function) -> Function:
 
 
 def _redact(error: BaseException) -> BaseException:
-    from encoders.errors import LdpError  # late: importing ldp_client loads this module
+    from traceback import walk_tb  # late: importing ldp_client loads this module
 
-    lines = " > ".join(_traceback_lines(error.__traceback__))
+    from encoders.errors import LdpError
+
+    lines = " > ".join(f"{frame.f_code.co_filename}:{line}" for frame, line in walk_tb(error.__traceback__))
     error.__traceback__ = error.__cause__ = error.__context__ = None
     noted = any(note.startswith(_NOTE_PREFIX) for note in getattr(error, "__notes__", ()))
     if isinstance(error, Exception) and not isinstance(error, LdpError) and not noted:
         with suppress(Exception):  # the class is a stranger's
             error.add_note(_NOTE_PREFIX + lines)
     return error
-
-
-def _traceback_lines(traceback: TracebackType | None) -> Iterator[str]:
-    while traceback:
-        yield f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
-        traceback = traceback.tb_next

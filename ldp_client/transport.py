@@ -133,33 +133,14 @@ def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.so
     """Return a connection that is not connected yet, and what secures its socket."""
     import http.client
 
-    host, secure = parts.hostname or "", parts.scheme == "https"
-    port = parts.port or (443 if secure else 80)  # left out, it would be read from an IPv6 address
-    if not secure:
-        return http.client.HTTPConnection(host, port), lambda raw: raw
+    host = parts.hostname or ""  # the port is never left out: it would be read from an IPv6 address
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, parts.port or 80), lambda raw: raw
     import ssl
 
     context = ssl.create_default_context()
-    secured = http.client.HTTPSConnection(host, port, context=context)
-    return secured, lambda raw: context.wrap_socket(raw, server_hostname=host)
-
-
-def check_url(url: str) -> str:
-    """Return the URL without a closing slash.
-
-    Raises
-    ------
-    TransportError
-        Unless it is an http or https URL with a host.
-    """
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or parts.query or parts.fragment:
-        raise TransportError("a survey's URL looks like https://host/v1/surveys/ID")
-    return url.rstrip("/")
+    connection = http.client.HTTPSConnection(host, parts.port or 443, context=context)
+    return connection, lambda raw: context.wrap_socket(raw, server_hostname=host)
 
 
 class _Deadline:
@@ -173,15 +154,11 @@ class _Deadline:
         self._end = monotonic() + seconds
 
     def set(self, line: socket.socket, share: int = 1) -> None:
-        """Let the next act take what is left, or an equal share of it."""
-        line.settimeout(self.left() / share)
-
-    def left(self) -> float:
-        """Return the seconds that are left, or raise TimeoutError."""
+        """Let the next act take what is left, or an equal share of it; raise TimeoutError if nothing is."""
         left = self._end - monotonic()
         if left <= 0:
             raise TimeoutError
-        return left
+        line.settimeout(left / share)
 
 
 def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:

@@ -41,7 +41,7 @@ LAYERS = {
     "ldp_client": [
         {"errors", "report_maker", "retry_after", "survey_identity", "traceback_redaction"},
         {"opt_out", "receipt", "transport"},
-        {"collector_response", "journal", "outcomes"},
+        {"collector_response", "journal"},
         {"plan_source", "policy"},
         {"participation", "sending"},
         {"client"},

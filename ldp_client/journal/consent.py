@@ -1,10 +1,10 @@
-"""Whether the person has consented: to the survey, to its collector's URL, and to one plan."""
+"""Whether the person has consented: to the survey, and to one plan of it."""
 
 from __future__ import annotations
 
 from encoders.survey.plan import Plan
 from ldp_client.errors import ConsentError, PlanError
-from ldp_client.journal.entry import JournalEntry
+from ldp_client.journal.table import JournalEntry
 from ldp_client.receipt import State
 
 
@@ -13,12 +13,6 @@ def require_consent(entry: JournalEntry | None) -> JournalEntry:
     if entry is None or entry.state is State.NO_CONSENT:
         raise ConsentError("the person has not agreed to this survey: grant() notes their consent")
     return entry
-
-
-def require_same_url(entry: JournalEntry, url: str) -> None:
-    """Raise ConsentError if the person has agreed to send to another URL."""
-    if entry.url != url:
-        raise ConsentError(f"the person has agreed to send to {entry.url}, not to another collector")
 
 
 def require_pinned_plan(entry: JournalEntry | None, plan: Plan) -> None:

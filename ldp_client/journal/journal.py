@@ -22,7 +22,8 @@ from encoders.errors import Reason
 from encoders.survey.plan import Plan
 from ldp_client.errors import BudgetError, JournalError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
-from ldp_client.journal.entry import (
+from ldp_client.journal.file import JournalFile
+from ldp_client.journal.table import (
     JournalEntry,
     find_answered_entry,
     find_entry,
@@ -31,7 +32,6 @@ from ldp_client.journal.entry import (
     get_entry,
     read_entries,
 )
-from ldp_client.journal.file import JournalFile
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 

@@ -7,7 +7,6 @@ a time for each. The thread sends one report at a time, each over a connection o
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -24,20 +23,18 @@ from ldp_client.collector_response import (
 from ldp_client.errors import JournalError
 from ldp_client.journal.journal import Journal
 from ldp_client.opt_out import active_opt_out
-from ldp_client.receipt import Receipt, State
+from ldp_client.receipt import Receipt, State, log
 from ldp_client.sending.clients import SenderClient, SenderClients
 from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response, post_report
-
-log = logging.getLogger("ldp_client")
 
 ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
 JOURNAL_RETRY_SECONDS = 30.0
 MAX_LATEST_ATTEMPTS = 1000
 
-_latest_attempts: OrderedDict[str, tuple[SurveyIdentity, float]] = OrderedDict()
+_latest_attempts: OrderedDict[str, tuple[SurveyIdentity | None, float]] = OrderedDict()
 """The latest attempt by journal key, for an application that makes and closes its clients in turn."""
 
 
@@ -240,40 +237,31 @@ class Sender:
         with self._changed:
             clients = self._clients.find(survey)
             accepting = [each for each in clients if each.policy.accepts_queued_report(entry)]
+            if clients and not accepting:
+                self._remove(survey)  # it stays in the journal: a later version may accept it
+                return
             client = next((each for each in accepting if each in self._clients), None)
-        if clients and not accepting:
-            self._remove(survey)  # it stays in the journal: a later version of the application may accept it
-            return
-        self._begin_attempt(survey)
-        transport = client.transport if client else self._clients.last_transport
+            transport = client.transport if client else self._clients.last_transport
+            self._schedule.begin_attempt(survey)
+            if self._mode is _Mode.LAST_REPORT:  # the exit must not send another report right after this one
+                self._mode = _Mode.LAST_REPORT_TRIED
+            _latest_attempts.pop(self._journal.key, None)  # single operations, which need no lock
+            _latest_attempts[self._journal.key] = self._schedule.latest_attempt
+            if len(_latest_attempts) > MAX_LATEST_ATTEMPTS:
+                _latest_attempts.popitem(last=False)
         assert transport is not None
         response = post_report(transport, f"{entry.url}/reports", entry.report, ATTEMPT_SECONDS)
         outcome = parse_outcome(response) if response else None
-        if outcome is None or not self._record_outcome(survey, *outcome):
+        if outcome is None or (
+            outcome[0] is State.EXPIRED and not self._journal.record_closed(survey, time())
+        ):
             self._handle_failure(survey, response)
             return
         state, reason = outcome
+        self._journal.record_outcome(survey, state, reason)
         if client:
             client.handle_outcome(Receipt(state, survey.survey, reason=reason))
         self._remove(survey, has_outcome=True)
-
-    def _record_outcome(self, survey: SurveyIdentity, state: State, reason: str) -> bool:
-        """Record an outcome; return False if the survey was not closed for long enough yet."""
-        if state is State.EXPIRED:
-            return self._journal.record_closed(survey, time())
-        self._journal.record_outcome(survey, state, reason)
-        return True
-
-    def _begin_attempt(self, survey: SurveyIdentity) -> None:
-        """Record an attempt: the exit must not send another report right after it."""
-        with self._changed:
-            self._schedule.begin_attempt(survey)
-            if self._mode is _Mode.LAST_REPORT:
-                self._mode = _Mode.LAST_REPORT_TRIED
-        _latest_attempts.pop(self._journal.key, None)  # single operations, which need no lock
-        _latest_attempts[self._journal.key] = (survey, monotonic())
-        if len(_latest_attempts) > MAX_LATEST_ATTEMPTS:
-            _latest_attempts.popitem(last=False)
 
     def _handle_failure(self, survey: SurveyIdentity, response: Response | None) -> None:
         """Draw new times: of this report, or of all reports of a collector that cannot serve any."""

@@ -56,11 +56,6 @@ class _ScheduledReport:
     stays_urgent: bool = False
     """Whether it stays urgent after its next attempt."""
 
-    @property
-    def awaits_first_attempt(self) -> bool:
-        """Whether it waits for its first attempt within `spread`."""
-        return self.is_new and not self.is_tried
-
 
 @dataclass(slots=True)
 class _CollectorState:
@@ -87,10 +82,10 @@ class SendingSchedule:
         self,
         clock: Callable[[], float] = monotonic,
         draw_uniform: Callable[[], float] = retry_after.draw_uniform,
-        latest_attempt: tuple[SurveyIdentity, float] | None = None,
+        latest_attempt: tuple[SurveyIdentity | None, float] | None = None,
     ) -> None:
         self._clock, self._draw_uniform = clock, draw_uniform
-        self.latest_attempt: tuple[SurveyIdentity | None, float] = latest_attempt or (None, -inf)
+        self.latest_attempt = latest_attempt or (None, -inf)
         self._reports: dict[SurveyIdentity, _ScheduledReport] = {}
         self._collectors: dict[str, _CollectorState] = {}
         self._expedited_before_known: set[SurveyIdentity] = set()
@@ -257,7 +252,7 @@ class SendingSchedule:
         now, counts = self._clock(), self._count_reports()
         for report in reports:
             state = self._collector_of(report)
-            if report.awaits_first_attempt and not state.failures:
+            if report.is_new and not report.is_tried and not state.failures:
                 report.due = now + report.spread * self._draw_uniform()
             else:
                 wait = -_mean_wait_seconds(report, counts) * log(1.0 - self._draw_uniform())

@@ -15,7 +15,7 @@ import ldp_client
 from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Journal, JournalError, State
 from ldp_client.cli import main
-from ldp_client.journal.path import default_path
+from ldp_client.journal.file import default_path
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 
@@ -120,7 +120,7 @@ def test_the_command_shows_and_ends_what_one_person_agreed_to(
 def test_a_shared_journal_is_named_once_after_ten_repeated_answers(
     client: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ldp_client.outcomes._repeat_numbers", itertools.count(1))
+    monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
     client(Script(RECORDED)).report(ROW, "no")
     for number in range(30):
         with client(Script(RECORDED)) as each:
@@ -135,7 +135,7 @@ def test_a_shared_journal_is_named_once_after_ten_repeated_answers(
 def test_repeated_answers_of_a_named_person_are_not_taken_for_a_shared_journal(
     plan: Plan, device: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ldp_client.outcomes._repeat_numbers", itertools.count(1))
+    monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
     with Client(plan, URL, person="ann", transport=Script(RECORDED), spread=0) as one:
         one.grant()
         for _ in range(12):

@@ -1,0 +1,209 @@
+"""The journal's table: the entry of each survey, the queries that find it, and upgrades of older files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ldp_client.errors import JournalError
+from ldp_client.receipt import State
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
+
+_UNANSWERED = (State.READY, State.NO_CONSENT)
+_NEWER_VERSION = "the journal was written by a newer version, or edited"
+
+_VERSION = 3
+_TABLES = (
+    """
+    CREATE TABLE surveys (
+        survey    TEXT NOT NULL,
+        origin    TEXT NOT NULL,
+        family    TEXT NOT NULL,
+        url       TEXT NOT NULL,
+        digest    TEXT NOT NULL,
+        signer    TEXT NOT NULL DEFAULT '',
+        epsilon   TEXT NOT NULL DEFAULT '0',
+        state     TEXT NOT NULL,
+        reason    TEXT NOT NULL DEFAULT '',
+        closed_at REAL,
+        plan      BLOB,
+        report    BLOB,
+        PRIMARY KEY (survey, origin)
+    )
+    """,
+    "CREATE INDEX families ON surveys (family)",
+    "CREATE INDEX waiting ON surveys (survey) WHERE state = 'queued'",
+)
+_UPGRADES = {
+    0: (
+        "ALTER TABLE answers ADD COLUMN family TEXT NOT NULL DEFAULT ''",
+        "UPDATE answers SET family = survey",
+    ),
+    1: (
+        "ALTER TABLE answers ADD COLUMN signer TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE answers ADD COLUMN plan BLOB",
+        "ALTER TABLE answers RENAME TO surveys",
+    ),
+    2: (
+        "ALTER TABLE surveys RENAME TO former",
+        "DROP INDEX IF EXISTS families",
+        "DROP INDEX IF EXISTS waiting",
+        *_TABLES,
+        """INSERT INTO surveys (
+               survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report
+           )
+           SELECT
+               survey, origin_of_url(url), family, url, digest, signer, epsilon, state, reason, plan, report
+           FROM former""",
+        "DROP TABLE former",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """The entry of one survey.
+
+    Attributes
+    ----------
+    survey, origin : str
+        The entry's key: the survey's id, and scheme, host and port of `url`.
+    family, url, digest : str
+        What the person agreed to: the survey's family, where reports go, which plan.
+    signer : str
+        The public key by which the plan's signature was checked, if it was.
+    epsilon : str
+        What was spent: "0" until there is a report.
+    state : State
+    reason : str
+        Why it was rejected or has expired; "closed-once" while it waits after the collector said that the
+        survey is closed.
+    plan, report : bytes or None
+        Until the report is delivered, or deleted.
+    """
+
+    survey: str
+    origin: str
+    family: str
+    url: str
+    digest: str
+    signer: str
+    epsilon: str
+    state: State
+    reason: str
+    plan: bytes | None
+    report: bytes | None
+
+    @property
+    def identity(self) -> SurveyIdentity:
+        """The survey's identity on this device."""
+        return SurveyIdentity(self.survey, self.origin, self.signer)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether this device made its one report."""
+        return self.state not in _UNANSWERED
+
+
+_SELECT = (
+    "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
+)
+_SAME_PUBLISHER = "(origin = ? OR (signer = ? AND signer <> ''))"  # as SurveyIdentity.matches
+
+
+def read_entries(connection: sqlite3.Connection) -> list[JournalEntry]:
+    """Return all entries."""
+    return [_parse_row(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
+
+
+def find_survey_entries(connection: sqlite3.Connection, identity: SurveyIdentity) -> list[JournalEntry]:
+    """Return all entries of a survey.
+
+    An application that no longer pins the author's key finds its entry by origin. The key in that entry leads
+    to the entries at other origins.
+    """
+    known = _select_entries(connection, [identity], "survey", identity.survey)
+    publishers = [identity, *(entry.identity for entry in known)]
+    return _select_entries(connection, publishers, "survey", identity.survey)
+
+
+def find_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry | None:
+    """Return a survey's entry; of several the answered one, else the one of this origin."""
+    entries = find_survey_entries(connection, identity)
+    return min(
+        entries, key=lambda entry: (not entry.is_answered, entry.origin != identity.origin), default=None
+    )
+
+
+def get_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
+    """Return the entry of a survey that has one."""
+    entry = find_entry(connection, identity)
+    assert entry is not None
+    return entry
+
+
+def find_family_entries(
+    connection: sqlite3.Connection, identity: SurveyIdentity, family: str
+) -> list[JournalEntry]:
+    """Return the entries of a family, by the publisher of a survey of it and by those its entries name."""
+    publishers = [identity, *(entry.identity for entry in find_survey_entries(connection, identity))]
+    return _select_entries(connection, publishers, "family", family)
+
+
+def find_answered_entry(
+    connection: sqlite3.Connection, identity: SurveyIdentity, family: str
+) -> JournalEntry | None:
+    """Return the answered entry of any survey of a family."""
+    entries = find_family_entries(connection, identity, family)
+    return next((entry for entry in entries if entry.is_answered), None)
+
+
+def _select_entries(
+    connection: sqlite3.Connection,
+    publishers: Sequence[SurveyIdentity],
+    column: Literal["survey", "family"],
+    name: str,
+) -> list[JournalEntry]:
+    """Return the entries of a survey or family by the origins and authors of the publishers."""
+    query = f"{_SELECT} WHERE {column} = ? AND {_SAME_PUBLISHER}"
+    rows = [row for each in publishers for row in connection.execute(query, (name, each.origin, each.signer))]
+    return [_parse_row(row) for row in dict.fromkeys(rows)]
+
+
+def _parse_row(row: Sequence[Any]) -> JournalEntry:
+    entry = JournalEntry(*row)
+    if entry.state not in list(State):
+        raise JournalError(_NEWER_VERSION)
+    return replace(entry, state=State(entry.state))
+
+
+def upgrade_schema(connection: sqlite3.Connection) -> None:
+    """Create the tables, or upgrade those of an older version."""
+    if _read_version(connection) == _VERSION:
+        return
+    connection.create_function("origin_of_url", 1, origin_of_url, deterministic=True)
+    connection.execute("BEGIN IMMEDIATE")
+    with connection:  # commits, or rolls back
+        for statement in _select_statements(connection):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _select_statements(connection: sqlite3.Connection) -> Sequence[str]:
+    """Return the statements that lead from the file's tables to those of this version."""
+    version = _read_version(connection)
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version == 0 and not tables:
+        return _TABLES
+    if version not in range(_VERSION + 1):
+        raise JournalError(_NEWER_VERSION)
+    if ("answers" if version < 2 else "surveys") not in tables:
+        raise JournalError("this file is another application's database, no journal")
+    return [statement for old in range(version, _VERSION) for statement in _UPGRADES[old]]
+
+
+def _read_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)

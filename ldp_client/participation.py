@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
@@ -59,14 +58,7 @@ class Participation:
     @property
     def plan(self) -> Plan:
         """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
-        if self._plan is None:
-            entry = self.journal.find(self.identity)
-            plan = self._load_local_plan(entry)
-            if plan is None:
-                require_no_opt_out()
-                plan = load_plan(self.url, self.transport, self.policy.public_key or None)
-            self._plan = self._check_plan(plan, entry)
-        return self._plan
+        return self._plan or self._load_plan(self.journal.find(self.identity))
 
     def grant(self) -> None:
         """Record that the person agrees to the plan, unless the survey is answered."""
@@ -82,9 +74,13 @@ class Participation:
         entry = self.find_entry()
         if entry and entry.is_answered:
             return self.status(entry, is_repeat=True)
-        plan = self._require_agreed_plan(entry)
+        entry = require_consent(entry)
+        if entry.url != self.url:
+            raise ConsentError(f"the person has agreed to send to {entry.url}, not to another collector")
+        plan = self._plan or self._load_plan(entry, may_fetch=False)
         read_invitation(plan, self.token)
-        row = _read_row(plan, row)
+        if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is
+            row = {each.name: row[each.name] for each in plan.entries if each.name in row}
         # encode outside the journal's transaction, so that only integers are used inside it
         coded, clipped = plan.encode(row, label), plan.clipped_names(row)
         entry, created = self.journal.commit(
@@ -119,36 +115,23 @@ class Participation:
         why = _CLOSED_ONCE_MESSAGE if entry.reason == CLOSED_ONCE else ""
         return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
 
-    def _require_agreed_plan(self, entry: JournalEntry | None) -> Plan:
-        entry = require_consent(entry)
-        if entry.url != self.url:
-            raise ConsentError(f"the person has agreed to send to {entry.url}, not to another collector")
-        plan = self._plan or self._load_local_plan(entry)
-        if plan is None:
-            raise ConsentError("the person has agreed to a plan without the signature that is asked for now")
-        self._plan = self._check_plan(plan, entry)
-        return self._plan
-
-    def _load_local_plan(self, entry: JournalEntry | None) -> Plan | None:
-        """Return the plan that the application gave or the journal holds; None if it must be fetched."""
+    def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> Plan:
+        """Return the plan that the application gave, the journal holds or the collector serves, checked."""
+        public_key = self.policy.public_key
         if isinstance(self.source, Plan):
-            return self.source
-        if not is_url(self.source):
-            return load_plan(self.source, public_key=self.policy.public_key or None)
-        if entry and entry.plan and self.policy.public_key in ("", entry.signer):
-            return Plan.from_json(entry.plan)
-        return None
-
-    def _check_plan(self, plan: Plan, entry: JournalEntry | None) -> Plan:
+            plan = self.source
+        elif not is_url(self.source):
+            plan = load_plan(self.source, public_key=public_key or None)
+        elif entry and entry.plan and public_key in ("", entry.signer):
+            plan = Plan.from_json(entry.plan)
+        elif may_fetch:
+            require_no_opt_out()
+            plan = load_plan(self.url, self.transport, public_key or None)
+        else:
+            raise ConsentError("the person has agreed to a plan without the signature that is asked for now")
         if plan.id != self.identity.survey:
             raise SurveyError("the URL names another survey than the plan", "id")
         require_pinned_plan(entry, plan)
         self.policy.check(plan.digest, str(plan.epsilon))
+        self._plan = plan
         return plan
-
-
-def _read_row(plan: Plan, row: Any) -> Any:
-    """Read each value that the survey asks for out of a row once, whatever kind of mapping that is."""
-    if not isinstance(row, Mapping):
-        return row  # `encode` raises an error for it
-    return {entry.name: row[entry.name] for entry in plan.entries if entry.name in row}

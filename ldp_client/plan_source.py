@@ -43,7 +43,14 @@ def load_plan(
         If the collector says that the survey is closed.
     """
     if not is_url(source):
-        return _load_file(Path(source), public_key)
+        path = Path(source)
+        plan = load_plan_file(path)
+        if public_key is not None:
+            signature = load_signature_file(signature_path(path))
+            if signature is None:
+                raise SignatureError(f"there is no {signature_path(path).name}, which has to sign the plan")
+            verify(plan.json, signature, public_key)
+        return plan
     url, survey = check_survey_url(str(source))
     transport = transport or HttpTransport()
     data = _fetch(transport, url, "the survey's plan")
@@ -52,16 +59,6 @@ def load_plan(
     plan = Plan.from_json(data)
     if plan.id != survey:
         raise SurveyError("the collector sent the plan of another survey", "id")
-    return plan
-
-
-def _load_file(path: Path, public_key: str | None) -> Plan:
-    plan = load_plan_file(path)
-    if public_key is not None:
-        signature = load_signature_file(signature_path(path))
-        if signature is None:
-            raise SignatureError(f"there is no {signature_path(path).name}, which has to sign the plan")
-        verify(plan.json, signature, public_key)
     return plan
 
 

@@ -49,9 +49,8 @@ def origin_of_url(url: str) -> str:
     if not host.isascii():
         with suppress(UnicodeError):  # such a host cannot be reached anyway
             host = host.encode("idna").decode().rstrip(".")
-    if ":" in host:
-        with suppress(ValueError):
-            host = ip_address(host).compressed
+    with suppress(ValueError):  # it is a name
+        host = ip_address(host).compressed
     try:
         port = parts.port
     except ValueError:  # a journal of an earlier release may hold such a URL

@@ -53,7 +53,7 @@ class Recorder:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.offline = False
-        self._reports: list[Report] = []
+        self._reports: dict[tuple[bytes, bytes], Report] = {}
         self._served: dict[str, tuple[Plan, bytes | None]] = {}
 
     @property
@@ -61,7 +61,7 @@ class Recorder:
         """Each counted report, once; what is still on its way is sent now, and waited for."""
         if not self.offline:
             stop_senders(_TIMEOUT_SECONDS, send_all=True)
-        return list(self._reports)
+        return list(self._reports.values())
 
     def serve(self, plan: Plan, signature: bytes | None = None) -> str:
         """Serve a survey; return its URL. Any host will do: what counts is how the path ends."""
@@ -70,8 +70,7 @@ class Recorder:
 
     def token(self, survey: str) -> str:
         """Return an invitation to a survey that is served."""
-        plan, _ = self._served[survey]
-        return draw_invitation(plan, SystemEntropy())
+        return draw_invitation(self._served[survey][0], SystemEntropy())
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Answer one request."""
@@ -96,10 +95,8 @@ class Recorder:
             return _json_response(
                 403 if error.reason is Reason.NOT_ENROLLED else 400, {"reason": error.reason}
             )
-        by_id = {(each.plan_digest, each.id): each for each in self._reports}
-        counted = by_id.setdefault((report.plan_digest, report.id), report)
+        counted = self._reports.setdefault((report.plan_digest, report.id), report)
         if counted is report:
-            self._reports.append(report)
             return _json_response(200, {"status": "recorded"})
         return (
             _json_response(200, {"status": "duplicate"})

@@ -180,7 +180,7 @@ def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:
     raise failure
 
 
-class _DeadlineSocket:
+class _DeadlineSocket(io.RawIOBase):
     """The side of a socket that http.client uses; every act ends by the deadline."""
 
     def __init__(self, line: socket.socket, deadline: _Deadline) -> None:
@@ -195,22 +195,19 @@ class _DeadlineSocket:
 
     def makefile(self, mode: str) -> io.BufferedReader:
         """Return a reader of the response."""
-        return io.BufferedReader(_SocketReader(self._line, self._deadline))
-
-    def close(self) -> None:
-        """Do nothing: whoever connected closes."""
-
-
-class _SocketReader(io.RawIOBase):
-    def __init__(self, line: socket.socket, deadline: _Deadline) -> None:
-        self._line, self._deadline = line, deadline
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read what has arrived."""
         self._deadline.set(self._line)
         return self._line.recv_into(buffer)
+
+    def close(self) -> None:
+        """Do nothing: whoever connected closes."""
 
 
 def _read_body(response: HTTPResponse) -> bytes:

@@ -32,10 +32,7 @@ def stop_senders(timeout: float = EXIT_SECONDS, send_all: bool = False) -> None:
     senders = [sender for sender in list(_senders.values()) if not sender.is_closed]
     end = monotonic() + timeout
     for sender in senders:
-        if send_all:
-            sender.start_sending_all()
-        else:
-            sender.start_exit()
+        sender.start_exit(send_all)
     for sender in senders:
         sender.join_thread(end - monotonic())
 

@@ -112,8 +112,7 @@ class Sender:
         if name := active_opt_out():
             return "do-not-track", f"the environment variable {name} is set: nothing is sent"
         with self._changed:
-            keys = (survey, survey.origin)
-            return next((self._failures[key] for key in keys if key in self._failures), ("", ""))
+            return self._failures.get(survey) or self._failures.get(survey.origin, ("", ""))
 
     def remove_client(self, client: SenderClient, timeout: float) -> None:
         """Remove a client; after the last one try to send one report, for `timeout` seconds at most."""
@@ -125,18 +124,16 @@ class Sender:
             self.join_thread(timeout)
             self.is_closed = True
 
-    def start_exit(self) -> None:
-        """Let one report that the schedule allows have an attempt now; then end the thread."""
-        with self._changed:
-            self._mode = _Mode.LAST_REPORT
-            self._changed.notify_all()
+    def start_exit(self, send_all: bool = False) -> None:
+        """Let one report that the schedule allows have an attempt now; then end the thread.
 
-    def start_sending_all(self) -> None:
-        """Let every queued report have one attempt now, for tests of applications; then end the thread."""
+        With `send_all`, for tests of applications, every queued report has an attempt.
+        """
         with self._changed:
-            for client in self._clients:
+            for client in self._clients if send_all else ():
                 self.send_queued(client)
-            self._mode = _Mode.RESEND_ALL
+            self._mode = _Mode.RESEND_ALL if send_all else _Mode.LAST_REPORT
+            self._changed.notify_all()
 
     def pause(self) -> None:
         """Send nothing that is queued now until `resume`, and let an attempt under way end."""

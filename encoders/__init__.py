@@ -1,5 +1,5 @@
-"""What both ends of the wire must agree on: randomness, mechanisms, surveys and the report format.
+"""What devices, collectors and trainers share: randomness, mechanisms, surveys and the report format.
 
-Everything a device needs here imports the standard library and msgpack only; numpy is imported by the first
-method that processes a whole population, see :mod:`encoders.arrays`.
+All code that a device needs imports only the standard library and msgpack. The first function that processes
+many rows imports numpy, see :mod:`encoders.arrays`.
 """

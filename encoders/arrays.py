@@ -1,4 +1,4 @@
-"""Types of arrays, and numpy, which is imported when it is first used: a device does without it."""
+"""Array types, and numpy imported at first use, because devices do not have it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _LazyModule:
 
     def __getattr__(self, attribute: str) -> object:
         value = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, value)  # the next use does not come here
+        setattr(self, attribute, value)  # the next use finds it without __getattr__
         return value
 
 

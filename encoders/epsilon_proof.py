@@ -1,7 +1,7 @@
-"""The exact proof that a mechanism keeps epsilon.
+"""Proves exactly that a mechanism spends at most epsilon.
 
-A mechanism's probabilities are integers, so its worst likelihood ratio is an exact rational. It is compared
-with e^epsilon, bracketed between two rationals; a mechanism that spends more than epsilon is refused.
+The probabilities of a mechanism are integers, so its worst likelihood ratio is an exact rational. The proof
+compares it with e^epsilon, which is bracketed between two rationals.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _DIGITS = 60
 
 
 def check_epsilon(epsilon: Decimal) -> None:
-    """Raise SurveyError unless epsilon is one that a survey may spend."""
+    """Raise SurveyError unless epsilon is between MIN_EPSILON and MAX_EPSILON."""
     if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
 
 
 @lru_cache(maxsize=256)
 def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
-    """Bracket e^x between two rationals, 60 digits apart at most.
+    """Return two rationals that enclose e^x and differ by two units of the 60th digit.
 
-    The decimal module rounds `exp` to nearest, so the neighbours on both sides enclose the truth.
+    The decimal module rounds `exp` to nearest, so its two neighbours enclose the exact value.
     """
     context = Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
     nearest = context.exp(x)
@@ -34,7 +34,7 @@ def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
 
 
 def realised_epsilon(ratio: Fraction) -> Decimal:
-    """Return ln(ratio) rounded up to 12 digits: what the tables spend, never understated."""
+    """Return ln(ratio), the epsilon that tables spend, rounded up to 12 digits."""
     up, down = (
         Context(prec=_DIGITS, rounding=ROUND_CEILING),
         Context(prec=_DIGITS, rounding=ROUND_FLOOR),
@@ -45,7 +45,7 @@ def realised_epsilon(ratio: Fraction) -> Decimal:
 
 
 def require_private(ratio: Fraction, epsilon: Decimal) -> None:
-    """Refuse tables whose exact likelihood ratio exceeds e^epsilon.
+    """Raise an error for tables whose exact likelihood ratio exceeds e^epsilon.
 
     Raises
     ------

@@ -5,13 +5,13 @@
     LdpError
     ├── SurveyError          a survey file or plan that cannot be used (.field, .line, .problems)
     │   ├── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
-    │   └── SignatureError   a plan that the key in question did not sign, or a bad key or signature
+    │   └── SignatureError   a plan that was not signed with the expected key, or a bad key or signature
     ├── RowError             a row or label that does not fit the survey (.field, .why, .problems)
     ├── TokenError           an invitation that is missing, misspelt or of another survey (.why)
-    └── ReportError          bytes that are no acceptable report (.reason)
+    └── ReportError          bytes that are not a valid report (.reason)
 
-Clients and collectors hang their own branches on :class:`LdpError`. No error ever carries a value of
-a user's row: names of fields and the survey's own public texts only.
+Clients and collectors derive their own errors from :class:`LdpError`. An error contains names of fields and
+public texts of the survey. It never contains a value of a person's row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Self, TypeVar
 
 
 class Reason(StrEnum):
-    """Why a report is rejected: stable words, one counter each, part of the HTTP interface."""
+    """Why a report is rejected: stable words of the HTTP interface, each with its own counter."""
 
     MALFORMED = "malformed"
     TOO_LARGE = "too-large"
@@ -31,7 +31,7 @@ class Reason(StrEnum):
     BAD_PAYLOAD = "bad-payload"
     ID_REUSED = "id-reused"
     NOT_ENROLLED = "not-enrolled"
-    # decided by the collector's HTTP side, before a report is looked at
+    # the collector's HTTP side decides these before it reads a report
     LENGTH_REQUIRED = "length-required"
     INCOMPLETE = "incomplete-body"
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
@@ -48,17 +48,20 @@ class Reason(StrEnum):
 
 
 class LdpError(Exception):
-    """Everything ldp-bayes raises on purpose."""
+    """Base class of all errors that ldp-bayes raises deliberately."""
 
 
 class _CollectedError(LdpError):
-    """An error that may stand for several. It does not refer to itself, so that it is freed at once."""
+    """An error that can represent several problems.
+
+    It holds no reference to itself, so Python frees it without the garbage collector.
+    """
 
     _problems: tuple[Self, ...] = ()
 
     @property
     def problems(self) -> tuple[Self, ...]:
-        """All that was found wrong, in order; the error's own attributes are those of the first."""
+        """All problems, in order; the error's own attributes are those of the first."""
         return self._problems or (self,)
 
 
@@ -68,13 +71,13 @@ class SurveyError(_CollectedError):
     Attributes
     ----------
     field : str
-        Dotted name of the offending entry, for example ``features.age.values``; empty if none.
+        Dotted name of the wrong entry, for example ``features.age.values``; empty if there is none.
     line : int or None
-        Line of the authored file, where known.
+        Line of the authored file, if known.
     why : str
-        What is wrong and how to mend it.
+        What is wrong and how to correct it.
     problems : tuple of SurveyError
-        All that was found wrong, in the order of the file; the other attributes are those of the first.
+        All problems, in the order of the file; the other attributes are those of the first.
     """
 
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
@@ -88,11 +91,11 @@ class PrivacyError(SurveyError):
 
 
 class SignatureError(SurveyError):
-    """A plan that the key in question did not sign, or a key or signature that is none."""
+    """A plan that was not signed with the expected key, or a malformed key or signature."""
 
 
 class RowError(_CollectedError):
-    """A row or label that does not fit the survey; raised before any budget is spent.
+    """A row or label that does not fit the survey; raised before any privacy budget is spent.
 
     Attributes
     ----------
@@ -115,7 +118,7 @@ Result = TypeVar("Result")
 
 
 def map_collecting_errors(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Return `function` of every item; raises one RowError or SurveyError for all items that it refuses."""
+    """Return `function` of every item; raise one RowError or SurveyError for all items that fail."""
     results: list[Result] = []
     problems: list[RowError | SurveyError] = []
     for item in items:
@@ -136,7 +139,7 @@ def _without_traceback(error: ErrorT) -> ErrorT:
 
 def combine_errors(problems: Sequence[ErrorT]) -> ErrorT:
     """Return one error for several problems: the first, with all of them in its text and in `problems`."""
-    first = problems[0]  # copied: raised itself, it would be kept alive by the frame that holds `problems`
+    first = problems[0]  # copied: if raised itself, the frame that holds `problems` would keep it alive
     error = type(first).__new__(type(first))
     vars(error).update(vars(first))
     error._problems = tuple(problems) if len(problems) > 1 else ()
@@ -145,7 +148,7 @@ def combine_errors(problems: Sequence[ErrorT]) -> ErrorT:
 
 
 class TokenError(LdpError):
-    """An enrolment token that is missing, misspelt or of another survey; raised before anything is drawn.
+    """An invitation token that is missing, misspelt or of another survey; raised before anything is drawn.
 
     Attributes
     ----------
@@ -159,12 +162,12 @@ class TokenError(LdpError):
 
 
 class ReportError(LdpError):
-    """Bytes that are no acceptable report.
+    """Bytes that are not a valid report.
 
     Attributes
     ----------
     reason : Reason
-        The stable word under which the rejection is counted.
+        The stable word under which the collector counts the rejection.
     """
 
     def __init__(self, reason: Reason, why: str = "") -> None:

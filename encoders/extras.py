@@ -1,7 +1,7 @@
-"""Names the extra to install where a module of an extra is missing, for each command and optional feature.
+"""Starts the commands, and names the extra to install if a module of an extra is missing.
 
-The base install has the standard library and msgpack only. The commands start here, because this module is
-imported without any extra.
+The base install has only the standard library and msgpack. The commands start here, because this module can
+be imported without any extra.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class MissingExtraError(LdpError, ImportError):
 def needs_extra(
     extra: str, feature: str, error_type: Callable[[str], LdpError] = MissingExtraError
 ) -> Iterator[None]:
-    """Raise an error that names the extra if a module of an extra is not installed.
+    """Return a context that raises an error with the name of the extra if one of its modules is missing.
 
     Any other failed import is raised unchanged: it is a bug, or a damaged installation.
 
     Parameters
     ----------
     extra : str
-        The extra to name; another one only if this one does not have the missing module.
+        The extra to name. If it does not contain the missing module, the extra that does is named.
     feature : str
         What needs the extra; the message begins with it.
     error_type : callable

@@ -1,8 +1,8 @@
-"""Integer probability tables: what mechanisms draw from, and what estimators compute from.
+"""Integer probability tables: mechanisms draw from them, and estimators compute from them.
 
 Floating-point noise leaks the input, so a mechanism is a finite table of integers out of a power of
-two. The ideal probabilities contain e^epsilon; it enters once, here, rounded in the direction that
-can only cost accuracy. What the integers spend is proved in :mod:`encoders.epsilon_proof`.
+two. The ideal probabilities contain e^epsilon. This module rounds it once, in the direction that
+loses accuracy and not privacy. :mod:`encoders.epsilon_proof` proves what the integers spend.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 
 WORD = 1 << 64
-"""One 64-bit draw: probabilities of whole words are integers out of this."""
+"""Number of values of a 64-bit draw: probabilities of whole words are integers out of this."""
 
 MAX_EPSILON_LOSS = 1e-4
 """The share of epsilon that rounding bit probabilities may cost."""
 
 DESIGN_CONTEXT = Context(prec=60)
-"""The arithmetic that tables are designed in."""
+"""Decimal context for the design of tables."""
 _TAIL_PROBABILITY = Decimal(1) / (1 << 32)
 _SCALE_MARGIN = Decimal(1) / (1 << 14)
 _MAX_LAPLACE_SCALE = 512
-"""Steps of a Laplace table's scale at most: from there on the tail's weights, of 2^32/scale, round by more
-than the slack of 2^-14/scale pays for."""
+"""Largest scale of a Laplace table, in steps. Above it, rounding the tail's weights, of 2^32/scale, costs
+more than the margin of 2^-14/scale covers."""
 MAX_LAPLACE_WEIGHTS = 1 << 14
-"""Weights of a Laplace table at most; with a tail of 2^-32, the largest scale needs 11,000."""
+"""Largest number of weights of a Laplace table; with a tail of 2^-32, the largest scale needs 11,000."""
 
 
 def keep_threshold(domain: int, epsilon: Decimal, size: int = 1) -> int:
-    """Return T: the truth is in a set of `size` values when a 64-bit draw is below T; direct encoding if 1.
+    """Return the threshold T: a reported set of `size` values contains the true value if a draw is below T.
 
-    The largest T with ``T * most <= e^epsilon (2^64 - T) * least``, where multiply-shift maps at most `most`
-    64-bit draws to a combination of size - 1 of the others, and at least `least` to one of `size`; the ideal
-    is T = 2^64 size e^eps / (size e^eps + d - size) (Yilmaz et al. 2019, section 2.2.1; Ye and Barg 2018).
+    The draw has 64 bits; `size` 1 is direct encoding. T is the largest integer with
+    ``T * most <= e^epsilon (2^64 - T) * least``. Here multiply-shift maps at most `most` 64-bit draws to a
+    combination of size - 1 of the other values, and at least `least` draws to a combination of `size`. The
+    ideal is T = 2^64 size e^eps / (size e^eps + d - size) (Yilmaz et al. 2019, section 2.2.1; Ye and Barg
+    2018).
     """
     most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
     limit = exp_bounds(epsilon)[0] * Fraction(least, most)
@@ -46,10 +48,10 @@ def keep_threshold(domain: int, epsilon: Decimal, size: int = 1) -> int:
 
 
 def bit_thresholds(p: Fraction, q: Fraction) -> tuple[int, int, int]:
-    """Return (bits, P, Q): a one stays one with P, a zero turns one with Q, out of 2^bits.
+    """Return (bits, P, Q): a 1 stays 1 with probability P / 2^bits, a 0 becomes 1 with Q / 2^bits.
 
-    Rounded toward each other (P down, Q up), so that the likelihood ratio can only shrink; `bits` is
-    the smallest that loses less than 1e-4 of the ideal epsilon, since each costs random bytes.
+    P is rounded down and Q up, so that the likelihood ratio can only shrink. `bits` is the smallest
+    number that loses at most 1e-4 of the ideal epsilon, because each bit costs random bytes.
     """
     ideal = math.log(p * (1 - q) / (q * (1 - p)))
     for bits in range(1, 65):
@@ -60,17 +62,17 @@ def bit_thresholds(p: Fraction, q: Fraction) -> tuple[int, int, int]:
 
 
 def bit_ratio(bits: int, p: int, q: int) -> Fraction:
-    """Return the exact worst likelihood ratio of a unary report: one bit falls, another rises."""
+    """Return the exact worst likelihood ratio of a unary report: one bit becomes 0, another becomes 1."""
     whole = 1 << bits
     return Fraction(p * (whole - q), q * (whole - p))
 
 
 def laplace_weights(scale: Decimal) -> list[int]:
-    """Return the discrete Laplace table: weights out of 2^64 of the magnitudes 0, 1, ..., K.
+    """Return the discrete Laplace table: weights of the magnitudes 0, 1, ..., K, out of 2^64.
 
-    P[z] is proportional to e^(-|z|/scale) on the integers; all |z| >= K share the last weight, so
-    that clamping keeps every output reachable. The weights of z = 1..K count once for each sign.
-    `scale` is widened by 2^-14, which pays for the rounding of the weights.
+    P[z] is proportional to e^(-|z|/scale) on the integers. The last weight is that of all |z| >= K, so
+    that every clamped output remains possible. The weights of z = 1..K count once for each sign.
+    `scale` is widened by 2^-14 to cover the rounding of the weights.
 
     Raises
     ------
@@ -90,17 +92,17 @@ def laplace_weights(scale: Decimal) -> list[int]:
 
 
 def laplace_cells(weights: Sequence[int]) -> list[int]:
-    """Spread magnitudes to the signed line: the cells of z = -K, ..., K, adding up to 2^64."""
+    """Return the weights of z = -K, ..., K from those of the magnitudes; they add up to 2^64."""
     return [*reversed(weights[1:]), *weights]
 
 
 def laplace_cumulative(weights: Sequence[int]) -> list[int]:
-    """Return the upper ends of all cells but the last: z + K is the number of ends <= a 64-bit draw."""
+    """Return the cumulative weights of z = -K, ..., K-1: z + K is the number of them <= a 64-bit draw."""
     return list(accumulate(laplace_cells(weights)))[:-1]
 
 
 def shifted_cells(weights: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the exact laws, out of 2^64, of clamp(0 + z) and clamp(1 + z) on -(K-1), ..., K."""
+    """Return the exact distributions, out of 2^64, of clamp(0 + z) and clamp(1 + z) on -(K-1), ..., K."""
     cells = laplace_cells(weights)
     zero = [cells[0] + cells[1], *cells[2:]]
     one = [*cells[:-2], cells[-2] + cells[-1]]

@@ -1,8 +1,8 @@
-"""Where random bytes come from. Randomness is an argument everywhere, and secure by default.
+"""Sources of random bytes. Every function that draws takes its source as an argument.
 
-A device reads every byte from the operating system when it needs it (SystemEntropy): it keeps no pool,
-since a pool is state that a fork, a snapshot or a cloned machine would copy, and two copies of the same
-noise reveal the truth. A process that makes many reports may trade that for speed (PooledEntropy).
+A device reads every byte from the operating system when it needs it (SystemEntropy). It keeps no pool,
+because a fork, a snapshot or a cloned machine would copy the pool, and two reports with the same noise
+reveal the truth. A process that makes many reports can use a pool for speed (PooledEntropy).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from encoders.errors import LdpError
 
 
 class RandomSource(Protocol):
-    """Anything that hands out uniformly random bytes."""
+    """A source of uniformly random bytes."""
 
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
@@ -25,7 +25,7 @@ class RandomSource(Protocol):
 
 
 class SystemEntropy:
-    """The operating system's generator: what every device uses."""
+    """The operating system's generator; the source that devices use."""
 
     def take(self, count: int) -> bytes:
         """Return `count` bytes of :func:`os.urandom`."""
@@ -35,9 +35,9 @@ class SystemEntropy:
 class PooledEntropy:
     """The operating system's generator, read ahead: for gateways and audits that make many reports.
 
-    Three times as fast on short draws. The pool is emptied in a forked child, its chunks are taken by
-    an atomic `list.pop` (two threads never get the same one), and a chunk taken is gone from the pool.
-    Not for machines that may be snapshotted while running: the copies would share up to 4 KiB.
+    Three times as fast as SystemEntropy on short draws. A forked child empties the pool. Chunks are taken
+    by an atomic `list.pop`, so two threads never get the same one, and a taken chunk is no longer in the
+    pool. Do not use it on machines that may be snapshotted while running: the copies would share up to 4 KiB.
     """
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class PooledEntropy:
             return taken
 
     def __reduce__(self) -> tuple[type[PooledEntropy], tuple[()]]:
-        """Copy and pickle to an empty pool."""
+        """Make copies and pickles an empty pool."""
         return PooledEntropy, ()
 
     def forget(self) -> None:
-        """Drop what was read ahead."""
+        """Discard the bytes that were read ahead."""
         self._chunks.clear()
 
 
@@ -80,12 +80,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class GivenBytes:
-    """Bytes fixed in advance, for test vectors and audits. Never for a real report.
+    """Fixed bytes, for test vectors and audits. Never use it for a real report.
 
     Parameters
     ----------
     data : bytes
-        What `take` hands out, in order; asking for more raises :class:`~encoders.errors.LdpError`.
+        The bytes that `take` returns, in order; taking more raises :class:`~encoders.errors.LdpError`.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -114,7 +114,7 @@ class FastStream:
         self._rest = b""
 
     def take(self, count: int) -> bytes:
-        """Return the next `count` bytes of the stream, however the calls are split."""
+        """Return the next `count` bytes; the stream does not depend on the sizes of the calls."""
         missing = count - len(self._rest)
         if missing > 0:
             self._rest += self._words.random_raw((missing + 7) // 8).astype("<u8", copy=False).tobytes()

@@ -1,9 +1,9 @@
 """The wire format of a report.
 
-One msgpack array of five: format version, plan digest, question index, report id, payload. Its
-length depends on the plan and the question alone. Decoding is strict: exactly these types, nothing
-behind them, and packing again gives the same bytes, so that a report has one spelling and equality of
-reports is equality of bytes. A body or a file of reports is one or many of them, concatenated.
+A report is one msgpack array of five entries: format version, plan digest, question index, report id and
+payload. Its length depends only on the plan and the question. Decoding is strict: it accepts exactly these
+types, no trailing bytes, and only the bytes that packing gives. So a report has one encoding, and two reports
+are equal if their bytes are. A body or a file of reports is one or more of them, concatenated.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ DIGEST_BYTES = 32
 SHORTEST_REPORT = 58
 """Bytes of the shortest report: one byte of payload, and a question below 128."""
 OVERHEAD_BYTES = 64
-"""At most this many bytes of a report are not payload."""
+"""Largest number of bytes of a report that are not payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One randomised answer, as it travels.
+    """One randomised answer with all fields of the wire format.
 
     Attributes
     ----------
     plan_digest : bytes
-        SHA-256 of the plan it answers, 32 bytes.
+        SHA-256 of the plan that it answers, 32 bytes.
     question : int
         Index of the question in the plan.
     id : bytes
-        16 random bytes, by which the collector counts it once.
+        16 random bytes, by which the collector counts the report once.
     payload : bytes
-        What the question's mechanism produced.
+        Output of the question's mechanism.
     """
 
     plan_digest: bytes
@@ -60,7 +60,7 @@ def unpack(data: bytes) -> Report:
     Raises
     ------
     ReportError
-        ``too-large`` above 4 KiB; ``malformed`` for anything `pack` would not have written.
+        ``too-large`` above 4 KiB; ``malformed`` for anything that `pack` does not write.
     """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportError(Reason.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES} bytes")
@@ -80,18 +80,18 @@ def unpack(data: bytes) -> Report:
 
 
 def split(body: bytes) -> list[bytes]:
-    """Cut a body into its reports, without judging each.
+    """Split a body into its reports, without checking each.
 
     Raises
     ------
     ReportError
-        ``malformed`` if the body is empty, truncated or no sequence of msgpack arrays of five.
+        ``malformed`` if the body is empty, truncated or not a sequence of msgpack arrays of five.
     """
     return list(iterate_reports(body))
 
 
 def iterate_reports(body: bytes) -> Iterator[bytes]:
-    """Yield the reports of a body, cut when they are asked for; see :func:`split`."""
+    """Yield the reports of a body one at a time; see :func:`split`."""
     if not body:
         raise ReportError(Reason.MALFORMED, "the body is empty")
     unpacker = msgpack.Unpacker(max_buffer_size=len(body))

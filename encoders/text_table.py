@@ -1,4 +1,4 @@
-"""Text tables for a terminal: the one place that aligns columns."""
+"""Formats tables with aligned columns for a terminal."""
 
 from __future__ import annotations
 

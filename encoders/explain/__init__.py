@@ -1,1 +1,1 @@
-"""Explain in words what a report reveals: previews, plausible origins, nonresponse."""
+"""Explains in words what a report reveals: previews, likelihoods of the true answers, nonresponse."""

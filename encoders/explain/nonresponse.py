@@ -1,7 +1,8 @@
-"""Who cannot answer a survey: their report is refused, so that not reporting reveals something about them.
+"""Warns of features for which some people have no answer: not reporting then reveals something about them.
 
-A value list counts as complete if it has at most two values, is a run of consecutive whole numbers, or has a
-value for every other answer, such as "other" or "none". The rule knows English words only.
+A list of values counts as complete in three cases: it has at most two values, it consists of consecutive
+whole numbers, or it has a value for all other answers, such as "other" or "none". The rule knows only English
+words.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from encoders.survey.features import CategoricalFeature
 from encoders.survey.plan import Plan
 
 OTHER = "other"
-"""The value that is suggested for all answers that a list does not have."""
+"""The suggested value for all answers that are not listed."""
 
 _FIRST_WORDS = {"other", "others", "none", "neither", "unknown"}
 _TEXTS = {
@@ -30,12 +31,12 @@ _TEXTS = {
 
 
 def is_complete(values: Sequence[str]) -> bool:
-    """Return whether a list seems to have a value for every answer, by the rule of this module."""
+    """Return whether a list has a value for every answer, by the rule of this module."""
     return len(values) <= 2 or any(map(_is_for_the_rest, values)) or _are_consecutive(values)
 
 
 def silence_warnings(plan: Plan) -> list[str]:
-    """Return which people a survey gives no answer to choose, a sentence each with what to write instead."""
+    """Return one warning for each reason why some people cannot answer a survey, with the correction."""
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     incomplete = [each.name for each in listed if not is_complete(each.values)]
     if not is_complete(plan.row_label.values):

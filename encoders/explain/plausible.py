@@ -1,4 +1,4 @@
-"""Describes a payload in words, and how likely each true answer was to send it."""
+"""Describes a payload in words, and the probability of the payload for each true answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from encoders.survey.questions import Question
 from encoders.text_table import format_table
 
 _MAX_LISTED_ANSWERS = 16
-"""Possible answers listed; a larger domain shows the likeliest."""
+"""Number of possible answers that are listed; of a larger domain the likeliest are listed."""
 
 
 def describe_payload(question: Question, payload: bytes) -> list[str]:
-    """Return the content of a payload, in lines of text."""
+    """Return the content of a payload as lines of text."""
     cells, mechanism = question.mechanism.contribution(payload), question.mechanism
     if isinstance(mechanism, NumericMechanism):
         return _describe_numeric_payload(question, mechanism, cells)
@@ -40,25 +40,26 @@ def _describe_numeric_payload(
     )
     counted = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
     if not counted:
-        return ["nothing of any of them"]
+        return [f"0 in each of {len(cells)} places"]
     if len(counted) > _MAX_LISTED_ANSWERS:
-        return [f"noise in {len(counted)} of {len(cells)} places"]
+        return [f"numbers other than 0 in {len(counted)} of {len(cells)} places"]
     words = {1: "yes", -1: "no"} if {cell for _, cell in counted} <= {1, -1} else {}
     return format_table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in counted], "<>")
 
 
 def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
-    """Return each true answer's chance to send this, in lines of text; `truth` is marked, if it is known."""
+    """Return the probability of a payload for each true answer, as lines of text; `truth` is marked."""
     chances = _compute_likelihoods(question, payload, truth)
     order = sorted(chances, key=lambda value: -chances[value])
     shown = order[:_MAX_LISTED_ANSWERS] + [value for value in order[_MAX_LISTED_ANSWERS:] if value == truth]
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
-    every = "some true answers" if question.moment else "each possible true answer"
+    every = "some true answers" if question.moment else "the possible true answers"
     return [
         *wrap_text(
-            "No one can be sure of the truth from it: every answer could have sent just this. The "
-            f"chance of that for {every}, and what somebody would now believe who had thought all of these "
-            "equally likely:"
+            "Nobody can be certain of the true answer: every possible answer can lead to this report. The "
+            f'table lists {every}. "chance" is the probability of this report for a person with that answer. '
+            '"belief" is the probability of that answer after this report, if all of them were equally '
+            "likely before."
         ),
         *_likelihood_table(question, payload, chances, shown, truth),
         *rest,
@@ -70,15 +71,15 @@ def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fracti
     epsilon, most = f"{plan.epsilon.normalize():f}", float(exp_bounds(plan.epsilon)[0])
     ratio = float(max(chances.values()) / min(chances.values()))
     reached = (
-        f"The highest chance is {ratio:.4f} times the lowest: that is as far as it can move anyone's odds "
-        "between two of these answers."
+        f"The highest chance is {ratio:.4f} times the lowest. So this report changes the odds between two of "
+        "these answers by at most that factor."
     )
-    if question.moment:  # between the numbers that are shown there are others, some of them further apart
-        reached = "Other numbers may be likelier, or less likely."
+    if question.moment:  # the ratio of two numbers that are not listed may be greater
+        reached = "Numbers that are not listed may have a higher or a lower chance."
     return wrap_text(
-        f"{reached} No report of this survey moves anyone's odds between any two answers by more than "
-        f"e^{epsilon} = {most:.4f}. Sending it spends epsilon = {epsilon}; sending the same bytes again "
-        "spends no more."
+        f"{reached} No report of this survey changes the odds between any two answers by more than the "
+        f"factor e^{epsilon} = {most:.4f}. Sending it spends epsilon = {epsilon}; sending the same bytes "
+        "again spends no more."
     )
 
 
@@ -108,8 +109,8 @@ def _likelihood_table(
         mark = "<- the truth" if value == truth else ""
         believed = percent(chances[value] / total)
         rows.append([f"  {format_answer(question.meaning(value))}", odds(chances[value]), believed, mark])
-    if not question.moment:  # counters of a question about a number stand for no single answer
-        for row, observed in zip(rows, ["says", *_observed_values(question, payload, shown)], strict=True):
+    if not question.moment:  # a counter of a question about a number belongs to more than one answer
+        for row, observed in zip(rows, ["sent", *_observed_values(question, payload, shown)], strict=True):
             row.insert(1, observed)
     return format_table(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
 

@@ -1,8 +1,8 @@
-"""Explains one report to a person: what is asked, what would be sent, and which true answers it fits.
+"""Explains one report to a person: the question, the bytes to send, and the likelihood of each true answer.
 
-Nothing is sent and nothing is stored. A preview takes the same steps as a report. Only the device, and an
-author at their desk, see the true answer beside the report. A report that waits to be sent is explained
-without the row, which is not stored.
+A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer, so only
+the person, or an author with a row of their own, may see it. A report that waits to be sent is explained
+without the row, because the row is not stored.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from encoders.text_table import format_table
 
 @dataclass(frozen=True)
 class Preview:
-    """What a device would do with one row. `str` explains it; `repr` does not show the truth.
+    """The report that a device would make of one row. `str` explains it; `repr` hides the true answer.
 
     Attributes
     ----------
     plan : Plan
     randomised : RandomisedReport
-        The question itself, and the true answer as its mechanism takes it.
+        The question, the true answer as an input of its mechanism, and the report.
     clipped : tuple of str
-        What of the row is beyond its public bounds, see :meth:`encoders.survey.Plan.clipped_names`.
+        Names of the entries outside their public bounds, see :meth:`encoders.survey.Plan.clipped_names`.
     """
 
     plan: Plan = field(repr=False)
@@ -38,22 +38,22 @@ class Preview:
 
     @property
     def question(self) -> str:
-        """Name of the question that is asked."""
+        """Name of the question."""
         return self.randomised.question.name
 
     @property
     def truth(self) -> dict[str, str]:
-        """The true answer in words, by the names of features and label. It stays on the device."""
+        """The true answer in words, keyed by the names of features and label. It stays on the device."""
         return self.randomised.question.meaning(self.randomised.truth)
 
     @property
     def report(self) -> bytes:
-        """What would be sent."""
+        """The bytes that would be sent."""
         return self.randomised.report
 
     @property
     def epsilon(self) -> float:
-        """What sending it would spend."""
+        """The privacy budget that sending the report would spend."""
         return float(self.plan.epsilon)
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ def preview(
     question_name: str | None = None,
     token: str | None = None,
 ) -> Preview:
-    """Take a device's steps with a row, and send nothing.
+    """Make a report of a row by the steps of a device, and send nothing.
 
     Parameters
     ----------
@@ -77,16 +77,16 @@ def preview(
     label : object
     rng : RandomSource
     question_name : str, optional
-        Name of the question to look at, in place of a drawn one.
+        Name of the question to preview, in place of a drawn one.
     token : str, optional
-        The invitation; without one, a survey by invitation is looked at as if one had been drawn.
+        The invitation. Without one, a preview of a survey by invitation draws the question.
 
     Raises
     ------
     RowError
         If the row does not fit the survey.
     TokenError
-        If the token is none of this survey.
+        If the token is not a token of this survey.
     LdpError
         If there is no such question.
     """
@@ -96,15 +96,15 @@ def preview(
 
 
 def explain(shown: Preview) -> str:
-    """Return a preview in words. It contains the truth, so it is for the person alone."""
+    """Return a preview in words. It contains the true answer, so only the person may see it."""
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
     clipped = [f"  (clipped to its public range: {', '.join(shown.clipped)})"] if shown.clipped else []
     return _paragraphs(
-        _describe_questions(plan, question, "asked", "is"),
+        _describe_questions(plan, question, "is"),
         _describe_validation(plan),
         ["The true answer, which stays on the device:", f"  {format_answer(shown.truth)}", *clipped],
         [
-            f"What is sent for it is drawn at random, by the mechanism {question.mechanism.name}:",
+            f"The device sends a random answer instead, drawn by the mechanism {question.mechanism.name}:",
             *wrap_text(f"{question.mechanism.describe_output(truth)}.", "  "),
         ],
         _describe_bytes(report, "What would be sent") + _describe_randomised_answer(question, payload),
@@ -114,17 +114,17 @@ def explain(shown: Preview) -> str:
 
 
 def explain_report(plan: Plan, report: bytes) -> str:
-    """Return a packed report in words, as anyone can read it who has the plan.
+    """Return a packed report in words. It contains only what anyone with the plan can read from the report.
 
     Raises
     ------
     ReportError
-        If no device that answers this plan sends these bytes.
+        If these bytes cannot be a report for this plan.
     """
     read = read_report(plan, report)
     question = plan.questions[read.question]
     return _paragraphs(
-        _describe_questions(plan, question, "answered", "was"),
+        _describe_questions(plan, question, "was"),
         _describe_validation(plan),
         _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload),
         _describe_invitation(plan),
@@ -136,17 +136,17 @@ def _paragraphs(*parts: list[str]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _describe_questions(plan: Plan, asked: Question, done: str, tense: str) -> list[str]:
+def _describe_questions(plan: Plan, asked: Question, tense: str) -> list[str]:
     if plan.by_invitation:
-        how, chances = "the one that the invitation names", ["" for _ in plan.questions]
+        how, chances = "chosen by the invitation", ["" for _ in plan.questions]
     else:
-        how = f"drawn before the row {tense} looked at"
+        how = "drawn at random, without looking at the answers"
         chances = [f"{plan.question_probability(each):.1%}" for each in plan.questions]
     rows = [
         [f"  {each.name}", chance, "<- this one" if each is asked else ""]
         for each, chance in zip(plan.questions, chances, strict=True)
     ]
-    return [f"One question is {done}, {how}:", *format_table(rows, "<><")]
+    return [f"One question {tense} asked, {how}:", *format_table(rows, "<><")]
 
 
 def _describe_validation(plan: Plan) -> list[str]:
@@ -155,19 +155,19 @@ def _describe_validation(plan: Plan) -> list[str]:
         return []
     used = ", ".join(model.features[place].name for place in model.order)
     return wrap_text(
-        "What is asked is whether a model that comes with the survey guesses "
-        f"{model.label.name} right from this row: by all of its features, or by the top few alone, in this "
-        f"order: {used}. The device does the guessing."
+        f"This survey tests a model. The device predicts {model.label.name} from the answers, with all "
+        f"features of the model and with only the first few of them, in this order: {used}. The questions "
+        "ask only whether these predictions are right."
     )
 
 
 def _describe_invitation(plan: Plan) -> list[str]:
-    if not plan.by_invitation:
-        return []
-    return [
-        "The invitation is part of it, and names the question: who knows that it was given to you knows",
-        "that this report is yours. The answer in it is as random as without.",
-    ]
+    text = (
+        "The report contains the invitation, which chooses the question. People who know that you were given "
+        "this invitation know that the report is yours. The answer in it is randomised as without an "
+        "invitation."
+    )
+    return wrap_text(text) if plan.by_invitation else []
 
 
 def _describe_bytes(report: bytes, head: str) -> list[str]:

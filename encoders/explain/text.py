@@ -1,4 +1,4 @@
-"""Text for people: paragraphs, and answers in words."""
+"""Formats text for people: paragraphs, and answers in words."""
 
 from __future__ import annotations
 

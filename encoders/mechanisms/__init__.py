@@ -1,4 +1,4 @@
-"""The mechanisms that randomise an answer: frequency oracles, and mechanisms for numbers."""
+"""Mechanisms that randomise an answer: frequency oracles, and mechanisms for numbers."""
 
 from encoders.mechanisms.auto_choice import design, design_numeric, numeric_candidates
 from encoders.mechanisms.base import Mechanism

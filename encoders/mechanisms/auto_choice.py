@@ -1,6 +1,6 @@
-"""Designs a mechanism for a question and an epsilon, and how "auto" chooses between mechanisms.
+"""Designs a mechanism for a question and an epsilon; "auto" chooses the one with the least variance.
 
-Every mechanism that is returned here is proved to spend at most epsilon.
+Every function here proves that the mechanism it returns spends at most epsilon.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
 from encoders.probability_tables import DESIGN_CONTEXT
 
 _AUTO_CANDIDATES = (("DE",), ("SUE", "OUE"), ("SS",))
-"""What "auto" compares, the simplest first: the oracles that are best for some domain and epsilon. SHE never
-is, and THE's threshold on the noise is worse than choosing the bits' probabilities directly."""
+"""The oracles that "auto" compares, the simplest first. Each is the best for some domain and epsilon. SHE
+never is, and THE's threshold on the noise is worse than choosing the bits' probabilities directly."""
 _MIN_VARIANCE_GAIN = 0.01
-"""Share of the variance by which an oracle must beat every simpler one. A smaller gain equals one more report
-per hundred, and does not pay for another payload to port, to explain and to monitor."""
+"""Share by which an oracle's variance must be below that of every simpler oracle. A smaller gain equals at
+most one more report per hundred, which does not justify one more payload to port, explain and monitor."""
 
 
 def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
-    """Build a frequency oracle that spends at most `epsilon` on a domain of `domain` values, and prove it.
+    """Return a frequency oracle over `domain` values that is proved to spend at most `epsilon`.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
         return auto_choose_oracle(domain, epsilon)
     check_epsilon(epsilon)
     base, _, threshold = name.rstrip(")").partition("(")
-    with localcontext(DESIGN_CONTEXT):  # whatever precision the application works with
+    with localcontext(DESIGN_CONTEXT):  # the application may have set another precision
         mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(threshold) if threshold else None)
     mechanism.prove(epsilon)
     return mechanism
 
 
 def auto_choose_oracle(domain: int, epsilon: Decimal) -> FrequencyOracle:
-    """Choose the oracle whose estimate of a frequency of 1/d has the least variance in closed form.
+    """Return the oracle with the least closed-form variance of the estimate of a frequency of 1/d.
 
-    Of two whose variances differ by less than 1 %, the simpler one is chosen.
+    If two variances differ by less than 1 %, the simpler oracle is chosen.
     """
     chosen, least_variance = [], math.inf
     for names in _AUTO_CANDIDATES if domain <= MAX_SUBSET_DOMAIN else _AUTO_CANDIDATES[:-1]:
@@ -65,7 +65,7 @@ def auto_choose_oracle(domain: int, epsilon: Decimal) -> FrequencyOracle:
 
 
 def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> NumericMechanism:
-    """Build a mechanism for numbers that spends at most `epsilon`, and prove it.
+    """Return a mechanism for numbers that is proved to spend at most `epsilon`.
 
     Parameters
     ----------
@@ -81,22 +81,22 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     check_epsilon(epsilon)
     if check_numeric_name(name) == AUTO:
         return numeric_candidates(domain, epsilon)[0]
-    with localcontext(DESIGN_CONTEXT):  # whatever precision the application works with
+    with localcontext(DESIGN_CONTEXT):  # the application may have set another precision
         mechanism = NUMERIC_MECHANISMS[name].design(domain, epsilon)
     mechanism.prove(epsilon)
     return mechanism
 
 
 def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericMechanism]:
-    """Return every mechanism that can ask for one number, the one of least variance in closed form first.
+    """Return every mechanism that can ask for one number, in the order of their closed-form variances.
 
-    For squares only mechanisms whose reports estimate the class prior: so the prior needs no question of its
-    own. A mechanism that cannot ask for so many classes is left out.
+    For squares, only mechanisms whose reports estimate the class prior are returned, so that the prior needs
+    no question of its own. A mechanism that cannot ask for this number of classes is left out.
 
     Raises
     ------
     SurveyError
-        If none can.
+        If no mechanism can.
     """
     candidates = []
     for name, kind in NUMERIC_MECHANISMS.items():
@@ -108,5 +108,5 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
             except SurveyError:
                 continue
     if not candidates:
-        raise SurveyError("no mechanism asks for a number with so many classes")
+        raise SurveyError("no mechanism can ask for a number with this many classes")
     return sorted(candidates, key=attrgetter("reference_variance"))

@@ -1,9 +1,9 @@
-"""The one interface of every mechanism: the device's side, the collector's and the trainer's.
+"""The interface of every mechanism: for the device, the collector, the trainer and the auditor.
 
-A mechanism randomises one answer. Its payload is a fixed number of bytes, its randomness a fixed number
-of bytes, and its probabilities are integers in `parameters`, which the plan carries: device, collector and
-trainer all compute from the same integers. Frequency oracles ask which of d values holds; mechanisms
-for numbers are in numeric_base.py.
+A mechanism randomises one answer. The lengths of its payload and of its randomness are fixed. Its
+probabilities are integers in `parameters`, which are part of the plan: device, collector and trainer compute
+from the same integers. Frequency oracles are in frequency_oracle.py, mechanisms for numbers in
+numeric_base.py.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Number = TypeVar("Number", float, "FloatArray")
 
 
 class Mechanism(ABC):
-    """One way to randomise an answer, both sides of it.
+    """A mechanism: randomises answers, checks and counts payloads, and computes exact likelihoods.
 
     Attributes
     ----------
     name : str
         As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers.
     multivariate : bool
-        Whether a value is a tuple: one for each of several numbers asked at once.
+        Whether a value is a tuple with one entry for each of several numbers.
     parameters : Mapping[str, object]
-        The integers it runs on, as the plan stores them (decimal strings).
+        Its integers as the plan stores them, as decimal strings.
     cells : int
         Number of counters that a report adds to.
     payload_bytes, random_bytes : int
-        Exact length of a payload, and of the randomness that one `perturb` consumes.
+        Exact length of a payload, and of the randomness that one `perturb` takes.
     ratio : Fraction
         Exact worst likelihood ratio over all inputs and outputs: e^(realised epsilon).
     """
@@ -62,24 +62,34 @@ class Mechanism(ABC):
 
     @abstractmethod
     def perturb(self, value: Any, rng: RandomSource) -> bytes:
-        """Randomise an answer: `payload_bytes` long, no branch on the value.
+        """Randomise an answer, without a branch on the value.
 
-        What a value is: for a frequency oracle an int below its domain; for a number its code and
-        the label's, code * k + c (for several numbers at once, as many of them).
+        Parameters
+        ----------
+        value : int or tuple of int
+            For a frequency oracle, an index below its domain. For a number, code * k + c, where c is the
+            label's code; for several numbers at once, a tuple of these.
+        rng : RandomSource
+            `random_bytes` bytes are taken.
+
+        Returns
+        -------
+        bytes
+            The payload, `payload_bytes` long.
         """
 
     @abstractmethod
     def describe_output(self, value: Any) -> str:
-        """Say in words, with probabilities, what may be sent where `value` is the true answer.
+        """Describe in words, with probabilities, what may be sent if `value` is the true answer.
 
-        For the person at the device; it reveals the truth as much as the value does.
+        Only the person may see the text: for a number it reveals the true answer.
         """
 
     # -- simulated populations -------------------------------------------------------------
 
     @abstractmethod
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population, bit-equal to calling `perturb` on each value in turn.
+        """Randomise a population; the payloads equal those of `perturb` for each value in turn.
 
         Parameters
         ----------
@@ -90,13 +100,12 @@ class Mechanism(ABC):
         Returns
         -------
         uint8 array, shape (m, payload_bytes)
-            The payloads as they would be sent.
         """
 
     # -- the collector ---------------------------------------------------------------------
 
     def check(self, payload: bytes) -> None:
-        """Raise :class:`~encoders.errors.ReportError` on anything a device could not have sent."""
+        """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
         if len(payload) != self.payload_bytes:
             raise ReportError(Reason.BAD_PAYLOAD, f"{self.name} payloads have {self.payload_bytes} bytes")
         if not self._is_valid(payload):
@@ -108,11 +117,11 @@ class Mechanism(ABC):
 
     @abstractmethod
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return for each of many payloads, shape (m, payload_bytes), whether it can occur; shape (m,)."""
+        """Return whether each of the payloads, shape (m, payload_bytes), can occur; shape (m,)."""
 
     @abstractmethod
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Sum checked payloads, shape (m, payload_bytes), to the counters they add, shape (cells,)."""
+        """Return what checked payloads, shape (m, payload_bytes), add to the counters; shape (cells,)."""
 
     @abstractmethod
     def contribution(self, payload: bytes) -> list[int]:
@@ -120,19 +129,19 @@ class Mechanism(ABC):
 
     @property
     def support_counters(self) -> SupportCounters | None:
-        """What is known of a payload of bits, whose support can be tested; None for others."""
+        """Describes the support counters of a payload of bits; None for other payloads."""
         return None
 
     @abstractmethod
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how little and how much one payload that passes `check` can add to sums over the counters.
+        """Return the range of what one payload can add to weighted sums of counters.
 
-        What a device that lies can do, whatever it answers; exact, and in closed domain.
+        This is the effect of a dishonest device, whose payload must pass `check`: exact and in closed form.
 
         Parameters
         ----------
         weights : float array, shape (..., cells)
-            Of the counters in each sum.
+            Weights of the counters in each sum.
 
         Returns
         -------
@@ -144,16 +153,19 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def corners(self) -> Sequence[Any]:
-        """Values whose laws every other value's law is a mixture of: the worst ratio is among them."""
+        """Values such that the output distribution of any other value is a mixture of theirs.
+
+        So the worst likelihood ratio occurs between two of them.
+        """
 
     @abstractmethod
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | value] for every one of the `corners`, exactly."""
+        """Return P[payload | value] exactly, for each of the `corners`."""
 
     # -- helpers ---------------------------------------------------------------------------
 
     def _integer(self, key: str, low: int, high: int) -> int:
-        """Read one integer of the tables, low <= it <= high, written as a decimal string."""
+        """Read one integer of the parameters from its decimal string, between `low` and `high`."""
         return read_integer(self.parameters.get(key), f"{self.name} table {key!r}", low, high)
 
 
@@ -196,10 +208,10 @@ class IntegerVectorPayload(Mechanism):
 
 
 def index_bytes(domain: int) -> int:
-    """Return how many bytes hold an index of the domain: 1 or 2."""
+    """Return the number of bytes of an index of the domain: 1 or 2."""
     return 1 if domain <= 256 else 2
 
 
 def unpack_indices(payloads: ByteArray) -> NDArray[Any]:
-    """Read payloads of one little-endian number each, shape (m, bytes), as numbers, shape (m,)."""
+    """Return the numbers, shape (m,), in payloads of one little-endian number each, shape (m, bytes)."""
     return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

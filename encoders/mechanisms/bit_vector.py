@@ -1,4 +1,4 @@
-"""Payloads with a bit per value: what unary encoding and subset selection have in common."""
+"""Payloads with one bit per value: the common part of unary encoding and subset selection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from encoders.mechanisms.parameters import MechanismParameters
 from encoders.randomness import RandomSource
 
 _BLOCK_ROWS = 4096
-"""Reports randomised at a time, so that their draws stay in the processor's cache."""
+"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
 
 
 class BitVector(FrequencyOracle):
-    """An oracle whose payload is a vector: value i at bit i % 8 of byte i // 8; unused bits are 0."""
+    """An oracle whose payload is a vector of bits: value i is bit i % 8 of byte i // 8; unused bits are 0."""
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
@@ -32,10 +32,10 @@ class BitVector(FrequencyOracle):
 
     @abstractmethod
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise some values."""
+        """Randomise one block of values."""
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Count the ones of every position."""
+        """Count the ones at every position."""
         return count_bits(payloads, self.domain)
 
     def contribution(self, payload: bytes) -> list[int]:
@@ -46,7 +46,7 @@ class BitVector(FrequencyOracle):
 
 
 def count_bits(payloads: ByteArray, length: int) -> IntArray:
-    """Count the ones of every position: a histogram per byte, weighted with the bits of its values."""
+    """Count the ones at every position, from a histogram of each byte."""
     table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     bits_of = table.astype(np.int64)
     columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
@@ -54,6 +54,6 @@ def count_bits(payloads: ByteArray, length: int) -> IntArray:
 
 
 def unpack_bits(payload: bytes, length: int) -> list[int]:
-    """List the bits of one payload, position by position."""
+    """Return the bits of one payload in the order of positions."""
     vector = int.from_bytes(payload, "little")
     return [vector >> place & 1 for place in range(length)]

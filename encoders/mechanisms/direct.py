@@ -1,4 +1,4 @@
-"""Direct encoding (DE), also called generalised randomised response (GRR): one index, maybe another."""
+"""Direct encoding (DE), also called generalised randomised response (GRR): the payload is one index."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _BYTES = tuple(bytes([index]) for index in range(256))
 
 
 class DE(IndexPayload, FrequencyOracle):
-    """Report the true value with probability p, each other value with q (Yilmaz et al. 2019, section 2.2.1).
+    """Reports the true value with probability p, each other value with q (Yilmaz et al. 2019, section 2.2.1).
 
-    p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. Two 64-bit draws: the
-    first decides whether to keep the truth (below ``parameters["keep"]``), the second names another value
-    by multiply-shift. Nothing is rejected and redrawn, so a report always takes 16 random bytes.
+    p = e^eps/(e^eps + d - 1) and q = 1/(e^eps + d - 1), as integers out of 2^64. There are two 64-bit draws.
+    If the first is below ``parameters["keep"]``, the true value is reported. Otherwise the second selects
+    another value by multiply-shift. Nothing is redrawn, so a report always takes 16 random bytes.
 
     The payload is the reported index, little-endian, in 1 or 2 bytes.
     """
@@ -99,7 +99,7 @@ class DE(IndexPayload, FrequencyOracle):
         """Return P[payload | v] for every v, from the exact cell sizes of multiply-shift."""
         reported, others = int.from_bytes(payload, "little"), self._others
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
-        # the reported value is number `reported` among the others of a larger v, one less of a smaller
+        # of the others of v, the reported value is number `reported` if v is larger, one less if v is smaller
         above = moved * Fraction(cell_size(reported, others), WORD) if reported < others else kept
         below = moved * Fraction(cell_size(reported - 1, others), WORD) if reported else kept
         return [below] * reported + [kept] + [above] * (others - reported)

@@ -1,4 +1,4 @@
-"""Frequency oracles: mechanisms over d values, from whose reports frequencies are estimated."""
+"""Frequency oracles: mechanisms over d values whose reports estimate the frequency of each value."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from encoders.mechanisms.base import Mechanism, Number
 from encoders.mechanisms.parameters import MechanismParameters
 
 MAX_DOMAIN = 1 << 16
-"""Largest domain of a question; on a larger one the estimates would be noise."""
+"""Largest domain of a question; the estimates of a larger one would be noise."""
 
 
 class FrequencyOracle(Mechanism):
-    """A mechanism over the domain {0, ..., domain-1}, from whose reports frequencies are estimated.
+    """A mechanism over the domain {0, ..., domain-1} whose reports estimate frequencies.
 
     Attributes
     ----------
     domain : int
         Number of values d, at least 2; also the number of counters.
     on_mean, on_var, off_mean, off_var : float
-        Mean and variance of what one report adds to the cell of its owner's value, and to any other
-        cell. For pure protocols: p, p(1-p), q, q(1-q).
+        Mean and variance of what one report adds to the cell of the true value (on), and to any other
+        cell (off). For pure protocols: p, p(1-p), q, q(1-q).
     constant_sum : bool
-        Whether every report adds the same sum over all cells, which binds them; otherwise the cells
-        are independent given the value.
+        Whether every report adds the same sum over all cells. Otherwise the cells are independent given
+        the value.
     """
 
     constant_sum: ClassVar[bool] = False
@@ -51,12 +51,12 @@ class FrequencyOracle(Mechanism):
     @classmethod
     @abstractmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Choose the tables that spend at most `epsilon`; `option` is THE's threshold."""
+        """Return the mechanism with tables that spend at most `epsilon`; `option` is THE's threshold."""
 
     # -- the trainer -----------------------------------------------------------------------
 
     def estimate(self, totals: IntArray, n: int) -> tuple[FloatArray, FloatArray]:
-        """Estimate how many of `n` reporters hold each value.
+        """Estimate how many of `n` people hold each value.
 
         Parameters
         ----------
@@ -77,29 +77,29 @@ class FrequencyOracle(Mechanism):
         return counts, stderr
 
     def variance(self, frequency: Number, size: int = 1) -> Number:
-        """Return the variance that one report has as an estimate of a cell's true frequency.
+        """Return the variance of one report's estimate of a cell's true frequency.
 
-        The reporter is drawn at random from the population, so sampling counts too; for pure
-        protocols P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4). Takes a float or
-        a float array; `size` cells may be taken for one, see `sums`.
+        It includes sampling, because the person is drawn at random from the population. For pure protocols
+        it is P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4). Takes a float or a float
+        array. With `size` above 1, the estimate is of the sum of that many cells, see `sums`.
         """
         on, off, _, _ = self.sums(size)
         return frequency * (1 - frequency) + frequency * on + (1 - frequency) * off
 
     def covariance(self, one: Number, other: Number, size: int = 1) -> Number:
-        """Return the covariance that one report has as an estimate of two cells' true frequencies."""
+        """Return the covariance of one report's estimates of two cells' true frequencies."""
         _, _, shared, slope = self.sums(size)
         return shared + slope * (one + other) - one * other
 
     def sums(self, size: int = 1) -> tuple[float, float, float, float]:
-        """Return the noise of sums over `size` cells each, given the reporter's value, in frequencies.
+        """Return the noise of sums over `size` cells, given the true value, in units of a frequency.
 
         Returns
         -------
         on, off : float
-            Variances of the sum with the reporter's own cell, and of one without.
+            Variances of a sum with the cell of the true value, and of a sum without it.
         shared, slope : float
-            The covariance of two sums without it, and what it adds if one of them has it.
+            Covariance of two sums without that cell, and the difference if one of the sums contains it.
         """
         unit = (self.on_mean - self.off_mean) ** 2
         on, off, (shared, slope) = self.on_var / unit, self.off_var / unit, self.pair_covariances
@@ -109,10 +109,10 @@ class FrequencyOracle(Mechanism):
 
     @cached_property
     def pair_covariances(self) -> tuple[float, float]:
-        """Covariance of two cells of neither's owner, and what owning one of them adds to it.
+        """Covariance of two cells that are not the true value's, and the difference if one of them is.
 
-        In units of a frequency, given the value. Independent cells have none. If every report adds
-        the same sum, the covariances with that sum vanish, which fixes both.
+        In units of a frequency, given the value. Both are 0 for independent cells. If every report adds the
+        same sum, the covariances with that sum are 0, which determines both.
         """
         if not self.constant_sum:
             return 0.0, 0.0
@@ -122,7 +122,7 @@ class FrequencyOracle(Mechanism):
         return off_off / unit, (on_off - off_off) / unit
 
     def uniform_variance(self, parts: int) -> float:
-        """Return the variance of one report's estimate of a share of 1/parts: of domain/parts values."""
+        """Return the variance of one report's estimate of the share 1/parts of domain/parts cells."""
         return self.variance(1 / parts, self.domain // parts)
 
     # -- the auditor -----------------------------------------------------------------------
@@ -137,15 +137,20 @@ class FrequencyOracle(Mechanism):
     @property
     @abstractmethod
     def cell_range(self) -> tuple[int, int]:
-        """Least and most that one report can add to a counter."""
+        """The least and the most that one report can add to a counter."""
 
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return what one payload can add to sums; see :meth:`Mechanism.contribution_range`.
 
-        Here for counters that reach their range independently. Counters are alike, so `times` may say
-        that a weight stands for as many of them.
+        This is the range of counters that do not constrain each other.
+
+        Parameters
+        ----------
+        weights : float array, shape (..., cells)
+        times : int array, optional
+            Number of counters that each weight represents, if not 1.
         """
         low, high = self.cell_range
         ends = np.stack([weights * low, weights * high])
@@ -158,7 +163,9 @@ class FrequencyOracle(Mechanism):
         self.on_mean, self.on_var = float(on[0]), float(on[1])
         self.off_mean, self.off_var = float(off[0]), float(off[1])
         if self.on_mean <= self.off_mean:
-            raise SurveyError(f"these {self.name} tables say nothing: the truth must be the likeliest")
+            raise SurveyError(
+                f"these {self.name} tables are not informative: the true value must be likeliest"
+            )
 
     def _set_probabilities(self, p: Fraction, q: Fraction) -> None:
         """Set the moments of a pure protocol."""

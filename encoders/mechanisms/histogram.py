@@ -24,15 +24,15 @@ from encoders.probability_tables import WORD, laplace_cumulative, laplace_weight
 from encoders.randomness import RandomSource
 
 _BLOCK_ROWS = 2048
-"""Reports randomised at a time, so that their draws stay in the processor's cache."""
+"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
 
 
 class SHE(IntegerVectorPayload, FrequencyOracle):
     """Summation with histogram encoding: every component gets Laplace noise of scale 2/eps.
 
-    Yilmaz et al. 2019, section 2.2.1. The noise is discrete Laplace on the integers, one 64-bit draw looked
-    up in a cumulative table, and each component is clamped to -(K-1), ..., K, which both a 0 and a 1 can
-    reach. Moving the one changes two components by one step each: e^(eps/2) * e^(eps/2).
+    Yilmaz et al. 2019, section 2.2.1. The noise is discrete Laplace on the integers: a 64-bit draw is looked
+    up in a cumulative table. Each component is clamped to -(K-1), ..., K, which is possible for both 0 and 1.
+    Another value changes two components by one step each: e^(eps/2) * e^(eps/2).
 
     The payload is d little-endian signed 16-bit integers.
     """
@@ -54,7 +54,7 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Tabulate discrete Laplace noise of scale 2/epsilon."""
+        """Return the mechanism with discrete Laplace noise of scale 2/epsilon."""
         return cls(domain, {"weights": [str(weight) for weight in laplace_weights(2 / epsilon)]})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
@@ -65,11 +65,11 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         return self._vector.pack(*[clamped[index] for index in noise])
 
     def describe_output(self, value: int) -> str:
-        """Describe how noisy a 0 and a 1 are; see :meth:`Mechanism.describe_output`."""
+        """Describe the noise; see :meth:`Mechanism.describe_output`."""
         empty = noise_text(self._zero, self._steps - 1)
         return (
-            f"a whole number for each of the {self.domain} possible answers: around 1 for the true one, "
-            f"around 0 for every other, where it is {empty}"
+            f"a whole number for each of the {self.domain} possible answers: 1 plus noise for the true one, "
+            f"only noise for every other. The noise is {empty}"
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -87,24 +87,24 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
 
     @property
     def cell_range(self) -> tuple[int, int]:
-        """Where the noise is clamped; see :attr:`FrequencyOracle.cell_range`."""
+        """The range to which components are clamped; see :attr:`FrequencyOracle.cell_range`."""
         return self.component_range
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | v] for every v: the product over the components, with v's own swapped in."""
+        """Return P[payload | v] for every v: the product over the components, with that of v exchanged."""
         cells = [component + self._steps - 1 for component in self._vector.unpack(payload)]
         noise = Fraction(math.prod(self._zero[cell] for cell in cells), WORD**self.domain)
         return [noise * Fraction(self._one[cell], self._zero[cell]) for cell in cells]
 
 
 class THE(Unary):
-    """Thresholding with histogram encoding: SHE's vector, each component replaced by "above theta?".
+    """Thresholding with histogram encoding: SHE's vector, with each component replaced by "above theta?".
 
     p = 1 - e^(-eps(1-theta)/2)/2 and q = e^(-eps theta/2)/2, 0 <= theta <= 1 (Wang et al. 2017;
-    Yilmaz et al. 2019, section 2.2.1, prints p's exponent with the wrong sign). Thresholding happens on the
-    device, where it can only reveal less: a report is d independent bits, and the mechanism runs as unary
-    encoding. It realises less than its nominal epsilon. Without a theta, the one of least variance on a grid
-    of .01.
+    Yilmaz et al. 2019, section 2.2.1, prints p's exponent with the wrong sign). The device applies the
+    threshold, which can only reveal less: a report is d independent bits, so the mechanism is implemented as
+    unary encoding. It spends less than its nominal epsilon. Without a theta, the one with the least variance
+    on a grid of .01 is used.
     """
 
     name: ClassVar[str] = "THE"
@@ -118,7 +118,7 @@ class THE(Unary):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Choose p and q for the threshold `option`."""
+        """Return the mechanism with p and q for the threshold `option`."""
         theta = _best_threshold(float(epsilon)) if option is None else option
         if not 0 <= theta <= 1:
             raise SurveyError("THE's threshold must be between 0 and 1, for example THE(0.25)")
@@ -139,7 +139,7 @@ def _best_threshold(epsilon: float) -> Decimal:
 
 @dataclass(frozen=True)
 class _LaplaceNoise:
-    """What the weights alone decide, whatever the domain."""
+    """Everything about SHE's noise that depends only on the weights, and not on the domain."""
 
     ends: list[int]
     clamped: list[int]
@@ -152,7 +152,7 @@ class _LaplaceNoise:
     @classmethod
     @lru_cache(maxsize=8)
     def from_weights(cls, weights: tuple[int, ...]) -> _LaplaceNoise:
-        """Work it out once for all questions that share a table."""
+        """Compute the noise of a table, once for all questions that share it."""
         steps, (zero, one) = len(weights) - 1, shifted_cells(weights)
         odds = [Fraction(a, b) for a, b in zip(one, zero, strict=True)]
         # index: z + K for a zero, one more for a one
@@ -162,7 +162,7 @@ class _LaplaceNoise:
 
 
 def _law_moments(law: list[int]) -> tuple[Fraction, Fraction]:
-    """Return mean and variance of a law out of 2^64 on 1-K, ..., K, exactly."""
+    """Return the exact mean and variance of a distribution, out of 2^64, on 1-K, ..., K."""
     low = 1 - len(law) // 2
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
     square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)

@@ -1,4 +1,4 @@
-"""Laplace noise on every slot of the vector that hides the class: for all numbers at once, or for one."""
+"""Laplace noise on every slot of the vector of numbers and classes: for all numbers at once, or for one."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative,
 from encoders.randomness import RandomSource
 
 _MAX_GRID_STEPS, _MIN_SCALE_STEPS = 64, 8
-"""Steps of the grid per unit: the fewest that make the noise's scale 8 steps, where rounding to the
-grid adds less than .2% to the noise, but at most 64."""
+"""Limits of the steps of the grid per unit: the fewest steps with a noise scale of 8 steps, where rounding to
+the grid adds less than .2% to the noise, but at most 64."""
 _MIN_SCALE = Decimal(1) / 8
-"""Scale of the noise at least. The tables' tail ends 22 scales away: the less of that is left beyond the
-2 units from one end to the other, the more clamping bends the mean, by up to 2e-4 at this scale."""
+"""Smallest scale of the noise. The tail of the tables ends at 22 scales. At a smaller scale, less of that is
+left beyond the range of 2 units, and clamping biases the mean more: at this scale by up to 2e-4."""
 MAX_NUMBERS = 100
-"""Numbers asked for at once; the exact ratio, in the plan, grows by up to 39 digits with each."""
+"""Largest number of numbers asked for at once; each adds up to 39 digits to the exact ratio in the plan."""
 _MAX_PROOF_WORK = 1 << 15
-"""Steps times weights at most, a third more than any scale needs: what a foreign plan may cost to prove."""
+"""Largest product of steps and weights, a third above what any scale needs. It limits the time to prove an
+untrusted plan."""
 
 
 class Laplace(IntegerVectorPayload, NumericMechanism):
-    """All n numbers of a row at once, each slot with noise of scale 2n/eps.
+    """Reports all n numbers of a row at once, with noise of scale 2n/eps in each slot.
 
     Approach 1 of Yilmaz et al. 2019, section 2.2.3. Two rows differ by at most 2 per number in L1: from x to
     -x in one slot, or from x to 0 in one slot and from 0 to x' in another. The noise is discrete Laplace on a
-    grid of `steps` per unit; a number is first rounded to the grid, up or down at random, so that its mean
-    stays. Outputs are clamped to what every input can reach.
+    grid of `steps` per unit. A number is first rounded to the grid, up or down at random, without bias.
+    Outputs are clamped to values that every input can give.
 
-    The payload is one little-endian signed 16-bit integer per slot: number by number, its k classes,
-    then k slots more if it may be missing. Randomness: a 64-bit draw per number to round, then one per
-    slot.
+    The payload is one little-endian signed 16-bit integer per slot: for each number its k classes, then k
+    more slots if it may be missing. Randomness: a 64-bit draw per number to round it, then one per slot.
     """
 
     name: ClassVar[str] = "laplace"
@@ -84,7 +84,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Tabulate discrete Laplace noise of scale 2n/epsilon."""
+        """Return the mechanism with discrete Laplace noise of scale 2n/epsilon."""
         scale, steps = 2 * len(domain.missing) / epsilon, 1
         if scale < _MIN_SCALE:
             raise SurveyError(f"{cls.name} has tables up to epsilon = 16 for each number; use piecewise")
@@ -110,20 +110,20 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return self._vector.pack(*noisy)
 
     def describe_output(self, value: Any) -> str:
-        """Describe what is in the slots, and the noise; see :meth:`Mechanism.describe_output`."""
+        """Describe the contents of the slots and the noise; see :meth:`Mechanism.describe_output`."""
         held = [
             self._describe_slot(split_value(each, self.domain.labels)[1]) for each in self._as_tuple(value)
         ]
         empty = noise_text(self._slot_laws[0], self._max_output)
         return (
-            f"a whole number for each of {self.domain.slots_text}: around {', '.join(held)} in the true "
+            f"a whole number for each of {self.domain.slots_text}: {', '.join(held)} plus noise in the true "
             f"place{'s' * (len(held) > 1)}, where {self.domain.low * self._steps_per_unit} stands for the "
-            f"lowest and {self._steps_per_unit} for the highest number; around 0 in every other, where it is "
-            f"{empty}"
+            f"lowest and {self._steps_per_unit} for the highest number; only noise in every other. The noise "
+            f"is {empty}"
         )
 
     def _describe_slot(self, code: int) -> str:
-        """Say what a slot holds before the noise: a grid point, or the next one."""
+        """Describe the content of a slot before the noise: a grid point, or possibly the next one."""
         x, rest = self._rounded(code)
         return f"{x} (or {x + 1}, with probability {percent(rest)})" if rest else f"{x}"
 
@@ -150,13 +150,13 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return every slot at its clamp; see :meth:`Mechanism.contribution_range`."""
+        """Return the range if every slot is at its limit; see :meth:`Mechanism.contribution_range`."""
         most = self._max_output * abs(weights).sum(axis=-1)
         return -most, most
 
     @cached_property
     def _slot_scale(self) -> float:
-        """What a 1 in a slot adds on average: `steps`, were it not for the clamping."""
+        """Mean of a slot that contains a 1: `steps`, slightly reduced by clamping."""
         return float(self._moment(self._steps_per_unit, 1))
 
     @cached_property
@@ -187,7 +187,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     @property
     def corners(self) -> list[Any]:
-        """Return every grid point in every class (for several numbers: every combination, so few numbers)."""
+        """Return every grid point in every class; for several numbers all combinations, so use few."""
         step = GRID // self._steps_per_unit
         codes = [range(GRID * (1 + self.domain.low), 2 * GRID + 1, step)] * len(self.domain.missing)
         listed = [
@@ -222,7 +222,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
 
 class SampledLaplace(Laplace):
-    """One number of the row, drawn without looking at it, with noise of scale 2/eps.
+    """Reports one number of the row, drawn independently of the row, with noise of scale 2/eps.
 
     Approach 3 of Yilmaz et al. 2019, section 2.2.3.
     """
@@ -239,11 +239,11 @@ class SampledLaplace(Laplace):
 
 @lru_cache(maxsize=8)
 def _slot_laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
-    """Return the law of a slot, out of 2^64 on -size, ..., size, for each grid point it may hold."""
+    """Return the distribution of a slot, out of 2^64 on -size, ..., size, for each grid point in it."""
     cells, far = laplace_cells(weights), len(weights) - 1
     size, laws = far - grid, {}
     for x in range(-grid, grid + 1):
-        first, last = far - size - x, far + size - x  # of the noise that is not clamped
+        first, last = far - size - x, far + size - x  # limits of the noise that is not clamped
         inner = cells[first + 1 : last]
         laws[x] = [sum(cells[: first + 1]), *inner, sum(cells[last:])]
     return laws
@@ -251,7 +251,7 @@ def _slot_laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
 
 @lru_cache(maxsize=16)
 def _worst_ratio(weights: tuple[int, ...], grid: int, low: int) -> Fraction:
-    """Return the worst ratio of one number: from x to x' in a slot, or x gone and x' come."""
+    """Return the worst ratio of one number: x' in place of x in one slot, or x' in another slot."""
     laws = _slot_laws(weights, grid)
     held = [laws[x] for x in range(low * grid, grid + 1)]
     most, least = (

@@ -1,9 +1,9 @@
-"""What mechanisms for numbers have in common: the question they answer, and what is estimated from it.
+"""The interface of mechanisms for numbers.
 
-The question: a number x in [-1, 1], or its square in [0, 1], together with the class. Every mechanism
-here hides both. The answer is a vector with one slot per class, zero but for x in the own class's slot
-(Yilmaz et al. 2019, section 3.2); a number that may be missing has k slots more, with a 1 in one of them
-if it is missing. Numbers arrive as codes on a grid, see :mod:`encoders.survey.numeric_features`.
+The question asks for a number x in [-1, 1], or its square in [0, 1], together with the class. Every
+mechanism hides both. The answer is a vector with one slot per class: x in the slot of the person's class, and
+0 in all others (Yilmaz et al. 2019, section 3.2). A number that may be missing has k more slots; if it is
+missing, one of these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.numeric_features`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from encoders.mechanisms.parameters import MechanismParameters
 
 GRID_BITS = 21
 GRID = 1 << GRID_BITS - 1
-"""Steps of the grid on either side of zero: the number x has the code (x + 1) GRID, a missing one the next
-after the last, 2 GRID + 1."""
+"""Steps of the grid on either side of zero. The number x has the code (x + 1) GRID, a missing number the code
+2 GRID + 1, after the last one."""
 MAX_LABELS = 1 << 14
 ROUNDING = 1 / 6
-"""Variance that stochastic rounding adds for numbers spread evenly between grid points, in steps."""
+"""Variance of stochastic rounding, in squared steps, for numbers uniform between grid points."""
 
 
 @dataclass(frozen=True)
 class NumericDomain:
-    """What is asked: how many classes, how many numbers, and where those may lie.
+    """The input of a mechanism for numbers: the number of classes, the numbers and their range.
 
     Attributes
     ----------
@@ -51,25 +51,25 @@ class NumericDomain:
 
     @property
     def slots(self) -> int:
-        """Length of the vector that hides the class: k per number, twice if it may be missing."""
+        """Length of the vector of numbers and classes: k per number, 2 k if it may be missing."""
         return self.labels * (len(self.missing) + sum(self.missing))
 
     @property
     def slots_text(self) -> str:
-        """The slots in words: how many, and what each stands for."""
+        """The number of slots and their meaning, in words."""
         each = "each label" if len(self.missing) == 1 else "each number and label"
-        absent = " and another in case the number is missing" * any(self.missing)
-        return f"{self.slots} places (for {each} one{absent})"
+        absent = ", and another in case the number is missing" * any(self.missing)
+        return f"{self.slots} places (one for {each}{absent})"
 
 
 class NumericMechanism(Mechanism):
-    """A mechanism whose reports estimate, per class, the mean of a number or of its square.
+    """A mechanism whose reports estimate the mean of a number, or of its square, in each class.
 
     Attributes
     ----------
     domain : NumericDomain
     estimates_prior : bool
-        Whether reports estimate the class prior too; otherwise class means need a prior from elsewhere.
+        Whether reports estimate the class prior too. If not, class means need a prior from other questions.
     """
 
     estimates_prior: ClassVar[bool] = False
@@ -89,13 +89,13 @@ class NumericMechanism(Mechanism):
     @classmethod
     @abstractmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Choose the tables that spend at most `epsilon`."""
+        """Return the mechanism with tables that spend at most `epsilon`."""
 
     # -- the trainer -----------------------------------------------------------------------
 
     @abstractmethod
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Estimate the moments of `n` > 0 reports without bias.
+        """Return unbiased estimates of the moments from `n` > 0 reports.
 
         Parameters
         ----------
@@ -105,33 +105,33 @@ class NumericMechanism(Mechanism):
         Returns
         -------
         float array, shape (numbers, 3, k)
-            For each number and class: E[x 1(class)], P(missing, class), which is 0 if it cannot be
-            missing, and P(class), which is NaN unless the mechanism estimates it.
+            For each number and class: E[x 1(class)]; P(missing, class), which is 0 if the number cannot be
+            missing; and P(class), which is NaN unless the mechanism estimates it.
         """
 
     @abstractmethod
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Return the covariance that one report has as an estimate of one number's `moments`.
+        """Return the covariance of one report's estimate of the `moments` of one number.
 
         Parameters
         ----------
         share, first, second, missing : float arrays, shape (k,)
             The population: P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
-            where x is what is asked: the number or the square.
+            where x is the number or the square that is asked for.
 
         Returns
         -------
         float array, shape (3, 3, k)
-            In closed form; sampling counts too.
+            In closed form, including the variance of sampling a person.
         """
 
     @cached_property
     def reference_variance(self) -> float:
-        """Variance of one report's E[x 1(class)] for numbers spread evenly over [-1, 1] in every class.
+        """Variance of one report's E[x 1(class)], for x uniform over [-1, 1] in equally likely classes.
 
-        Classes are equally likely; it is what "auto" compares.
+        For a square, the number that is squared is uniform. "auto" compares this variance.
         """
         share = 1 / self.domain.labels
         first, second = (0.0, 1 / 3) if self.domain.low else (1 / 3, 1 / 5)
@@ -139,12 +139,12 @@ class NumericMechanism(Mechanism):
 
     @property
     def label_variance(self) -> float:
-        """Variance of one report's P(class), classes equally likely; infinite if it does not estimate it."""
+        """Variance of one report's P(class) for equally likely classes; infinite if it is not estimated."""
         return math.inf
 
     @abstractmethod
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Return the variance that one report has as an estimate of E[x 1(class)], in closed domain.
+        """Return the variance of one report's estimate of E[x 1(class)], in closed form.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class NumericMechanism(Mechanism):
         """
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Name the counters, for people, given the names of the numbers and of the classes: the slots."""
+        """Return names of the counters, for people, from the names of the numbers and classes."""
         return [
             f"{number}{gone}, {label}"
             for number, absent in zip(numbers, self.domain.missing, strict=True)
@@ -165,7 +165,7 @@ class NumericMechanism(Mechanism):
 
     @property
     def corners(self) -> Sequence[Any]:
-        """The least and the greatest number, and a missing one, in every class."""
+        """The least and the greatest number, and a missing number, in every class."""
         return [
             code * self.domain.labels + c for code in self._corner_codes() for c in range(self.domain.labels)
         ]
@@ -179,19 +179,19 @@ class NumericMechanism(Mechanism):
         """Return P[payload | value], exactly."""
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | value] for every one of the `corners`, exactly."""
+        """Return P[payload | value] exactly, for each of the `corners`."""
         return [self.probability(payload, value) for value in self.corners]
 
 
 def split_value(value: int, labels: int) -> tuple[int, int]:
-    """Return where the vector is not zero, and the code of what stands there: 1 for a missing number."""
+    """Return the slot that is not zero, and the code in it: that of the number 1 for a missing number."""
     code, label = divmod(int(value), labels)  # a numpy integer would overflow what follows
     absent = code > 2 * GRID
     return label + labels * absent, code - absent
 
 
 def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray]:
-    """Do the same for an array of values."""
+    """Return the slots and the codes of an array of values, see :func:`split_value`."""
     code, label = values // labels, values % labels
     absent = (code > 2 * GRID).astype(values.dtype)
     return label + labels * absent, code - absent
@@ -200,7 +200,7 @@ def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray
 def arrange_by_slot(
     domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
 ) -> FloatArray:
-    """Lay out estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
+    """Return estimates per slot, shape (slots,), in the form of :meth:`NumericMechanism.moments`."""
     k, place = domain.labels, 0
     laid = np.full((len(domain.missing), 3, k), np.nan)
     for number, absent in enumerate(domain.missing):
@@ -215,10 +215,10 @@ def arrange_by_slot(
 def independent_slot_covariance(
     number: FloatArray, absent: FloatArray, first: FloatArray, missing: FloatArray
 ) -> FloatArray:
-    """Return the (3, 3, k) covariance of slots with independent noise, and no estimate of the prior.
+    """Return the (3, 3, k) covariance of slots with independent noise, without an estimate of the prior.
 
     `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most
-    one slot is not zero, so the truth itself correlates two by minus the product of their means.
+    one slot of the true answer is not zero, so the covariance of two is minus the product of their means.
     """
     laid = np.full((3, 3, len(first)), np.nan)
     laid[0, 0], laid[1, 1] = number, absent

@@ -1,8 +1,8 @@
-"""A number as the bias of one coin: a single coin of Nguyen et al. (onebit), or one per class (sign-vector).
+"""A number as the bias of a coin: one coin, of Nguyen et al. (onebit), or a coin per slot (sign-vector).
 
-The coin of a slot that holds x shows 1 with probability 1/2 + x/2 (e^eps - 1)/(e^eps + 1). In integers:
-a 64-bit draw below q + floor((2^64 - 2q)(x + 1)/2), which always lies in [q, 2^64 - q]; for a slot that
-holds nothing, x = 0, the coin is fair to the last bit.
+The coin of a slot that contains x is 1 with probability 1/2 + x/2 (e^eps - 1)/(e^eps + 1). In integers, it is
+1 if a 64-bit draw is below q + floor((2^64 - 2q)(x + 1)/2), which is always in [q, 2^64 - q]. The coin of an
+empty slot, x = 0, is exactly fair.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from encoders.randomness import RandomSource
 
 
 class _Coin(NumericMechanism):
-    """What both have in common: the coin of one slot."""
+    """The common part of both mechanisms: the coin of one slot."""
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
@@ -48,14 +48,14 @@ class _Coin(NumericMechanism):
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Bias the coin as far as `epsilon` allows."""
+        """Return the mechanism with the largest bias that `epsilon` allows."""
         return cls(domain, {"q": str(math.ceil(WORD / (exp_bounds(epsilon)[0] + 1)))})
 
     def _threshold(self, code: int) -> int:
         return self._q + (self._span * code >> GRID_BITS)
 
     def _threshold_array(self, codes: IntArray) -> NDArray[np.uint64]:
-        """Return the same for an array: the product in two halves of 32 bits."""
+        """Return the thresholds of an array of codes; the product is computed in two halves of 32 bits."""
         high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
         code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
         scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
@@ -64,7 +64,7 @@ class _Coin(NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Return a coin's variance for every slot; see :meth:`NumericMechanism.covariance`."""
+        """Return the variance of a coin for every slot; see :meth:`NumericMechanism.covariance`."""
         number = self.slot_variance(share, first, second)
         absent = self.slot_variance(missing, missing, missing)
         return independent_slot_covariance(number, absent, first, missing)
@@ -74,17 +74,17 @@ class _Coin(NumericMechanism):
         return Fraction(ones if bit else WORD - ones, WORD)
 
     def _describe_coins(self, value: int) -> str:
-        """Say how likely a yes is in the own slot and in any other."""
+        """Describe the probability of a yes in the slot of the true answer and in any other."""
         _, code = split_value(value, self.domain.labels)
         own, other = (percent(self._coin_probability(1, each)) for each in (code, GRID))
-        return f"yes with probability {own} in the true place, with {other} in any other"
+        return f"a yes has probability {own} in the true place, {other} in every other"
 
 
 class OneBit(IndexPayload, _Coin):
-    """One coin, for one slot of the vector, drawn without looking at the answer.
+    """Reports one coin, for a slot that is drawn independently of the answer.
 
-    Nguyen et al. (2016); approach 2 of Yilmaz et al. 2019, section 2.2.3. The slot must not depend on the
-    class: reporting one's own would reveal it. Two 64-bit draws: the slot by multiply-shift, and its coin.
+    Nguyen et al. (2016); approach 2 of Yilmaz et al. 2019, section 2.2.3. If the slot depended on the class,
+    it would reveal the class. There are two 64-bit draws: for the slot, by multiply-shift, and for its coin.
 
     The payload is 2 slot + bit, little-endian, in 1 or 2 bytes. The estimate of a slot's mean is
     slots (e^eps + 1)/(e^eps - 1) times the mean of +1 or -1.
@@ -112,8 +112,8 @@ class OneBit(IndexPayload, _Coin):
     def describe_output(self, value: int) -> str:
         """Describe how the coin is biased; see :meth:`Mechanism.describe_output`."""
         return (
-            f"a yes or a no for a single one of {self.domain.slots_text}, drawn without looking at the "
-            f"answer: {self._describe_coins(value)}"
+            f"a yes or a no for only one of {self.domain.slots_text}, which is drawn without looking at the "
+            f"answer; {self._describe_coins(value)}"
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -126,20 +126,20 @@ class OneBit(IndexPayload, _Coin):
         return reported.view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Add +1 or -1 to the slot asked for."""
+        """Add +1 or -1 to the drawn slot."""
         reported = unpack_indices(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Add +1 or -1 to the slot asked for; see :meth:`Mechanism.contribution`."""
+        """Add +1 or -1 to the drawn slot; see :meth:`Mechanism.contribution`."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
         counts = [0] * self.domain.slots
         counts[slot] = 2 * bit - 1
         return counts
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the greatest weight, either way; see :meth:`Mechanism.contribution_range`."""
+        """Return minus and plus the greatest weight; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).max(axis=-1)
         return -most, most
 
@@ -160,14 +160,14 @@ class OneBit(IndexPayload, _Coin):
 
 
 class SignVector(_Coin):
-    """A coin for every slot: biased by x in the own class's, fair in all others.
+    """Reports a coin for every slot: biased by x in the slot of the true class, fair in all others.
 
-    The fair coins hide the class and cost no epsilon: as the L-infinity mechanism of Duchi, Jordan and
-    Wainwright (2018) does on a vector with one entry that is not zero. A slot's variance is
-    ((e^eps + 1)/(e^eps - 1))^2, however many classes there are: onebit's divided by the slots.
+    The fair coins hide the class and spend no epsilon, as in the L-infinity mechanism of Duchi, Jordan and
+    Wainwright (2018) on a vector with one entry that is not zero. The variance of a slot is
+    ((e^eps + 1)/(e^eps - 1))^2 for any number of classes: that of onebit divided by the number of slots.
 
-    The payload is one bit per slot, slot i at bit i % 8 of byte i // 8; unused bits are 0. Randomness:
-    the fair coins in as many bytes, then a 64-bit draw for the own coin.
+    The payload is one bit per slot: slot i is bit i % 8 of byte i // 8; unused bits are 0. Randomness:
+    the fair coins in as many bytes as the payload, then a 64-bit draw for the biased coin.
     """
 
     name: ClassVar[str] = "sign-vector"
@@ -189,7 +189,7 @@ class SignVector(_Coin):
 
     def describe_output(self, value: int) -> str:
         """Describe how the coins are biased; see :meth:`Mechanism.describe_output`."""
-        return f"a yes or a no for each of {self.domain.slots_text}: {self._describe_coins(value)}"
+        return f"a yes or a no for each of {self.domain.slots_text}; {self._describe_coins(value)}"
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; see :meth:`Mechanism.perturb_many`."""
@@ -220,12 +220,12 @@ class SignVector(_Coin):
 
     @property
     def support_counters(self) -> SupportCounters:
-        """Fair coins, but for the owner's; see :attr:`Mechanism.support_counters`."""
+        """Describes fair coins and one biased coin; see :attr:`Mechanism.support_counters`."""
         biased = Fraction(self._q, WORD)
         return SupportCounters(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return every bit the worst way; see :meth:`Mechanism.contribution_range`."""
+        """Return minus and plus the sum of all weights; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).sum(axis=-1)
         return -most, most
 

@@ -1,4 +1,4 @@
-"""Reads the parameters of a mechanism from a plan: integers as decimal strings, in strict form."""
+"""Reads the parameters of a mechanism from a plan: integers as canonical decimal strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from encoders.errors import SurveyError
 from encoders.probability_tables import MAX_LAPLACE_WEIGHTS, WORD
 
 MechanismParameters = Mapping[str, object]
-"""What a mechanism runs on, as a plan stores it: integers and lists of integers, as decimal strings."""
+"""Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""
 
 _CANONICAL_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}")
 
@@ -25,7 +25,7 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
 
 
 def read_weights(texts: object, what: str) -> tuple[int, ...]:
-    """Read a table of the weights of 0, 1, ..., K, which add up to 2^64 with each sign of 1, ..., K."""
+    """Read the weights of 0, 1, ..., K; with those of both signs of 1, ..., K they add up to 2^64."""
     if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_LAPLACE_WEIGHTS):
         raise SurveyError(f"{what} must be a list of at least two decimal strings")
     if set(map(type, texts)) != {str}:
@@ -35,7 +35,7 @@ def read_weights(texts: object, what: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
-    """Parse once what many questions of a plan share: a plan may come from a stranger."""
+    """Parse the weights, once for all questions that share them, because an untrusted plan may be large."""
     weights = tuple(read_integer(text, what, 1, WORD - 1) for text in texts)
     if weights[0] + 2 * sum(weights[1:]) != WORD:
         raise SurveyError(f"{what} does not add up to 2^64")
@@ -43,6 +43,6 @@ def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
 
 
 def check_keys(parameters: MechanismParameters, keys: set[str], name: str) -> None:
-    """Refuse tables with other keys than the mechanism reads."""
+    """Raise SurveyError unless the parameters have exactly these keys."""
     if set(parameters) != keys:
         raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")

@@ -1,4 +1,4 @@
-"""The piecewise mechanism with the class hidden: a report is a class and a number, likely near the truth."""
+"""The piecewise mechanism with the class hidden: a report is a class and a number near the true one."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _POSITION_BITS = GRID_BITS - _POSITIONS.bit_length()
 
 
 class Piecewise(IndexPayload, NumericMechanism):
-    """Wang et al. (2019), with one line of cells per class: near the truth likely, all else alike.
+    """Reports one cell of a line per class: with a higher probability one near the true answer.
 
-    A number x stands at position t = 64 x on its class's line, a square at 64 (2 x^2 - 1), rounded up or
-    down at random. With
-    probability `near` the report is one of the 2r + 1 cells around t, else any cell of any line; lines
-    reach from -(64 + r) to 64 + r. So E[y 1(line)] = near * t for the own line and 0 for every other,
-    and the lines themselves estimate the class. `near` is the largest that epsilon allows, the half-width r
-    the one of least variance. Between sign (all noise is rounding) and Laplace (no bounds), and better
-    than both from about eps = 1.5 on.
+    Wang et al. (2019), extended by the class. A number x has the position t = 64 x on the line of its class,
+    a square the position 64 (2 x^2 - 1), rounded up or down at random. With probability `near` the report is
+    one of the 2r + 1 cells around t, otherwise any cell of any line. Lines extend from -(64 + r) to 64 + r.
+    So E[y 1(line)] = near * t for the true line and 0 for every other, and the lines estimate the class.
+    `near` is the largest that epsilon allows, and the half-width r the one with the least variance. The
+    mechanism is between sign (all noise is rounding) and Laplace (unbounded noise), and better than both from
+    about eps = 1.5 on.
 
-    Three 64-bit draws: to round, to decide, to choose by multiply-shift. The payload is the cell's
-    index, line by line, little-endian in 2 bytes. A missing number is a 1 on a line of its own.
+    There are three 64-bit draws: to round, to decide, and to choose by multiply-shift. The payload is the
+    index of the cell, line by line, little-endian in 2 bytes. A missing number is a 1 on a separate line.
     """
 
     name: ClassVar[str] = "piecewise"
@@ -63,7 +63,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         self._line_points, self._window_points = 2 * self._line_end + 1, 2 * self._half_width + 1
         self.indices = domain.slots * self._line_points
         if self.indices > MAX_DOMAIN:
-            raise SurveyError(f"piecewise has at most {MAX_DOMAIN} cells; this many classes need more")
+            raise SurveyError(f"piecewise has at most {MAX_DOMAIN} cells; these classes need more")
         self.cells = 2 * domain.slots
         self.ratio = 1 + Fraction(self._near, WORD - self._near) * self._max_draw_ratio()
         self._lowest_code, self._doubled = GRID * (1 + domain.low), int(domain.low == 0)
@@ -72,13 +72,13 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Choose half_width and probability of the window; see the class."""
+        """Return the mechanism with the best half-width and probability of the window; see the class."""
         gain, best = exp_bounds(epsilon)[0], None
         for half_width in range(_POSITIONS + 1):
             window, cells = 2 * half_width + 1, domain.slots * (2 * (_POSITIONS + half_width) + 1)
             if cells > MAX_DOMAIN:
                 break
-            # 1 + near/(1 - near) cells/window <= gain, in the numbers of draws that make a cell
+            # 1 + near/(1 - near) cells/window <= gain, with the exact numbers of draws per cell
             odds = (gain - 1) * (WORD // cells) / -(-WORD // window)
             parameters = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(half_width)}
             candidate = cls(domain, parameters)
@@ -89,10 +89,11 @@ class Piecewise(IndexPayload, NumericMechanism):
         return best
 
     def _max_draw_ratio(self) -> Fraction:
-        """Return how many draws inside a window make a cell, per draw anywhere that makes it, at most.
+        """Return the largest ratio of a cell's draws within a window to its draws among all cells.
 
-        Multiply-shift makes cells of two sizes, one draw apart, and a size of one sort need not meet
-        each size of the other in any cell: the first pair that does, the worst first, is exact.
+        Multiply-shift gives cells of two sizes that differ by one draw. Not every pair of sizes, one in a
+        window and one among all cells, occurs. The pairs are tried from the worst on; the first that occurs
+        is the exact result.
         """
         inside, anywhere = _draw_counts(self._window_points), _draw_counts(self.indices)
         pairs = sorted(product(inside, anywhere), key=lambda pair: Fraction(*pair), reverse=True)
@@ -124,9 +125,9 @@ class Piecewise(IndexPayload, NumericMechanism):
         """Describe how likely the window is; see :meth:`Mechanism.describe_output`."""
         near, window, cells = percent(Fraction(self._near, WORD)), self._window_points, self.indices
         return (
-            f"one of {cells} points, {self._line_points} in a line for each of {self.domain.slots_text}: "
-            f"with probability {near} one of the {window} around the true one, else any of the {cells}, "
-            "each as likely"
+            f"one of {cells} points, {self._line_points} for each of {self.domain.slots_text}; with "
+            f"probability {near} it is one of the {window} around the true point, otherwise any of the "
+            f"{cells}, all with equal probability"
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -145,7 +146,7 @@ class Piecewise(IndexPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Add, per line, one report and its position."""
+        """Count the reports on each line, and add up their positions."""
         line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line_points)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
@@ -160,7 +161,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return counts + positions
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the best line's end; see :meth:`Mechanism.contribution_range`."""
+        """Return the range over the ends of all lines; see :meth:`Mechanism.contribution_range`."""
         lines = weights[..., : self.domain.slots]
         ends = self._line_end * abs(weights[..., self.domain.slots :])
         return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)
@@ -177,14 +178,14 @@ class Piecewise(IndexPayload, NumericMechanism):
         numbers = totals[slots:] / (self._position_scale * n)
         if self._doubled:
             numbers = (numbers + shares) / 2
-        numbers[k:] = shares[k:]  # of the missing, the line alone tells
+        numbers[k:] = shares[k:]  # only the line of a missing number is informative
         return arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
 
     @property
     def label_variance(self) -> float:
-        """That of counting lines; see :attr:`NumericMechanism.label_variance`."""
-        even = 1 / self.domain.labels
-        return even * (1 - even) / self._near_probability**2
+        """The variance of counting lines; see :attr:`NumericMechanism.label_variance`."""
+        share = 1 / self.domain.labels
+        return share * (1 - share) / self._near_probability**2
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Combine position and line; see :meth:`NumericMechanism.slot_variance`."""
@@ -197,7 +198,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return (self._position_variance(share, first, second) + line + 2 * both) / 4
 
     def _line_probability(self, share: Number) -> Number:
-        """Return how likely a report is on a line whose owners are that share of all."""
+        """Return the probability that a report is on a line, from the share of people whose line it is."""
         return self._near_probability * share + (1 - self._near_probability) / self.domain.slots
 
     def _position_variance(self, share: Number, first: Number, second: Number) -> Number:

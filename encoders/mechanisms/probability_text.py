@@ -1,4 +1,4 @@
-"""Probabilities in words. For people only: what a device draws from are the integers of the tables."""
+"""Writes probabilities for people to read. Devices draw from the integers of the tables instead."""
 
 from __future__ import annotations
 
@@ -32,12 +32,20 @@ def odds(share: Fraction) -> str:
 
 
 def others_text(count: int) -> str:
-    """Speak of `count` others: "the other", "each of the 11 others"."""
+    """Return `count` others in words: "the other", "each of the 11 others"."""
     return "the other" if count == 1 else f"each of the {count} others"
 
 
 def noise_text(law: Sequence[int], zero: int) -> str:
-    """Say how near to 0, at index `zero`, a law out of 2^64 on whole numbers is nine times out of ten."""
+    """Describe noise: the probability of 0, and the smallest range around 0 that has probability 90%.
+
+    Parameters
+    ----------
+    law : sequence of int
+        Distribution on consecutive whole numbers, out of 2^64.
+    zero : int
+        Index of the number 0.
+    """
     reach, inside = 0, law[zero]
     while 10 * inside < 9 * WORD:
         reach += 1

@@ -1,4 +1,4 @@
-"""Every mechanism by its name in the literature: checks a name, and rebuilds a mechanism from a plan."""
+"""The mechanisms by their names in the literature: checks a name, and builds a mechanism from a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
 
 AUTO = "auto"
-"""The name that leaves the choice to :mod:`encoders.mechanisms.auto_choice`."""
+"""The name for which :mod:`encoders.mechanisms.auto_choice` chooses the mechanism."""
 
 MECHANISMS: dict[str, type[FrequencyOracle]] = {each.name: each for each in (DE, SUE, OUE, SHE, THE, SS)}
 """The frequency oracles."""
@@ -33,12 +33,12 @@ _ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 
 
 def check_name(name: str) -> str:
-    """Return `name` if `design` knows it: "auto", a key of MECHANISMS, or "THE(0.25)".
+    """Return `name` if `design` accepts it: "auto", a key of MECHANISMS, or "THE(0.25)".
 
     Raises
     ------
     SurveyError
-        Naming the choices.
+        With the possible names, if it does not.
     """
     match = _ORACLE_NAME.fullmatch(name)
     if name != AUTO and not (match and match[1] in MECHANISMS and (match[2] is None or match[1] == THE.name)):
@@ -47,12 +47,12 @@ def check_name(name: str) -> str:
 
 
 def check_numeric_name(name: str) -> str:
-    """Return `name` if `design_numeric` knows it: "auto", or a key of NUMERIC_MECHANISMS.
+    """Return `name` if `design_numeric` accepts it: "auto", or a key of NUMERIC_MECHANISMS.
 
     Raises
     ------
     SurveyError
-        Naming the choices.
+        With the possible names, if it does not.
     """
     if name != AUTO and name not in NUMERIC_MECHANISMS:
         raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
@@ -60,13 +60,13 @@ def check_numeric_name(name: str) -> str:
 
 
 def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:
-    """Rebuild a frequency oracle from a plan; the caller proves it against the plan's epsilon."""
+    """Build a frequency oracle from a plan; the caller proves that it keeps the plan's epsilon."""
     _check_plan_entry(name, MECHANISMS, parameters)
     return MECHANISMS[name](domain, parameters)
 
 
 def load_numeric(name: str, domain: NumericDomain, parameters: MechanismParameters) -> NumericMechanism:
-    """Rebuild a mechanism for numbers from a plan; the caller proves it against the plan's epsilon."""
+    """Build a mechanism for numbers from a plan; the caller proves that it keeps the plan's epsilon."""
     _check_plan_entry(name, NUMERIC_MECHANISMS, parameters)
     return NUMERIC_MECHANISMS[name](domain, parameters)
 

@@ -1,4 +1,4 @@
-"""A number rounded stochastically to a sign, then asked together with the class by a frequency oracle."""
+"""A number rounded stochastically to a sign, which a frequency oracle randomises with the class."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
 
 
 class Sign(NumericMechanism):
-    """A sign that is + with probability (x - low)/(1 - low), coupled with the class.
+    """Reports a sign that is + with probability (x - low)/(1 - low), coupled with the class.
 
-    E[sign] = x, so the mean is the difference of two frequencies, and their sum is the class's; of a
-    square in [0, 1], + alone has the mean. A missing number is a third answer beside the signs.
-    The oracle's value is b k + c, with b = 0 for -, 1 for +, 2 for missing.
+    E[sign] = x, so the mean is the difference of two frequencies, and their sum is the frequency of the
+    class. For a square in [0, 1], the frequency of + is the mean. A missing number is a third value beside
+    the two signs. The oracle's value is b k + c, with b = 0 for -, 1 for +, 2 for missing.
 
-    One 64-bit draw r rounds: + if the highest 21 bits of r are below the code (of a square: the highest
-    20 below code - GRID). The oracle's randomness follows; the payload is the oracle's. Rounding only
-    mixes the laws of the two signs, so the oracle's ratio is the mechanism's.
+    One 64-bit draw r rounds the number: to + if the highest 21 bits of r are below the code (for a square:
+    the highest 20 bits below code - GRID). The oracle's randomness follows, and the payload is the oracle's.
+    Rounding only mixes the distributions of the two signs, so the ratio of the mechanism is the oracle's.
     """
 
     name: ClassVar[str] = "sign"
@@ -52,7 +52,7 @@ class Sign(NumericMechanism):
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Take the oracle with the least variance of a slot's mean, for evenly spread numbers."""
+        """Return the mechanism with the oracle of the least `reference_variance`."""
         answers = (2 + domain.missing[0]) * domain.labels
         oracles = [each.design(answers, epsilon) for each in _ORACLES.values()]
         candidates = [cls(domain, {"oracle": each.name, **each.parameters}) for each in oracles]
@@ -75,12 +75,12 @@ class Sign(NumericMechanism):
             rounding = "a missing number stays missing"
         else:
             up = percent(self._plus_probability(code))
-            rounding = f"the number is rounded to the highest with probability {up}, else to the lowest"
-        sent = self.oracle.describe_output(label)  # in the same words for each of its values
-        return f"{rounding}; of that and the label together, {sent}"
+            rounding = f"the number is rounded to the highest with probability {up}, otherwise to the lowest"
+        sent = self.oracle.describe_output(label)  # the same text for each of its values
+        return f"{rounding}; for the result together with the label, the device sends {sent}"
 
     def _plus_probability(self, code: int) -> Fraction:
-        """Return how likely a number that is not missing is rounded up."""
+        """Return the probability that a number is rounded up, if it is not missing."""
         return Fraction(code - self._lowest_code, 2 * GRID - self._lowest_code)
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -111,7 +111,7 @@ class Sign(NumericMechanism):
 
     @property
     def support_counters(self) -> SupportCounters | None:
-        """Those of the oracle; see :attr:`Mechanism.support_counters`."""
+        """The oracle's support counters; see :attr:`Mechanism.support_counters`."""
         return self.oracle.support_counters
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -132,7 +132,7 @@ class Sign(NumericMechanism):
 
     @property
     def label_variance(self) -> float:
-        """The oracle's; see :attr:`NumericMechanism.label_variance`."""
+        """The oracle's variance of a class; see :attr:`NumericMechanism.label_variance`."""
         return self.oracle.uniform_variance(self.domain.labels)
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -157,7 +157,7 @@ class Sign(NumericMechanism):
         return found
 
     def _mixing_matrix(self) -> FloatArray:
-        """Return what -, + and missing contribute to E[x 1(class)], P(missing, class) and P(class)."""
+        """Return the weights of -, + and missing in E[x 1(class)], P(missing, class) and P(class)."""
         mix = np.array([[self.domain.low, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.float64)
         return mix[:, : 2 + self.domain.missing[0]]
 

@@ -1,4 +1,4 @@
-"""Subset selection (SS): a set of so many values, the true one more often in it than not."""
+"""Subset selection (SS): a set of omega values that contains the true value with a higher probability."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 MAX_SUBSET_DOMAIN = 64
-"""Values at most: a set is one machine word."""
+"""Largest domain: a set is one machine word."""
 MAX_COMBINATIONS = 1 << 32
-"""Combinations at most, so that the words which choose each differ by at most 2^-32 of themselves."""
+"""Largest number of combinations: the numbers of draws per combination differ by at most a share of 2^-32."""
 
 _DRAWS = struct.Struct("<QQ")
 _MAX_LISTED_COMBINATIONS = 1 << 16
-"""Combinations that a population's are looked up among."""
+"""Largest number of combinations that are listed in a table, to randomise a population."""
 
 
 class SS(BitVector):
-    """Report a set of omega values: with the true one with probability p, with any other with q.
+    """Reports a set of omega values that contains the true value with probability p, any other with q.
 
-    p = omega e^eps/(omega e^eps + d - omega) (Ye and Barg 2018; Wang et al. 2016), as an integer out of
-    2^64. Two 64-bit draws: the first decides whether the truth is in the set (below ``parameters["keep"]``),
-    the second chooses the rest, omega - 1 or omega of the d - 1 others, as the number of a combination by
-    multiply-shift. Nothing is redrawn, and the steps are the same whatever is drawn. omega = 1 is DE.
+    p = omega e^eps/(omega e^eps + d - omega) (Ye and Barg 2018; Wang et al. 2016), as an integer out of 2^64.
+    There are two 64-bit draws. If the first is below ``parameters["keep"]``, the true value is in the set.
+    The second selects the other members, omega - 1 or omega of the d - 1 other values, as the number of a
+    combination by multiply-shift. Nothing is redrawn, and the steps do not depend on the draws. omega = 1 is
+    DE.
 
-    The others of v are counted on from it, v + 1, v + 2, ... around the domain, and combinations
-    colexicographically. So omega values in a row are the first combination of the first of them, and the last
-    one of the value behind them: some set has the largest cell with one truth and the smallest with another,
-    and `ratio` is reached whatever d and omega are.
+    The other values of v are numbered from v + 1 on, around the domain, and combinations are in
+    colexicographic order. So omega consecutive values are the first combination of their first value, and the
+    last combination of the value after them. Therefore some set has the most draws for one true value and the
+    fewest for another, and `ratio` is attained for all d and omega.
 
     The payload is the set, see :class:`BitVector`.
     """
@@ -62,7 +63,7 @@ class SS(BitVector):
         self._size = size = self._integer("size", 1, domain - 1)
         self._combination_counts = comb(domain - 1, size), comb(domain - 1, size - 1)
         if max(self._combination_counts) > MAX_COMBINATIONS:
-            raise SurveyError(f"sets of {size} out of {domain} values are too many: at most 2^32 may be")
+            raise SurveyError(f"sets of {size} out of {domain} values are too many: 2^32 are allowed")
         self._binomial_rows = _binomials(domain, size)
         kept, left = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         outputs = [
@@ -75,7 +76,7 @@ class SS(BitVector):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Choose the size with the least variance of a frequency of 1/d, and the largest p it allows."""
+        """Return the mechanism with the least variance of a frequency of 1/d, over all sizes of the set."""
         candidates = [
             cls(domain, {"keep": str(keep_threshold(domain, epsilon, size)), "size": str(size)})
             for size in range(1, domain)
@@ -84,7 +85,7 @@ class SS(BitVector):
         return min(candidates, key=lambda each: each.variance(1 / domain))
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; both draws are always used, and every position is visited."""
+        """Randomise one value; both draws are always used, and every position is computed."""
         keep_draw, draw = _DRAWS.unpack(rng.take(16))
         own: bool = keep_draw < self._keep
         left, rank, others = self._size - own, draw * self._combination_counts[own] >> 64, 0
@@ -101,8 +102,8 @@ class SS(BitVector):
         """Describe p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
-        true = f"the true one is among them with probability {percent(kept)}"
-        return f"{self._size} of the {self.domain} possible answers: {true}, every other with {other}"
+        true = f"they include the true one with probability {percent(kept)}"
+        return f"{self._size} of the {self.domain} possible answers; {true}, every other with {other}"
 
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         place = values.astype(np.uint64)
@@ -115,7 +116,7 @@ class SS(BitVector):
         return around.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.payload_bytes]
 
     def _others(self, own: BoolArray, rank: Words) -> Words:
-        """Return the combinations that have these numbers, looked up where there are few."""
+        """Return the combinations with these numbers, from a table if there are few."""
         if sum(self._combination_counts) > _MAX_LISTED_COMBINATIONS:
             return _unrank(self._binomial_rows, rank, self._size - own.astype(np.intp))
         found: Words = self._combinations[rank + own * np.uint64(self._combination_counts[0])]
@@ -135,13 +136,13 @@ class SS(BitVector):
     def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
-        sizes = sum(ones[column] for column in payloads.T)  # far quicker than to unpack the bits
+        sizes = sum(ones[column] for column in payloads.T)  # much faster than unpacking the bits
         unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
         return np.asarray((sizes == self._size) & ~unused)
 
     @property
     def support_counters(self) -> SupportCounters | None:
-        """For sets of 2 to d - 2 values; see :attr:`Mechanism.support_counters`."""
+        """Describes sets of 2 to d - 2 values; see :attr:`Mechanism.support_counters`."""
         if not 1 < self._size < self.domain - 1:
             return None
         kept = Fraction(self._keep, WORD)
@@ -174,14 +175,14 @@ class SS(BitVector):
 
 @lru_cache(maxsize=64)
 def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
-    """Return C(i, 0), ..., C(i, size) for i = d-2, ..., 0: combinations of those before i."""
+    """Return C(i, 0), ..., C(i, size) for i = d-2, ..., 0: the combinations of positions below i."""
     return tuple(
         tuple(comb(other, left) for left in range(size + 1)) for other in reversed(range(domain - 1))
     )
 
 
 def _unrank(rows: tuple[tuple[int, ...], ...], rank: Words, left: NDArray[np.intp]) -> Words:
-    """Return the combinations, of `left` others each, that have these numbers."""
+    """Return the combinations with the numbers `rank`, of `left` members each, as bit sets."""
     others = np.zeros_like(rank)
     for row in np.array(rows, dtype=np.uint64):
         least = row.take(left)

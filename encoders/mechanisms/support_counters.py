@@ -1,7 +1,7 @@
-"""What is counted of payloads made of bits beside their sums: how many ones, and which come together.
+"""Support counters of payloads of bits: how many ones a payload has, and which pairs of bits are both 1.
 
-These counts distinguish made-up reports from randomised ones (Cao, Jia and Gong 2021). They
-are functions of reports that are randomised already, so they cost no epsilon.
+These counts distinguish fabricated reports from randomised ones (Cao, Jia and Gong 2021). They are functions
+of reports that are already randomised, so they spend no epsilon.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from typing import Any
 from encoders.arrays import ByteArray, IntArray, NDArray, np
 
 MAX_GROUPS = 64
-"""Positions whose pairs are counted one by one; more share as many groups, or there were d^2/2 counters."""
+"""Largest number of groups. Up to as many positions have a group each, and more positions share the groups,
+because counting all pairs takes d^2/2 counters."""
 _SIZE_RANGE_DEVIATIONS = 10
-"""Standard deviations of the number of ones on either side that have counters of their own."""
+"""Range of the numbers of ones with separate counters, in standard deviations on either side of the mean."""
 _BLOCK_ROWS = 1 << 14
-"""Payloads counted at a time."""
+"""Number of payloads that are counted at a time."""
 _MAX_FLOAT32_ONES = 32
-"""Ones in a group up to which float32, exact to 2^24, holds the sum of as many products: 32^2 2^14."""
+"""Largest number of ones in a group for float32, which is exact to 2^24: sums of products reach 32^2 2^14."""
 
 
 @dataclass(frozen=True)
 class SupportCounters:
-    """A payload of bits, given the value: one the owner's, all others alike.
+    """The distribution of a payload of bits given the true value, and counts of such payloads.
 
-    They are independent, or, if their number is fixed, drawn together: so many of them are 1, and any
-    others as likely as any other so many.
+    One bit belongs to the true value; all other bits have the same probability. The bits are independent.
+    If the number of ones is fixed, all sets of that many other bits have the same probability instead.
 
     Attributes
     ----------
     length : int
         Number of bits d; bit i is bit i % 8 of byte i // 8.
     off : Fraction
-        Probability that a bit which is not the owner's is 1.
+        Probability that a bit is 1 if it is not the true value's.
     own : pair of Fraction
-        Between which the probability lies that the owner's is.
+        Least and greatest probability that the bit of the true value is 1.
     ones : int or None
-        Number of bits that are 1, where it is always the same.
+        Number of bits that are 1, if it is fixed.
     """
 
     length: int
@@ -50,7 +51,7 @@ class SupportCounters:
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:
-        """How likely two bits are both 1: none of them the owner's, and one of them."""
+        """Probabilities that two bits are both 1: without the true value's bit, and with it."""
         if self.ones is None:
             return self.off * self.off, self.own[1] * self.off
         more, others, own = self.ones - 1, self.length - 1, self.own[1]
@@ -60,7 +61,7 @@ class SupportCounters:
 
     @cached_property
     def sizes(self) -> range:
-        """Numbers of ones that have a counter; the first and the last count what is beyond, too."""
+        """Numbers of ones that have a counter; the first and last counter include all numbers beyond."""
         if self.ones is not None:
             return range(self.ones, self.ones + 1)
         others, off = self.length - 1, self.off
@@ -75,16 +76,16 @@ class SupportCounters:
 
     @property
     def cells(self) -> int:
-        """Length of what `count` returns."""
+        """Number of support counters."""
         return len(self.sizes) + self.groups + self.groups * (self.groups + 1) // 2
 
     def count(self, payloads: ByteArray) -> IntArray:
-        """Return the counters that checked payloads, shape (m, payload_bytes), add to.
+        """Return the support counters of checked payloads, shape (m, payload_bytes).
 
         Returns
         -------
         int64 array, shape (cells,)
-            How many payloads have each of `sizes`; the ones in each group; and for each pair of groups
+            The number of payloads of each of `sizes`; the ones in each group; and for each pair of groups
             g <= h, row by row, the sum over the payloads of (ones in g) (ones in h).
         """
         counted = np.zeros(self.cells, dtype=np.int64)
@@ -103,12 +104,12 @@ class SupportCounters:
 
     @cached_property
     def _upper_triangle(self) -> NDArray[np.intp]:
-        """Where the pairs g <= h lie in a matrix that is read row by row."""
+        """Indices of the pairs g <= h in a flattened matrix."""
         row, column = np.triu_indices(self.groups)
         return row * self.groups + column
 
     def _count_group_ones(self, payloads: ByteArray) -> NDArray[Any]:
-        """Return how many ones each payload has in each group, (m, groups)."""
+        """Return the number of ones in each group of each payload, shape (m, groups)."""
         bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
         if self.length <= MAX_GROUPS:
             return bits.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Unary encoding: one bit per value of the domain, each flipped on its own (SUE, OUE)."""
+"""Unary encoding: one bit per value of the domain, each randomised independently (SUE, OUE)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     Words = NDArray[np.unsignedinteger[Any]]
 
 ComparisonSteps = tuple[tuple[int, int, int], ...]
-"""How to compare draws with a threshold, lowest bit first: slice, its shift, the threshold's bit."""
+"""Steps to compare draws with a threshold, lowest bit first: slice, its shift, the threshold's bit."""
 
 
 class Unary(BitVector):
-    """A vector of d bits: the owner's is 1 with probability p, every other with probability q.
+    """Reports d bits: the bit of the true value is 1 with probability p, every other with probability q.
 
-    Each bit compares its own `bits`-bit draw with a threshold. The draws are bit-sliced: slice j of
-    ceil(d/8) bytes holds bit j (the least significant first) of all d draws, and one pass over the
-    slices computes "draw < threshold" for all positions at once, without looking at the value.
+    Each bit is the comparison of a draw of `bits` bits with a threshold. The draws are bit-sliced: slice j,
+    of ceil(d/8) bytes, contains bit j (the least significant first) of all d draws. One pass over the
+    slices computes "draw < threshold" for all positions at once, independently of the value.
 
     The payload is the vector, see :class:`BitVector`.
     """
@@ -53,7 +53,7 @@ class Unary(BitVector):
         return cls(domain, {"bits": str(bits), "p": str(big), "q": str(small), **more})
 
     def _comparison_steps(self, threshold: int) -> ComparisonSteps:
-        """Return how to decide "draw < threshold": nothing below its lowest set bit matters."""
+        """Return the steps to decide "draw < threshold", from the threshold's lowest set bit on."""
         first, width = (threshold & -threshold).bit_length() - 1, 8 * self.payload_bytes
         return tuple((j, j * width, threshold >> j & 1) for j in range(first, self._bits))
 
@@ -68,7 +68,7 @@ class Unary(BitVector):
         """Describe p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
-        return f"{answers}: yes with probability {p} for the true one, with {q} for every other"
+        return f"{answers}; a yes has probability {p} for the true one, {q} for every other"
 
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         rows, width = np.arange(len(values)), self.payload_bytes
@@ -91,12 +91,12 @@ class Unary(BitVector):
 
     @property
     def support_counters(self) -> SupportCounters:
-        """All of them; see :attr:`Mechanism.support_counters`."""
+        """Describes independent bits; see :attr:`Mechanism.support_counters`."""
         p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
         return SupportCounters(self.domain, q, (p, p))
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | v] for every v: the product over the bits, with v's own swapped in."""
+        """Return P[payload | v] for every v: the product over the bits, with that of v exchanged."""
         vector, whole = int.from_bytes(payload, "little"), 1 << self._bits
         ones = vector.bit_count()
         noise = Fraction(self._q, whole) ** ones * Fraction(whole - self._q, whole) ** (self.domain - ones)
@@ -115,7 +115,7 @@ class SUE(Unary):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Spend half of `epsilon` on the bit that falls and half on the bit that rises."""
+        """Return the mechanism that spends half of `epsilon` on each of the two bits that differ."""
         q = 1 / (exp_bounds(epsilon / 2)[0] + 1)
         return cls._from_probabilities(domain, 1 - q, q)
 
@@ -130,16 +130,16 @@ class OUE(Unary):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Make zeros as quiet as `epsilon` allows when the one is a fair coin."""
+        """Return the mechanism with p = 1/2 and the smallest q that `epsilon` allows."""
         q = 1 / (exp_bounds(epsilon)[0] + 1)
         return cls._from_probabilities(domain, Fraction(1, 2), q)
 
 
 def _below(flipped: int, steps: ComparisonSteps) -> int:
-    """Compare all draws with a threshold at once: the highest slice where they differ decides.
+    """Compare all draws with a threshold at once; the highest bit in which they differ decides.
 
-    `flipped` is the complement of all slices: where the draw has a 0 against a 1, it is below. The
-    result holds the answer in its lowest slice; what lies above is for the caller to mask.
+    `flipped` is the complement of all slices: a draw with a 0 where the threshold has a 1 is below it. The
+    result is in the lowest slice; the caller masks the bits above it.
     """
     (_, first, _), *rest = steps
     below = flipped >> first
@@ -152,7 +152,7 @@ def _below(flipped: int, steps: ComparisonSteps) -> int:
 
 
 def _below_each(flipped: list[Words], steps: ComparisonSteps) -> Words:
-    """Do the same for a population: one array of words per slice."""
+    """Compare the draws of a population, one array of words per slice; see :func:`_below`."""
     (first, _, _), *rest = steps
     below = flipped[first]
     for j, _, bit in rest:

@@ -1,4 +1,4 @@
-"""Surveys: authored TOML, and the immutable plan that it compiles to."""
+"""Surveys: the authored TOML file, and the immutable plan that is compiled from it."""
 
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature

@@ -1,7 +1,7 @@
-"""Canonical JSON: one spelling per plan, so that its digest can be reproduced in any language.
+"""Canonical JSON: one encoding per plan, so that a program in any language can reproduce its digest.
 
-Keys sorted by code point, no white space, UTF-8, no floats at all; integers above 2^53 travel as
-decimal strings. Reading is strict: bytes that are not the canonical spelling are refused.
+Keys are sorted by code point. There is no white space and there are no floats; the encoding is UTF-8.
+Integers above 2^53 are decimal strings. Reading is strict: bytes that are not canonical are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from encoders.errors import SurveyError
 
 
 def dump_canonical_json(document: object) -> bytes:
-    """Return the canonical bytes of a document; a plan's has no floats, another's has finite ones only."""
+    """Return the canonical bytes of a document; floats, which a plan must not contain, must be finite."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 
@@ -24,7 +24,7 @@ def load_canonical_json(data: bytes) -> Any:
     Raises
     ------
     SurveyError
-        If the bytes are no JSON, hold a float, or are not the canonical spelling.
+        If the bytes are not JSON, contain a float, or are not canonical.
     """
     try:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
@@ -32,12 +32,11 @@ def load_canonical_json(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise SurveyError("the plan is not JSON; it may be truncated") from error
     if again != data:
-        why = (
-            "the plan is not in canonical form; take it unchanged from the collector or `ldp-survey compile`"
+        raise SurveyError(
+            "the plan is not canonical; take it unchanged from the collector or `ldp-survey compile`"
         )
-        raise SurveyError(why)
     return document
 
 
 def _no_float(text: str) -> NoReturn:
-    raise SurveyError("a plan holds no floats; decimals are strings")
+    raise SurveyError("a plan contains no floats; decimals are strings")

@@ -1,4 +1,4 @@
-"""Compiles a survey to questions: which features each asks about, how often, and by which mechanism."""
+"""Compiles a survey to questions: the features of each question, its weight and its mechanism."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from encoders.survey.questions import MEAN, SQUARE, Question, build_numeric_doma
 from encoders.survey.validation_round import Validation
 
 MAX_PRIOR_ERROR = 0.1
-"""Standard error of P(label) that is small enough: features that are informative still decide then."""
+"""Standard error of P(label) that is small enough: informative features still determine the prediction."""
 MIN_INFORMATION_RATIO = 1.5
-"""How much more about the label a question about it alone must tell than the other questions do."""
+"""Factor by which a question about the label alone must be more informative about it than other questions."""
 MAX_LABEL_WEIGHT = 8
-"""Greatest weight of the question about the label alone, in features: it takes reports from them."""
+"""Largest weight of the question about the label alone, as a multiple of a feature's weight."""
 
 _TOO_MANY_COMBINATIONS = (
     "{:,} values{} x {:,} values of the label = {:,} combinations, and one question asks for at most "
     f"{MAX_DOMAIN:,}: merge rare values, use fewer bins, or do not ask for it (weight = 0)"
 )
 _NO_LABEL_QUESTION = (
-    "0 leaves no question that tells of the label: give it a weight, or ask numbers by auto or sign"
+    "0 leaves no question that estimates the label's prior: give it a weight, or ask numbers by auto or sign"
 )
 
 
 class _Draft(NamedTuple):
-    """A question without its place in the plan."""
+    """A question without its index in the plan."""
 
     feature_indices: tuple[int, ...]
     weight: int
@@ -57,7 +57,7 @@ class _Draft(NamedTuple):
 class Compiler:
     """Makes the questions of a survey; see :class:`~encoders.survey.survey.Survey` for the attributes.
 
-    Each mechanism is designed once, whatever number of questions share it.
+    Each mechanism is designed once for all questions that share it.
     """
 
     epsilon: Decimal
@@ -73,7 +73,7 @@ class Compiler:
     _numeric_mechanisms: dict[NumericDomain, NumericMechanism] = field(init=False, default_factory=dict)
 
     def compile_questions(self) -> tuple[Question, ...]:
-        """Return the questions in the order of a plan: the label, single features, all numbers at once."""
+        """Return the questions in the order of a plan: the label, the features, all numbers at once."""
         self._check_sizes()
         weighted = {index: weight for index, weight in enumerate(self.weights[1:]) if weight}
         numbers = [index for index in weighted if isinstance(self.features[index], NumericFeature)]
@@ -110,7 +110,7 @@ class Compiler:
         )
 
     def _check_sizes(self) -> None:
-        """Refuse every feature whose combinations of value and label are too many for one question."""
+        """Raise SurveyError for features with too many combinations of value and label for a question."""
         labels = len(self.label.values)
         if labels > MAX_DOMAIN:
             why = f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question"
@@ -129,7 +129,7 @@ class Compiler:
     def _draft_discrete(
         self, weighted: Mapping[int, int], numbers: Sequence[int], scale: int
     ) -> Iterator[_Draft]:
-        """Draft the questions about listed values; only "auto" asks about several features at once."""
+        """Yield the questions about listed values; only "auto" asks about several features at once."""
         discrete = [index for index in weighted if index not in numbers]
         for weight in sorted({weighted[index] for index in discrete}):
             equal = [index for index in discrete if weighted[index] == weight]
@@ -188,23 +188,23 @@ class Compiler:
 
 
 def compute_label_weight(users: int, features: float, alone: float, information: float) -> float:
-    """Return how often to ask for the label alone, as a multiple of how often each feature is asked about.
+    """Return the weight of the question about the label alone, as a multiple of a feature's weight.
 
-    Zero where the questions about features by themselves estimate P(label) with a standard error of at most
-    MAX_PRIOR_ERROR, or almost as well as asking for it alone; else as often as that takes, but at most
-    MAX_LABEL_WEIGHT. From public numbers only: a small number of users at a small epsilon still estimates
-    the prior.
+    It is zero if the questions about features estimate P(label) with a standard error of at most
+    MAX_PRIOR_ERROR, or almost as well as a question about the label alone. Otherwise it is the weight that
+    gives this standard error, but at most MAX_LABEL_WEIGHT. So few users at a small epsilon still estimate
+    the prior. All inputs are public.
 
     Parameters
     ----------
     users : int
-        How many people are expected to answer.
+        Number of people who are expected to answer.
     features : float
-        How many features' weights all questions about features have together.
+        Weight of all questions about features, as a multiple of a feature's weight.
     alone : float
-        Variance of one report's P(label) if the label is asked for alone.
+        Variance of one report's estimate of P(label) if the label is asked for alone.
     information : float
-        One over that variance, if a feature is asked about; their average.
+        Average over the questions about features of one over this variance.
     """
     needed = 1 / (MAX_PRIOR_ERROR**2 * users) - information
     gained = 1 / alone - information

@@ -1,4 +1,4 @@
-"""Decimal numbers as an author writes them and as a plan stores them: exact, in one spelling."""
+"""Decimal numbers as an author writes them and as a plan stores them: exact and canonical."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 MAX_DIGITS = 20
-"""Digits of a number in a survey file at most."""
+"""Largest number of digits of a number in a survey file."""
 
 _EXACT = Context(prec=1000)
 _EDGE_DIGITS = Context(prec=15)
 
 
 def decimal_text(value: Decimal) -> str:
-    """Spell a finite decimal canonically: no exponent, no trailing zeros, whatever the caller's context."""
+    """Return the canonical text of a finite decimal, without exponent and trailing zeros, in any context."""
     text = format(value.normalize(_EXACT), "f")
     return "0" if text == "-0" else text
 
 
 def parse_decimal(value: object) -> Decimal | None:
-    """Return a number as a Decimal if it is finite, also as a double, and of at most 20 digits; else None."""
+    """Return a number of at most 20 digits as a Decimal; None if it is not finite, also as a double."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     exact = Decimal(value)

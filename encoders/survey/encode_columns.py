@@ -1,4 +1,4 @@
-"""Coding of columns, equal to coding value by value by construction: each distinct value is coded once."""
+"""Codes columns of values; each distinct value is coded once, by the same function as a single value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from encoders.errors import RowError, map_collecting_errors
 from encoders.survey.features import CategoricalFeature, Feature
 
 _MAX_TABLE_SPAN = 1 << 16
-"""Whole numbers from the least to the greatest of a column, at most, for which a table is made."""
+"""Largest range of a column's whole numbers that are coded by a table."""
 
 
 def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> IntArray:
@@ -19,8 +19,8 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
     Raises
     ------
     RowError
-        Naming the feature and the first offending row, counted from 1; with one for each feature that
-        does not fit in `problems`.
+        With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
+        has one error for each such feature.
     """
     coded = map_collecting_errors(lambda feature: _encode_feature(feature, columns), features)
     for feature, codes in zip(features, coded, strict=True):
@@ -33,7 +33,7 @@ def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
     if feature.name not in columns:
         raise RowError(feature.name, "the table has no such column")
     values = columns[feature.name]
-    # what else there is keeps its meaning only value by value: a mask, an object
+    # other arrays, with a mask or with objects, must be coded value by value
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if plain and not isinstance(feature, CategoricalFeature):
         return feature.code_array(values.astype(np.float64, copy=False))
@@ -42,7 +42,7 @@ def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
 
 
 def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | None:
-    """Code whole numbers by a table of those that occur; None if they lie far apart or one is refused."""
+    """Code whole numbers by a table of those that occur; None if their range is large or one is refused."""
     if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64) or not len(values):
         return None
     low, high = int(values.min()), int(values.max())
@@ -54,13 +54,13 @@ def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | 
         for place in np.flatnonzero(np.bincount(places)).tolist():
             table[place] = feature.code(low + place)
     except RowError:
-        return None  # cell by cell, its row is found
+        return None  # coding cell by cell finds its row
     return table[places]
 
 
 def encode_values(values: Sequence[object], code: Callable[[object], int], name: str) -> IntArray:
     """Code m values, each distinct one once; shape (m,)."""
-    # the type belongs to the key: 1, 1.0 and True are equal, but not coded alike
+    # the type is part of the key: 1, 1.0 and True are equal, but their codes may differ
     plain = values.tolist() if hasattr(values, "tolist") else list(values)
     cells = list(zip(map(type, plain), plain, strict=True))
     try:

@@ -1,4 +1,4 @@
-"""Coding of whole tables, equal to the device's coding of each row."""
+"""Codes whole tables, with the same result as the device's coding of each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from encoders.survey.plan import Plan
 
 
 def encode_table(plan: Plan, columns: Mapping[str, Any]) -> IntArray:
-    """Code the features of a table; of a validation, those that its model uses.
+    """Code the features of a table; for a validation round, the features of its model.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> IntArray:
     Raises
     ------
     RowError
-        Naming the feature and the first offending row, counted from 1; with one for each feature that
-        does not fit in `problems`.
+        With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
+        has one error for each such feature.
     """
     if plan.row_schema.projection:
         columns = {**columns, **plan.row_schema.projection.columns(columns)}

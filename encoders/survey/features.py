@@ -1,10 +1,10 @@
-"""What a survey knows of a row: its label and its features, and how each value becomes a code.
+"""The label and the features of a row, and the code of each value.
 
-Labels and categories are here, numbers in numbers.py.
+This module has labels and categories; numbers are in numeric_features.py.
 
-Coding happens before any randomness and before any budget is spent. A code is an index; a missing
-value is a category of its own, the last one, because skipping a question whose answer is missing
-would reveal that it is.
+Values are coded before anything is drawn and before any privacy budget is spent. A code is an index. A
+missing value is a separate category, the last one, because skipping a question without an answer would reveal
+that the answer is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_LISTED_VALUES = 12
 
 @dataclass(frozen=True)
 class Label:
-    """The class a row belongs to.
+    """The class of a row.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Label:
         self._codes.update((text, code) for code, text in enumerate(self.values))
 
     def code(self, value: object) -> int:
-        """Return the index of a label; raises RowError without repeating the value."""
+        """Return the index of a label; raises RowError, which does not contain the value."""
         if is_missing(value):
             raise RowError(self.name, "the label is missing")
         return _look_up(value, self._codes, self.name, self.values)
@@ -57,7 +57,7 @@ class CategoricalFeature:
     name : str
     values : tuple of str
     missing : str
-        "category": a missing value is one more category; "error": it is refused.
+        "category": a missing value is one more category. "error": it is refused.
     """
 
     name: str
@@ -80,7 +80,7 @@ class CategoricalFeature:
         return len(self.texts)
 
     def code(self, value: object) -> int:
-        """Return the index of a value; raises RowError without repeating the value."""
+        """Return the index of a value; raises RowError, which does not contain the value."""
         if is_missing(value):
             return encode_missing(self.name, self.missing, self.size)
         return _look_up(value, self._codes, self.name, self.values)
@@ -110,7 +110,7 @@ def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str,
 
 
 def _read_as(value: object) -> str:
-    """Return how a value of this type is spelled as a category, without the value itself."""
+    """Return how a value of this type is written as a category, without the value itself."""
     if isinstance(value, bool):
         return ' (a bool is read as the text "true" or "false")'
     return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'

@@ -1,11 +1,12 @@
-"""Invitations: where a survey is answered by invitation, a token names its question and counts once.
+"""Invitations: in a survey by invitation, a token determines the question and counts once.
 
-A token is the report's id, which the operator draws in place of the device, see :mod:`report_id`. It counts
-once, as every id does, and answers one question only: whoever holds a few tokens cannot flood one question
-with reports. A device receives it as text, with four more bytes by which a misspelt token, or one of another
-plan, is refused before anything is drawn. A collector stores hashes of tokens only.
+A token is the id of a report, which the operator draws instead of the device, see :mod:`report_id`. As every
+id, it counts once. It is valid for one question only, so a few tokens do not suffice to flood one question
+with reports. A device receives it as text with four check bytes: it refuses a misspelt token, or one of
+another plan, before anything is drawn. A collector stores only hashes of tokens.
 
-Whoever gave a token to a person knows which report is theirs. Their answer in it is as random as without.
+The person who hands out a token knows which report it belongs to. The answer in the report is randomised as
+without an invitation.
 """
 
 from __future__ import annotations
@@ -21,37 +22,37 @@ from encoders.survey.questions import Question
 from encoders.survey.report_id import INDEX_BYTES, draw_report_id
 
 HASH_BYTES = 16
-"""Bytes of a token's hash."""
-_CHECK_BYTES = 4  # with the id 20 bytes, 32 characters without padding
+"""Length of a token's hash."""
+_CHECK_BYTES = 4  # 20 bytes with the id, which are 32 characters without padding
 _IGNORED_CHARACTERS = dict.fromkeys(map(ord, "- \t\r\n"))
 _CHECK_PREFIX = b"ldp-bayes token check\0"
 _HASH_PREFIX = b"ldp-bayes token kept\0"
 
 
 def draw_invitation(plan: Plan, rng: RandomSource) -> str:
-    """Draw an invitation to a question drawn by the public weights: for audits and applications' tests."""
+    """Draw an invitation to a question that is drawn by the public weights; for audits and tests."""
     return format_token(plan, draw_report_id(plan, plan.draw(rng), rng))
 
 
 def format_token(plan: Plan, token_id: bytes) -> str:
-    """Spell a token of a plan as a person is given it: 32 letters and digits."""
+    """Return a token of a plan as text for a person: 32 letters and digits."""
     return base64.b32encode(token_id + _check_bytes(plan, token_id)).decode().lower()
 
 
 def read_invitation(plan: Plan, token: str | None) -> tuple[Question, bytes] | None:
-    """Return the question and the report's id that a token stands for; None where anybody may answer.
+    """Return the question and the report id in a token; None if the survey needs no invitation.
 
-    Letters may be small or capital; hyphens, spaces, tabs and line breaks are passed over.
+    Letters may be small or capital; hyphens, spaces, tabs and line breaks are ignored.
 
     Raises
     ------
     TokenError
-        If it is missing or not asked for, misspelt, or a token of another plan. Whether it was ever given
-        out, the collector knows.
+        If the token is missing, not needed, misspelt, or a token of another plan. Only the collector knows
+        whether it was handed out.
     """
     if not plan.by_invitation:
         if token is not None:
-            raise TokenError("is not asked for: anybody may answer this survey")
+            raise TokenError("is not needed: anybody may answer this survey")
         return None
     if token is None:
         raise TokenError("is missing: this survey is answered by invitation")
@@ -73,7 +74,7 @@ def _parse_token(plan: Plan, text: str) -> tuple[Question, bytes]:
 
 
 def hash_token(plan: Plan, token_id: bytes) -> bytes:
-    """Return the hash of a token that a collector stores, 16 bytes: nobody can answer with it."""
+    """Return the hash of a token that a collector stores, 16 bytes; nobody can answer with the hash."""
     return hashlib.sha256(_HASH_PREFIX + plan.digest_bytes + token_id).digest()[:HASH_BYTES]
 
 

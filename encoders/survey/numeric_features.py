@@ -1,7 +1,7 @@
-"""Numbers in a row: in bins, or as they are, clipped to public bounds and put on a fine grid.
+"""Numbers of a row: in bins, or clipped to public bounds and rounded to a fine grid.
 
-What leaves this module is an integer. Binned, a number is the index of its bin. Numeric, it is the
-nearest point of a grid over [-1, 1], so that all that follows on a device is integer arithmetic.
+The code of a number is an integer. For a binned feature it is the index of the bin. For a numeric feature it
+is the nearest point of a grid over [-1, 1], so that all further steps on a device are integer arithmetic.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Real = TypeVar("Real", float, "FloatArray")
 
 @dataclass(frozen=True)
 class BinnedFeature:
-    """A number, coded as the bin of public edges that holds it.
+    """A number that is coded as the index of its bin between public edges.
 
     Attributes
     ----------
     name : str
     edges : tuple of str
-        bins + 1 increasing decimal strings. A bin includes its lower edge; numbers outside the first
-        and last edge are clipped into the first and last bin.
+        bins + 1 increasing decimal strings. A bin includes its lower edge. Numbers beyond the first or last
+        edge are clipped to the first or last bin.
     missing : str
         As for categories; NaN counts as missing. Infinity is refused.
     """
@@ -61,7 +61,7 @@ class BinnedFeature:
         return float(self.edges[0]), float(self.edges[-1])
 
     def code(self, value: object) -> int:
-        """Return the index of the bin that holds a number; raises RowError without repeating it."""
+        """Return the index of a number's bin; raises RowError, which does not contain the number."""
         number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
@@ -118,7 +118,7 @@ class NumericFeature:
 
     @property
     def width(self) -> float:
-        """What one unit of x is in the feature's own unit: half the range."""
+        """One unit of x in the feature's own unit: half the range."""
         low, high = self.bounds
         return (high - low) / 2
 
@@ -127,7 +127,7 @@ class NumericFeature:
         return self.bounds[0] + (x + 1) * self.width
 
     def code(self, value: object) -> int:
-        """Return the code of a number; raises RowError without repeating it.
+        """Return the code of a number; raises RowError, which does not contain the number.
 
         In IEEE doubles: floor((x - low) / (high - low) * 2 GRID + .5), with x clipped first.
         """
@@ -169,7 +169,7 @@ def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
 
 
 def _with_missing(feature: BinnedFeature | NumericFeature, codes: IntArray, numbers: FloatArray) -> IntArray:
-    """Give NaN the code of a missing value; refuse infinity, and NaN where the survey has no such code."""
+    """Set the codes of NaN to that of a missing value; raise RowError for infinity, and if there is none."""
     gaps = np.flatnonzero(~np.isfinite(numbers))
     refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
     if len(refused):

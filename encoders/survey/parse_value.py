@@ -1,7 +1,7 @@
-"""What an application may pass as a value of a row, and what it means: one reading for every feature.
+"""Reads the values of a row that an application passes, in the same way for every feature.
 
-A value is an answer, or means that there is none. Numpy's scalars and pandas' words for missing count as
-the plain values they stand for. No error repeats a value.
+A value is an answer, or means that the answer is missing. Scalars of numpy and the missing values of numpy
+and pandas are read as plain Python values. No error contains a value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Scalar = None | bool | int | float | Decimal | str
 
 
 def row_entry(row: Mapping[str, object], name: str) -> object:
-    """Return a row's value of a feature or label; raises RowError if it has none."""
+    """Return the row's value of a feature or label; raises RowError if the row has no such entry."""
     try:
         return row[name]
     except KeyError:
@@ -33,8 +33,8 @@ def row_entry(row: Mapping[str, object], name: str) -> object:
 def is_missing(value: object) -> bool:
     """Return whether a value means "no answer": None, NaN, pandas' NA or an empty text.
 
-    NaN counts because NumPy, pandas and readers of CSV files write it where a number is absent. Infinity does
-    not: it is the result of a computation, such as a division by zero, and is refused.
+    NaN means "no answer" because NumPy, pandas and readers of CSV files use it for an absent number. Infinity
+    does not: it is the result of a computation, such as a division by zero, and is refused.
     """
     bare = unwrap_scalar(value)
     if isinstance(bare, Decimal):
@@ -45,14 +45,14 @@ def is_missing(value: object) -> bool:
 
 
 def encode_missing(name: str, missing: str, size: int) -> int:
-    """Return the code of a missing value, the last of `size`, where the survey has one."""
+    """Return the code of a missing value, the last of `size`; raises RowError if there is none."""
     if missing != "category":
         raise RowError(name, 'is missing, and the survey has no category for that (missing = "category")')
     return size - 1
 
 
 def category_text(value: object) -> str | None:
-    """Spell a category as the survey does: text as it is, 3 and 3.0 as "3", True as "true"; else None."""
+    """Return a category as text: text unchanged, 3 and 3.0 as "3", True as "true"; None for other types."""
     value = unwrap_scalar(value)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -66,7 +66,7 @@ def category_text(value: object) -> str | None:
 def parse_number(value: object, name: str) -> float | None:
     """Read a number as a double; None if it is missing.
 
-    A finite number stays finite, however large.
+    A finite number of any size stays finite.
 
     Raises
     ------
@@ -90,11 +90,11 @@ def parse_number_cell(text: str, name: str) -> object:
         return None
     with suppress(ValueError):
         return float(text)
-    raise RowError(name, "must be a number")  # out of reach of the error that quotes the text
+    raise RowError(name, "must be a number")  # not chained to the error that quotes the text
 
 
 def unwrap_scalar(value: object) -> Scalar | object:
-    """Unwrap numpy's scalars, read its and pandas' words for missing; leave what is no single value."""
+    """Return the plain value of a scalar or missing value of numpy or pandas; other values unchanged."""
     if isinstance(value, Scalar):
         return value
     if type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
@@ -106,7 +106,7 @@ def unwrap_scalar(value: object) -> Scalar | object:
 
 
 def _to_double(value: int | float | Decimal) -> float:
-    """Return a number as a double; a finite one stays finite, however large."""
+    """Return a number as a double; a finite number of any size stays finite."""
     if isinstance(value, float) or (isinstance(value, Decimal) and value.is_infinite()):
         return float(value)
     return float(min(max(value, -_MAX_DOUBLE), _MAX_DOUBLE))

@@ -1,4 +1,4 @@
-"""The plan: the immutable, hashed form of a survey, which device, collector and trainer share."""
+"""The plan: the immutable, hashed form of a survey that device, collector and trainer share."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Plan:
     id : str
         The survey's id.
     epsilon : Decimal
-        Nominal budget of one report; no question's tables spend more.
+        Nominal privacy budget of one report; no question spends more.
     label : Label
     features : tuple of Feature
     questions : tuple of Question
         Those with a positive weight.
     projection : Projection or None
-        Gives some of the features their numbers, out of other numbers of the row.
+        Computes some of the features from other numbers of the row.
     family : str
-        Who answered one survey of a family answers no other: the rounds of one collection. By default
-        the survey's own id.
+        Id of the first of several rounds. A device answers at most one survey of a family. By default the
+        survey's own id.
     enrolment : str
-        "open": anybody may answer. "token": whoever was given one, see :mod:`encoders.survey.invitation`.
+        "open": anybody may answer. "token": people with an invitation, see :mod:`encoders.survey.invitation`.
     validation : Validation or None
-        A model that devices validate. Label and features are whether its predictions are right.
+        A model that devices validate. Label and features are then whether its predictions are right.
     json : bytes
-        Canonical form; its SHA-256 is the digest every report carries.
+        Canonical form; its SHA-256 is the digest in every report.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Plan:
             raise SurveyError("is open or token", "enrolment")
         object.__setattr__(self, "json", dump_canonical_json(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
-            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client takes")
+            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.json == other.json
@@ -91,22 +91,22 @@ class Plan:
 
     @cached_property
     def digest_bytes(self) -> bytes:
-        """The digest as reports carry it, 32 bytes."""
+        """The digest as in reports, 32 bytes."""
         return bytes.fromhex(self.digest)
 
     @classmethod
     def from_json(cls, data: bytes) -> Plan:
         """Read a plan and check everything in it.
 
-        The plan is rebuilt from its survey and tables, each question's exact likelihood ratio is proved
-        against epsilon, and the result must be the very bytes that were read.
+        The plan is rebuilt from its survey and tables. The exact likelihood ratio of each question must be
+        at most e^epsilon, and the rebuilt plan must have the bytes that were read.
 
         Raises
         ------
         SurveyError
-            If it is no plan of this format, or inconsistent.
+            If the bytes are not a plan of this format, or inconsistent.
         PrivacyError
-            If a question would spend more than epsilon.
+            If a question spends more than epsilon.
         """
         if len(data) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
@@ -123,22 +123,22 @@ class Plan:
 
     @property
     def by_invitation(self) -> bool:
-        """Whether only those answer who were given a token."""
+        """Whether only people with an invitation may answer."""
         return self.enrolment == TOKEN
 
     @property
     def row_schema(self) -> Plan | Validation:
-        """Whose label, features and projection rows are coded by: this plan's, or a validated model's."""
+        """The label, features and projection that code rows: this plan's, or those of a validated model."""
         return self.validation or self
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """What a row must hold: the projection's inputs, and the features that are not projected."""
+        """The entries that a row must have: the projection's inputs, and features that are not projected."""
         return required_features(self.row_schema.features, self.row_schema.projection)
 
     @property
     def row_label(self) -> Label:
-        """What a row's label must be one of: this plan's label, or that of the model that it validates."""
+        """The label that codes a row's label: this plan's, or that of a validated model."""
         return self.row_schema.label
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
@@ -147,7 +147,7 @@ class Plan:
         Raises
         ------
         RowError
-            For an absent feature, an unknown category, a wrong type; it never repeats the value.
+            For an absent feature, an unknown category or a wrong type. It never contains the value.
         """
         full = self._projected(row)
         return tuple(feature.code(row_entry(full, feature.name)) for feature in self.row_schema.features)
@@ -159,19 +159,19 @@ class Plan:
         return {**row, **projection.apply(row)} if projection else row
 
     def clipped_names(self, row: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the names of what is beyond its public bounds in a row that can be coded."""
+        """Return the names of a row's entries that are outside their public bounds; the row must fit."""
         full, rows = self._projected(row), self.row_schema
         numbers = [each for each in rows.features if not isinstance(each, CategoricalFeature)]
         inputs = rows.projection.clipped_inputs(row) if rows.projection else ()
         return (*inputs, *(each.name for each in numbers if each.is_clipped(row_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
-        """Code a row and its label; all of it is checked, whichever question is asked later.
+        """Code a row and its label; every entry is checked, independently of the question.
 
         Raises
         ------
         RowError
-            With every entry that does not fit in `problems`; it never repeats a value.
+            With one error for each entry that does not fit in `problems`. It never contains a value.
         """
         with suppress(RowError):
             return self._coded(row, label)
@@ -185,7 +185,7 @@ class Plan:
         return self.validation.validate(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:
-        """Draw the question to ask by the public weights; takes 8 random bytes, sees no data."""
+        """Draw the question by the public weights and 8 random bytes, without looking at the row."""
         return self.questions[draw(self._limits, rng)]
 
     def question_probability(self, question: Question) -> float:
@@ -206,8 +206,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
-    realised = {question.mechanism.ratio: "" for question in plan.questions}
-    realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in realised}
+    ratios = {question.mechanism.ratio for question in plan.questions}
+    realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}
     return more | {
         "epsilon": decimal_text(plan.epsilon),
         "features": [feature.as_dict() for feature in plan.features],

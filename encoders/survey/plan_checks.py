@@ -1,4 +1,4 @@
-"""What every plan must satisfy, whoever wrote it: the author's tools, or a collector one should not trust."""
+"""Checks that every plan must pass, also one from an untrusted collector."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from encoders.survey.validation_round import Validation
 MAX_WEIGHT = 10**6
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
-"""Who may answer: anybody, or who was given a token."""
+"""Who may answer: anybody, or people with an invitation."""
 MAX_TEXT = 200
 _TEXT = f"printable and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 def is_survey_id(value: object) -> bool:
-    """Return whether a value can be a survey's id: it goes into URLs, file names and counters."""
+    """Return whether a value can be a survey's id, which is part of URLs, file names and counters."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
@@ -47,7 +47,7 @@ def check_plan(
     Raises
     ------
     SurveyError
-        If a part is not as it must be; with all such features, or all such questions, in `problems`.
+        If a part is invalid. `problems` has one error for each invalid feature, or each invalid question.
     PrivacyError
         If a question's tables spend more than epsilon.
     """
@@ -65,23 +65,23 @@ def check_plan(
 def check_validation(
     validation: Validation, label: Label, features: Sequence[Feature], questions: Sequence[Question]
 ) -> None:
-    """Check a validated model, and that a plan asks for all of its outcomes; raises SurveyError."""
+    """Check a model, and that the plan asks about all of its outcomes; raises SurveyError."""
     _check_form(validation.label, validation.features, validation.projection)
     validation.check()
     if label != validation.question_label or tuple(features) != validation.question_features:
-        raise SurveyError("the label and the features of a validation are its outcomes", "validation")
+        raise SurveyError("the label and the features of a validation must be its outcomes", "validation")
     if {place for question in questions for place in question.feature_indices} != set(range(len(features))):
-        raise SurveyError("a validation asks about each of its top k", "questions")
+        raise SurveyError("a validation must ask about each of its top k", "questions")
 
 
 def _check_form(label: Label, features: Sequence[Feature], projection: Projection | None) -> None:
-    """Check what rows are coded by."""
+    """Check the label, features and projection that code rows."""
     if len(label.values) < 2:
         raise SurveyError("needs at least two values", "label")
     inputs = projection.inputs if projection else ()
     names = [label.name, *(feature.name for feature in (*features, *inputs))]
     if not all(is_text(name) for name in names) or len(set(names)) < len(names):
-        raise SurveyError(f"label and features need names, each another one, {_TEXT}", "features")
+        raise SurveyError(f"label and features need different names, {_TEXT}", "features")
     _check_texts(label.values, label.name)
     map_collecting_errors(_check_feature, (*features, *inputs))
     if projection:
@@ -96,12 +96,12 @@ def _check_projection(projection: Projection, features: Sequence[Feature]) -> No
         if taker is None or isinstance(taker, CategoricalFeature):
             raise SurveyError("a component needs a feature of its name, with a range", component.name)
         if taker.missing == "error" and any(each.missing == "category" for each in projection.inputs):
-            raise SurveyError('an input may be missing, so missing = "category" is due here', component.name)
+            raise SurveyError('an input may be missing, so add missing = "category" here', component.name)
 
 
 def _check_feature(feature: Feature) -> None:
     if feature.missing not in ("category", "error"):
-        raise SurveyError('missing is "category" or "error"', feature.name)
+        raise SurveyError('missing must be "category" or "error"', feature.name)
     if isinstance(feature, NumericFeature):
         _check_numbers((feature.low, feature.high), feature.name)
         return
@@ -119,7 +119,7 @@ def _check_numbers(texts: Sequence[object], name: str) -> None:
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise SurveyError("edges must increase, as double-precision numbers too", name)
     if not math.isfinite(numbers[-1] - numbers[0]):
-        raise SurveyError("edges are too far apart for double-precision numbers", name)
+        raise SurveyError("edges have a range too large for double-precision numbers", name)
 
 
 def _doubles(texts: Sequence[object], name: str) -> Iterator[float]:
@@ -129,17 +129,17 @@ def _doubles(texts: Sequence[object], name: str) -> Iterator[float]:
         except (InvalidOperation, ValueError):
             canonical = False
         if not canonical or not math.isfinite(float(text)):  # type: ignore[arg-type]
-            raise SurveyError("edges are finite decimal strings", name)
+            raise SurveyError("edges must be finite decimal strings", name)
         yield float(text)  # type: ignore[arg-type]
 
 
 def _check_texts(values: Sequence[object], name: str) -> None:
     if not values or not all(is_text(text) for text in values) or len(set(values)) < len(values):
-        raise SurveyError(f"values are texts, each another one, {_TEXT}", name)
+        raise SurveyError(f"values must be different texts, {_TEXT}", name)
 
 
 def is_text(value: object) -> bool:
-    """Return whether a value can be a name or a category: people read them, on screens and in logs."""
+    """Return whether a value can be a name or a category, which people read on screens and in logs."""
     return isinstance(value, str) and not text_fault(value)
 
 
@@ -149,11 +149,11 @@ def text_fault(text: str) -> str:
         return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
     if text.isprintable():
         return ""
-    from unicodedata import name  # late: only for a mistake
+    from unicodedata import name  # only needed for a mistake
 
     bad = next(character for character in text if not character.isprintable())
     named = f"U+{ord(bad):04X} {name(bad, '')}".rstrip()
-    return f"holds {named}, which is not printable: leave it out, or put a plain space there"
+    return f"contains {named}, which is not printable: remove it, or replace it with a plain space"
 
 
 def _check_questions(questions: Sequence[Question], features: Sequence[Feature]) -> None:
@@ -162,9 +162,9 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     for index, question in enumerate(questions):
         most = 2 * MAX_WEIGHT * (len(question.asked_features) if question.mechanism.multivariate else 1)
         if type(question.weight) is not int or not 0 < question.weight <= most:
-            raise SurveyError(f"weights are whole numbers up to {most}", f"questions.{index}")
+            raise SurveyError(f"weights must be whole numbers from 1 to {most}", f"questions.{index}")
         _check_kind(question, f"questions.{index}")
-    # the label's question first, then the features', in their order; then all numbers at once
+    # the order is: the label, the features in their order, all numbers at once
     order = [_order(question, len(features)) for question in questions]
     if order != sorted(set(order)):
         raise SurveyError("each feature is asked at most once, in the order of the features", "questions")
@@ -185,16 +185,16 @@ def _order(question: Question, features: int) -> tuple[int, int]:
 
 
 def _check_kind(question: Question, field: str) -> None:
-    """Check that moments are asked of numbers, and categories of what has them."""
+    """Check that the question asks for moments if, and only if, its features are numbers."""
     if question.moment not in (None, MEAN, SQUARE) or isinstance(question.moment, bool):
-        raise SurveyError("a moment is 1 or 2", field)
+        raise SurveyError("a moment must be 1 or 2", field)
     numeric = [isinstance(feature, NumericFeature) for feature in question.asked_features]
     if question.moment is None and any(numeric):
-        raise SurveyError("a number is asked for by its moments", field)
+        raise SurveyError("a question about a number must ask for a moment", field)
     if question.moment is not None and not (numeric and all(numeric)):
-        raise SurveyError("moments are asked of numbers", field)
+        raise SurveyError("only a question about numbers may ask for a moment", field)
     if list(question.feature_indices) != sorted(set(question.feature_indices)):
-        raise SurveyError("the features of a question are in the order of the plan", field)
+        raise SurveyError("the features of a question must be in the order of the plan", field)
 
 
 def _check_size(question: Question) -> None:
@@ -206,7 +206,7 @@ def _check_size(question: Question) -> None:
         fits = isinstance(mechanism, NumericMechanism) and mechanism.domain == question.numeric_domain
         fits = fits and question.moment is not None
     if not fits:
-        raise SurveyError("the mechanism is not one for this question", field)
+        raise SurveyError("the mechanism does not fit this question", field)
     if mechanism.payload_bytes + OVERHEAD_BYTES > MAX_REPORT_BYTES:
         raise SurveyError(
             f"{mechanism.cells} counters make {mechanism.name} reports longer than {MAX_REPORT_BYTES} bytes; "

@@ -17,7 +17,7 @@ from encoders.survey.validation_round import Validation
 
 
 def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the plan that a document describes; each mechanism is built once.
+    """Return the fields of a plan from its document; each mechanism is built once.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _RowSchema(NamedTuple):
-    """What rows are coded by."""
+    """The label, features and projection that code rows."""
 
     label: Label
     features: tuple[Feature, ...]
@@ -55,7 +55,7 @@ class _RowSchema(NamedTuple):
 
 
 def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
-    """Read what rows are coded by: of a plan, or of the model that one validates."""
+    """Read the label, features and projection of a plan, or of the model that it validates."""
     return _RowSchema(
         label=Label(document["label"]["name"], tuple(document["label"]["values"])),
         features=tuple(_feature(entry) for entry in document["features"]),
@@ -110,4 +110,4 @@ def _feature(entry: dict[str, Any]) -> Feature:
         return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
     if entry["kind"] == NumericFeature.kind:
         return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
-    raise SurveyError("a kind of feature that this version does not know", entry["name"])
+    raise SurveyError("this version does not support this kind of feature", entry["name"])

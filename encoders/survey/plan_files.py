@@ -1,4 +1,4 @@
-"""Plans from files: a survey file or a compiled plan, distinguished by content; and their signatures."""
+"""Loads plans and signatures from files; a survey file and a compiled plan are distinguished by content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load_plan_file(path: Path) -> Plan:
     Raises
     ------
     SurveyError
-        If the file cannot be read or is neither; each line of the message begins with its name.
+        If the file cannot be read or is neither; each line of the message begins with the file's name.
     """
     try:
         text = _read(path)
@@ -29,17 +29,17 @@ def load_plan_file(path: Path) -> Plan:
 
 
 def signature_path(survey: Path) -> Path:
-    """Return where the signature of a survey's file is kept: beside it, its name with ``.sig`` added."""
+    """Return the path of the signature of a survey's file: in the same folder, with ``.sig`` added."""
     return survey.with_name(f"{survey.name}.sig")
 
 
 def load_signature_file(path: Path) -> bytes | None:
-    """Load a signature, well-formed but unchecked; none if there is no such file.
+    """Load a well-formed signature without verifying it; None if there is no such file.
 
     Raises
     ------
     SignatureError
-        If the file cannot be read or is no signature; the message begins with its name.
+        If the file cannot be read or is not a signature; the message begins with the file's name.
     """
     try:
         return read_signature(path.read_bytes())

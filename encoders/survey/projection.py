@@ -1,8 +1,8 @@
-"""A public projection: several numbers of a row become a few, in fixed point, before anything is asked.
+"""A public projection: computes a few numbers from several numbers of a row, in fixed point.
 
-Each input is clipped to its public bounds and normalised to [-1, 1]; each component is a weighted sum of
-the inputs plus an offset. How the weights are found is the room ``reduction``'s business; how they are
-applied is part of coding a row, which device, simulation and prediction must agree on to the last bit.
+Each input is clipped to its public bounds and normalised to [-1, 1]. Each component is a weighted sum of
+the inputs plus an offset. The package ``reduction`` fits the weights. Applying them is part of coding a row,
+so device, simulation and prediction must agree on it to the last bit.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import row_entry
 
 UNIT = 10**6
-"""Weights and offsets are whole numbers of millionths."""
+"""Denominator of weights and offsets, which are whole numbers of millionths."""
 
 MAX_SUM = 8000
-"""Most that the weights and the offset of a component may add up to, without their signs.
+"""Largest sum of the absolute weights and the absolute offset of a component.
 
 MAX_SUM UNIT GRID is below 2^53: every sum is exact, as an int64 and as a double.
 """
@@ -41,11 +41,11 @@ class Component:
     Attributes
     ----------
     name : str
-        The feature that takes its value from here.
+        Name of the feature that this component computes.
     weights : tuple of str
         One for each input, as canonical decimal strings of at most 6 decimals.
     offset : str
-        Added to the sum; a decimal string as the weights are.
+        Added to the sum; a decimal string like the weights.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Projection:
-    """Weighted sums of numbers, in exact fixed point.
+    """Weighted sums of numbers in exact fixed point.
 
     With the weights W_j and the offset B in millionths, and the inputs' codes c_j + GRID, a component is
     (sum_j W_j c_j + B GRID) / (10^6 GRID): a sum of integers below 2^53, divided once in IEEE doubles.
@@ -79,7 +79,7 @@ class Projection:
         Returns
         -------
         dict from component name to number
-            None for each if an input is missing, and the survey has a category for that.
+            All are None if an input is missing and the survey has a category for that.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Projection:
         Raises
         ------
         RowError
-            Naming the input and the first offending row, counted from 1.
+            With the name of the input and the number, from 1, of the first row that does not fit.
         """
         codes = encode_columns(self.inputs, columns)
         weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
@@ -120,13 +120,13 @@ class Projection:
         return {each.name: projected[:, place] for place, each in enumerate(self.components)}
 
     def clipped_inputs(self, row: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the names of the inputs that are beyond their bounds in a row."""
+        """Return the names of a row's inputs that are outside their bounds."""
         return tuple(
             feature.name for feature in self.inputs if feature.is_clipped(row_entry(row, feature.name))
         )
 
     def check(self) -> None:
-        """Check what the fixed point relies on; each input's own bounds are checked as any feature's.
+        """Check the names, the number of components, and that the sums are exact; not the inputs' bounds.
 
         Raises
         ------
@@ -143,11 +143,11 @@ class Projection:
             return
         if not 1 <= len(self.components) <= len(self.inputs):
             why = f"{len(self.inputs)} inputs make 1 to {len(self.inputs)} components, each with weights"
-            yield SurveyError(f"{why}; there are {len(self.components)}", "projection")
+            yield SurveyError(f"{why}; this survey has {len(self.components)}", "projection")
         names = [each.name for each in self.inputs] + [each.name for each in self.components]
         twice = sorted(str(name) for name, count in Counter(names).items() if count > 1)
         if twice:
-            why = f"inputs and components need names, each another one; twice: {', '.join(twice)}"
+            why = f"inputs and components need different names; repeated: {', '.join(twice)}"
             yield SurveyError(why, "projection.inputs")
         for component in self.components:
             yield from _component_problems(component, len(self.inputs))
@@ -182,9 +182,9 @@ def _component_problems(component: Component, inputs: int) -> Iterator[SurveyErr
         why = f"needs a weight for each of the {inputs} inputs, in their order; it has"
         yield SurveyError(f"{why} {len(component.weights)}", f"{field}.weights")
     if not decimals[0]:
-        yield SurveyError("weights are finite decimals of at most 6 decimals", f"{field}.weights")
+        yield SurveyError("weights must be finite decimals of at most 6 decimals", f"{field}.weights")
     if not decimals[1]:
-        yield SurveyError("the offset is a finite decimal of at most 6 decimals", f"{field}.offset")
+        yield SurveyError("the offset must be a finite decimal of at most 6 decimals", f"{field}.offset")
     if all(decimals) and _sum_of(component) > MAX_SUM * UNIT:
         why = f"weights and offset add up to more than {MAX_SUM} without their signs; scale them down"
         yield SurveyError(why, f"{field}.weights")
@@ -204,12 +204,12 @@ def _scaled(text: str) -> int:
 
 def _input(entry: Mapping[str, Any]) -> NumericFeature:
     if entry["kind"] != NumericFeature.kind:
-        raise SurveyError("inputs of a projection are numeric", "projection.inputs")
+        raise SurveyError("inputs of a projection must be numeric", "projection.inputs")
     return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
 
 
 def required_features(features: Sequence[Feature], projection: Projection | None) -> tuple[Feature, ...]:
-    """Return what a row must hold: a projection's inputs, and the features that are not projected."""
+    """Return the entries that a row must have: a projection's inputs, and features that are not projected."""
     if projection is None:
         return tuple(features)
     projected = {component.name for component in projection.components}

@@ -1,9 +1,9 @@
-"""Chooses which features share a question: where one report can hold more than one of them needs.
+"""Chooses the features that share a question, if that makes the estimates more accurate.
 
 The answers of a question about several features are all combinations of their values with the label. Its
-estimate of each feature is less exact than that of a question about the feature alone, but every report
-counts for all of them. That gains accuracy at a large epsilon and loses it at a small one; closed forms of
-public numbers decide.
+estimate of each feature has a greater variance than a question about the feature alone, but every report
+counts for all of them. This gains accuracy at a large epsilon and loses it at a small one. The choice uses
+closed forms of public numbers.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 MIN_GROUP_GAIN = 1.05
-"""Factor by which one more feature must improve a question; a smaller gain does not pay for a longer one."""
+"""Factor by which one more feature must improve a question; less does not justify a longer question."""
 MAX_GROUP_DOMAIN = 256
-"""Answers that a question about several features may have: a report names one of them in a byte."""
+"""Largest number of answers of a question about several features: an answer is one byte of a report."""
 
 Variance = Callable[[int, int], float]
 
 
 def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple[int, ...]]:
-    """Return which of some equally important features share a question, as sorted indices.
+    """Return the groups of features, of equal weight, that share a question, as sorted indices.
 
-    Features with few values come first, of equally many those at the front; each joins the question before
-    it while that gains. So questions that are left out leave the others as they are.
+    Features are taken in the order of their numbers of values, then of their indices. Each joins the last
+    group if the gain is sufficient, and otherwise begins a new one.
 
     Parameters
     ----------
     sizes : sequence of int
         Numbers of values, A_i.
     labels : int
-        k.
+        Number of classes k.
     variance : callable
-        Takes a domain and a number of parts; returns the variance of one report's estimate of a share of
-        1/parts, asked over the domain.
+        Takes a domain and a number of parts. Returns the variance of one report's estimate of a share of
+        1/parts from a question over the domain.
     """
     groups: list[list[int]] = []
     for index in sorted(range(len(sizes)), key=lambda index: (sizes[index], index)):
@@ -47,7 +47,7 @@ def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> lis
 
 
 def _gain(sizes: Sequence[int], labels: int, variance: Variance) -> float:
-    """Return how many reports about one feature alone equal one report about all of them, on average."""
+    """Return the number of reports about single features that equal one report about all of them."""
     domain = prod(sizes) * labels
     if len(sizes) == 1:
         return 1.0

@@ -1,12 +1,11 @@
 """The questions of a survey: the label alone, or a feature coupled with the label.
 
-Each user answers exactly one, drawn with public weights and without looking at their row. Coupling keeps
-the relation of feature and label that Naive Bayes needs. A discrete feature is one question: the joint
-index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A numeric feature is
-two, the number and its square, each with the label (section 3.2): who answers which is drawn like
-everything else. The mechanism `laplace` asks for all numbers of the row in one question. At a large
-epsilon one report holds more than one discrete feature's value: several of them then are one question,
-whose answers are all their combinations with the label.
+Each person answers exactly one question, which is drawn by public weights without looking at their row.
+Coupling preserves the relation of feature and label that Naive Bayes needs. A discrete feature is one
+question: the joint index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A
+numeric feature is two questions, the number and its square, each with the label (section 3.2). The mechanism
+`laplace` asks for all numbers of the row in one question. At a large epsilon, several discrete features can
+be one question, whose answers are all their combinations with the label.
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ class Question:
     Attributes
     ----------
     index : int
-        Its place in the plan, as reports name it.
+        Index in the plan, which reports contain.
     label : Label
     feature_indices : tuple of int
-        Places of the features asked about: none for the label question, several for `laplace` and for
-        discrete features that are asked about together.
+        Indices of the features in the plan: none for the label question, several for `laplace` and for
+        discrete features that share a question.
     asked_features : tuple of Feature
-        Those features.
+        These features.
     weight : int
-        Drawn with probability weight / (sum of all weights).
+        The question is drawn with probability weight / (sum of all weights).
     mechanism : Mechanism
     moment : int or None
-        MEAN or SQUARE: whether a number or its square is asked for; None for what is discrete.
+        MEAN or SQUARE if a number or its square is asked for; None for discrete features.
     projection : Projection or None
-        The plan's, from which some features take their numbers.
+        The plan's projection, which computes some of the features.
     validation : Validation or None
-        The plan's: the model; the label and the features are whether its predictions are right.
+        The plan's model, if it validates one. Label and features are then whether its predictions are right.
     """
 
     index: int
@@ -73,17 +72,17 @@ class Question:
 
     @property
     def feature(self) -> Feature | None:
-        """The one feature asked about, if it is one."""
+        """The feature of the question, if it has exactly one."""
         return self.asked_features[0] if len(self.asked_features) == 1 else None
 
     @property
     def feature_index(self) -> int | None:
-        """Its place in the plan."""
+        """The index of `feature` in the plan."""
         return self.feature_indices[0] if len(self.feature_indices) == 1 else None
 
     @property
     def name(self) -> str:
-        """Name of the feature asked about, or of the label; for people."""
+        """Name of the question for people: its features, or the label."""
         about = ", ".join(feature.name for feature in self.asked_features) or self.label.name
         return {None: about, MEAN: f"{about} (mean)", SQUARE: f"{about} (square)"}[self.moment]
 
@@ -96,22 +95,22 @@ class Question:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(A_i, k): the counters of a coupled question reshape to it; an A_i for each feature."""
+        """Shape of the counters of a discrete question: A_i for each feature, then k."""
         return (*(feature.size for feature in self.asked_features), len(self.label.values))
 
     @property
     def domain(self) -> int:
-        """Number of values that a discrete question can have, d = A_i k."""
+        """Number of possible answers of a discrete question, d = A_i k."""
         return prod(self.shape)
 
     @property
     def numeric_domain(self) -> NumericDomain:
-        """What a question about numbers asks its mechanism."""
+        """The input of the mechanism of a question about numbers."""
         return build_numeric_domain(self.label, self.asked_features, self.moment)
 
     @property
     def cells(self) -> int:
-        """Number of its counters."""
+        """Number of counters of the question."""
         return self.mechanism.cells
 
     @property
@@ -121,7 +120,7 @@ class Question:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what is asked and how it is randomised: equal keys mean counters that may be added."""
+        """Hash of what is asked and how it is randomised; counters with equal keys may be added."""
         features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,
@@ -138,7 +137,7 @@ class Question:
         return hashlib.sha256(dump_canonical_json(asked)).hexdigest()[:16]
 
     def _projection_document(self) -> dict[str, Any] | None:
-        """Return the part of the projection that this question's numbers come from, if they do."""
+        """Return the part of the projection that computes this question's numbers; None if there is none."""
         names = [feature.name for feature in self.asked_features]
         known = self.projection.components if self.projection else ()
         components = [each.as_dict() for each in known if each.name in names]
@@ -147,11 +146,11 @@ class Question:
         return {"components": components, "inputs": [each.as_dict() for each in self.projection.inputs]}
 
     def value(self, codes: Sequence[int], label_code: int) -> Any:
-        """Return the true answer of a coded row, as the mechanism takes it.
+        """Return the true answer of a coded row as an input of the mechanism.
 
-        The label's code c; a k + c for a feature's code a, (a B + b) k + c for two features, the second
-        of B values; the same for a number, or for its square, which is a code too; a tuple of those for
-        several numbers.
+        It is the label's code c for the label alone, a k + c for a feature's code a, and (a B + b) k + c for
+        two features, the second with B values. A number or its square has a code like a feature. For several
+        numbers, the answer is a tuple.
         """
         if not self.feature_indices:
             return label_code
@@ -164,12 +163,12 @@ class Question:
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:
-        """By how much the answer changes if a feature's code changes by one; for the label's code, by 1."""
+        """Change of the answer if the code of a feature increases by 1."""
         turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
         return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
 
     def value_array(self, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
-        """Return the true answers of some rows, given by number, of a coded table of shape (m, n)."""
+        """Return the true answers of the rows with the indices `rows` of a coded table, shape (m, n)."""
         own = label_codes[rows]
         if not self.mechanism.multivariate:
             found = [codes[rows, place] for place in self.feature_indices]
@@ -182,7 +181,7 @@ class Question:
         return numbers * len(self.label.values) + own[:, None]
 
     def meaning(self, value: Any) -> dict[str, str]:
-        """Say in words what an answer stands for."""
+        """Return an answer in words, keyed by the names of the features and the label."""
         codes, label_code = self._split_value(value)
         words = {
             feature.name: self._code_text(feature, code)
@@ -191,7 +190,7 @@ class Question:
         return words | {self.label.name: self.label.values[label_code]}
 
     def _split_value(self, value: Any) -> tuple[list[int], int]:
-        """Return the codes of the features and of the label that an answer stands for."""
+        """Return the codes of the features and of the label in an answer."""
         if self.mechanism.multivariate:
             k = len(self.label.values)
             return [part // k for part in value], value[0] % k
@@ -235,13 +234,13 @@ class Question:
 
 
 def _six_digits(number: float) -> str:
-    """Write a number to six digits, without an exponent where it is of everyday size."""
+    """Return a number as text with six digits, without an exponent for numbers below 10^15."""
     text = f"{number:.6g}"
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e15 else text
 
 
 def build_numeric_domain(label: Label, asked: Sequence[Feature], moment: int | None) -> NumericDomain:
-    """Return what a mechanism is asked: these features' numbers or squares, with the label."""
+    """Return the input of a mechanism: the numbers of these features, or their squares, with the label."""
     missing = tuple(feature.missing == "category" for feature in asked)
     return NumericDomain(len(label.values), missing, 0 if moment == SQUARE else -1)
 
@@ -256,7 +255,7 @@ def square_code(code: Any) -> Any:
 
 
 def thresholds(weights: Sequence[int]) -> list[int]:
-    """Return where a 64-bit draw passes from each question to the next: floor(2^64 cumulated/total)."""
+    """Return the limits of a 64-bit draw between questions: floor(2^64 cumulative weight / total weight)."""
     total = sum(weights)
     return [WORD * reached // total for reached in accumulate(weights)][:-1]
 

@@ -1,4 +1,4 @@
-"""The device's protocol: from a row to the bytes of one report; and the check of such bytes."""
+"""The device's protocol from a row to the bytes of one report, and the check of these bytes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RandomisedReport(NamedTuple):
     question : Question
         The one question that is answered.
     truth : int or tuple of int
-        The true answer, as the question's mechanism takes it.
+        The true answer, as an input of the question's mechanism.
     payload, report : bytes
-        The randomised answer alone, and as it travels.
+        The randomised answer alone, and the whole report.
     """
 
     question: Question
@@ -33,7 +33,7 @@ class RandomisedReport(NamedTuple):
     report: bytes
 
     def __repr__(self) -> str:
-        # a repr ends up in logs: it shows neither the truth nor the report, which would be as good as sent
+        # logs may contain a repr, so it has neither the true answer nor the report
         return f"RandomisedReport(question={self.question.name!r})"
 
 
@@ -45,7 +45,7 @@ def randomise(
     question_name: str | None = None,
     token: str | None = None,
 ) -> RandomisedReport:
-    """Draw a question, and answer it by one report.
+    """Draw a question and randomise its answer to one report.
 
     Parameters
     ----------
@@ -54,20 +54,20 @@ def randomise(
         Every feature of the survey by name; None for a missing value. Other entries are ignored.
     label : object
     rng : RandomSource
-        Taken in this order: 8 bytes for the question, 16 for the report id, then the mechanism's.
+        8 bytes are taken for the question, then 16 for the report id, then the mechanism's.
     question_name : str, optional
-        Name of a question to answer in place of a drawn one, without the 8 bytes. Never send such a report:
+        Name of a question to answer instead of a drawn one, without the 8 bytes. Never send such a report:
         the choice of the question may depend on the row.
     token : str, optional
-        The invitation, where the survey is answered by invitation. It names the question and is the id, so
-        only the mechanism's bytes are taken.
+        The invitation, for a survey by invitation. It determines the question and is the id, so only the
+        mechanism's bytes are taken.
 
     Raises
     ------
     RowError
         If the row or label does not fit the survey; raised before anything is drawn.
     TokenError
-        If the token is none of this survey, or missing, or not asked for; likewise.
+        If the token is missing, not needed, or not a token of this survey; raised before anything is drawn.
     LdpError
         If there is no such question.
     """
@@ -81,14 +81,14 @@ def randomise_coded(
     question_name: str | None = None,
     token: str | None = None,
 ) -> RandomisedReport:
-    """Do the same for a row that :meth:`Plan.encode` has coded; see :func:`randomise`."""
-    # 1. every value of the row has been checked and coded, whichever question is drawn
+    """Randomise a row that :meth:`Plan.encode` has coded; see :func:`randomise`."""
+    # 1. every value of the row has been checked and coded, also for other questions
     codes, label_code = coded
     # 2. draw the question and the report's id: by public weights, without looking at the row
     question, report_id = _draw_question(plan, rng, question_name, token)
     # 3. the true answer: the question's features coupled with the label
     truth = question.value(codes, label_code)
-    # 4. randomise it under epsilon-local differential privacy: the last line that sees the truth
+    # 4. randomise it under epsilon-local differential privacy: the last line that reads the true answer
     payload = question.mechanism.perturb(truth, rng)
     # 5. pack the report
     report = pack(Report(plan.digest_bytes, question.index, report_id, payload))
@@ -96,13 +96,13 @@ def randomise_coded(
 
 
 def read_report(plan: Plan, data: bytes) -> Report:
-    """Unpack a report and check that a device which answers this plan could have sent it.
+    """Unpack a report and check that it can be a report for this plan.
 
     Raises
     ------
     ReportError
         With the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question``, ``bad-payload`` or
-        ``not-enrolled``: no token has this id, whichever were given out.
+        ``not-enrolled``: no token for the question can have this id.
     """
     report = unpack(data)
     if report.plan_digest != plan.digest_bytes:
@@ -112,14 +112,14 @@ def read_report(plan: Plan, data: bytes) -> Report:
     question = plan.questions[report.question]
     question.mechanism.check(report.payload)
     if not report.id.startswith(report_id_prefix(plan, question)):
-        raise ReportError(Reason.NOT_ENROLLED, "no token for this question begins like that")
+        raise ReportError(Reason.NOT_ENROLLED, "no token for this question can have this id")
     return report
 
 
 def _draw_question(
     plan: Plan, rng: RandomSource, question_name: str | None, token: str | None
 ) -> tuple[Question, bytes]:
-    """Return the question and the report's id: those of the invitation, or drawn."""
+    """Return the question and the report's id from the invitation, or draw both."""
     if question_name is None and (invited := read_invitation(plan, token)):
         return invited
     question = plan.draw(rng) if question_name is None else _find_question(plan, question_name)

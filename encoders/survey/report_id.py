@@ -1,7 +1,7 @@
 """Draws the id of a report: 16 random bytes, by which the collector counts the report once.
 
-In a survey by invitation the id begins with the index of its question, two bytes. The operator draws it in
-place of the device and gives it to a person as a token, see :mod:`encoders.survey.invitation`.
+In a survey by invitation, the id begins with the index of its question, two bytes. The operator draws it
+instead of the device and gives it to a person as a token, see :mod:`encoders.survey.invitation`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ INDEX_BYTES = 2
 
 
 def report_id_prefix(plan: Plan, question: Question) -> bytes:
-    """Return the bytes that every id of a question's reports begins with; none if anybody may answer."""
+    """Return the first bytes of all report ids of a question; empty if anybody may answer."""
     return question.index.to_bytes(INDEX_BYTES, "big") if plan.by_invitation else b""
 
 
 def draw_report_id(plan: Plan, question: Question, rng: RandomSource) -> bytes:
-    """Draw the id of a report, or of an invitation, for a question; takes 16 random bytes, or 14."""
+    """Draw the id of a report or an invitation for a question; takes 16 random bytes, or 14 by invitation."""
     prefix = report_id_prefix(plan, question)
     return prefix + rng.take(ID_BYTES - len(prefix))

@@ -1,8 +1,8 @@
-"""Signatures of plans: the author signs, an app that pins the author's public key takes nothing else.
+"""Signatures of plans: an app that pins the author's public key accepts only plans that the author signed.
 
-A collector could serve one device a plan of its own making. It cannot sign one. The signature is Ed25519
-(RFC 8032) over ``PREFIX`` and the plan's digest, see docs/wire-format.md. Making and checking signatures
-needs cryptography, the extra [signed]; reading their texts does not.
+A collector can serve a plan of its own to one device, but it cannot sign it. The signature is Ed25519
+(RFC 8032) over ``PREFIX`` and the plan's digest, see docs/wire-format.md. Making and verifying signatures
+needs cryptography, the extra [signed]; reading their text form does not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 PREFIX = b"ldp-bayes plan v1\0"
-"""What no other signed message begins with: a key that also signs other things signs no plan by accident."""
+"""Beginning of the signed message: a key that signs other messages too does not sign a plan by accident."""
 PUBLIC_KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 
@@ -33,9 +33,9 @@ class KeyPair:
     Attributes
     ----------
     private_pem : bytes
-        PKCS #8 in PEM form, without a password; whoever has it can sign.
+        PKCS #8 in PEM form, without a password; anyone with this text can sign.
     public_key : str
-        What apps pin: one line of base64.
+        One line of base64, which apps pin.
     """
 
     private_pem: bytes = field(repr=False)
@@ -68,7 +68,7 @@ def public_key_of(private_key_pem: bytes) -> str:
     Raises
     ------
     SignatureError
-        If it is no private key, or cryptography is not installed.
+        If the text is not a private key, or cryptography is not installed.
     """
     return _text(_private(private_key_pem).public_key().public_bytes_raw())
 
@@ -85,33 +85,33 @@ def sign(plan: Plan, private_key_pem: bytes) -> bytes:
     Returns
     -------
     bytes
-        64 of them; :func:`signature_text` makes a line of text of them.
+        The signature, 64 bytes; see also :func:`signature_text`.
 
     Raises
     ------
     SignatureError
-        If it is no such key, or cryptography is not installed.
+        If the text is not such a key, or cryptography is not installed.
     """
     return _private(private_key_pem).sign(_message(plan.json))
 
 
 def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
-    """Check that a plan was signed with the private key of `public_key`.
+    """Verify that a plan was signed with the private key of `public_key`.
 
     Parameters
     ----------
     plan_json : bytes
-        The plan as it was received; any bytes will do, so check this before reading them.
+        The plan as received. All bytes are allowed, so verify them before you read them.
     signature : bytes
         As :func:`read_signature` returns it.
     public_key : str
-        The author's, one line of base64.
+        The author's key, one line of base64.
 
     Raises
     ------
     SignatureError
-        If it was not, if the key is none, or if cryptography is not installed: a plan that cannot be
-        checked passes as little as a wrong one.
+        If the plan was not signed with the key, if the key is malformed, or if cryptography is not installed:
+        a plan that cannot be verified is refused.
     """
     raw = read_public_key(public_key)
     if len(signature) != SIGNATURE_BYTES:
@@ -126,12 +126,12 @@ def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
 
 
 def read_public_key(text: str) -> bytes:
-    """Return the 32 bytes of a public key's line of base64; needs no library.
+    """Return the 32 bytes of a public key from its line of base64; needs no library.
 
     Raises
     ------
     SignatureError
-        If it is no such line. Not every 32 bytes are a key, but no plan is signed with one that is not.
+        If the text is not such a line. Not every 32 bytes are a key, but then no signature is valid.
     """
     try:
         return _bytes(text, PUBLIC_KEY_BYTES)
@@ -142,12 +142,12 @@ def read_public_key(text: str) -> bytes:
 
 
 def read_signature(text: str | bytes) -> bytes:
-    """Return the 64 bytes of a signature's line of base64, from a file or an answer; needs no library.
+    """Return the 64 bytes of a signature from its line of base64; needs no library.
 
     Raises
     ------
     SignatureError
-        If it is no such line.
+        If the text is not such a line.
     """
     try:
         return _bytes(text, SIGNATURE_BYTES)
@@ -158,7 +158,7 @@ def read_signature(text: str | bytes) -> bytes:
 
 
 def signature_text(signature: bytes) -> str:
-    """Return the line of base64 that a signature is written as, with its newline."""
+    """Return a signature as a line of base64, with a newline."""
     return _text(signature) + "\n"
 
 
@@ -169,7 +169,7 @@ def _text(data: bytes) -> str:
 def _bytes(text: str | bytes, size: int) -> bytes:
     line = (text if isinstance(text, str) else text.decode("ascii")).strip()
     data = base64.b64decode(line, validate=True)
-    if len(data) != size or _text(data) != line:  # one spelling only: base64 has idle bits
+    if len(data) != size or _text(data) != line:  # base64 has unused bits, so the text may not be canonical
         raise ValueError("another length or spelling")
     return data
 
@@ -185,7 +185,7 @@ def _private(pem: bytes) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     try:
         key = load_pem_private_key(pem, password=None)
-    except TypeError as error:  # the library's way to ask for a password
+    except TypeError as error:  # raised by the library if a password is needed
         raise SignatureError("the private key is protected by a password; give it without") from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise SignatureError("not a private key in PEM form; ldp-survey keygen makes one") from error

@@ -1,4 +1,4 @@
-"""The authored survey as a value; it compiles to a plan."""
+"""The authored survey, which is compiled to a plan."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class Survey:
     ----------
     id : str
     epsilon : Decimal
-        Budget of one report.
+        Privacy budget of one report.
     label : Label
     features : tuple of Feature
     weights : tuple of int
-        Public weights of the questions: the label's first, then each feature's. None for the label if the
-        author gives none: it is then asked for alone if no other question estimates its prior, or if few
+        Public weights of the questions: the label's first, then each feature's. The label's is None if the
+        author gives none. It is then asked for alone if no other question estimates its prior, or if few
         `users` are expected.
     frequency : str
-        Mechanism of what is discrete, or "auto": the best of each question by closed-form variance.
+        Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each.
     numeric : str
         Mechanism of numbers, or "auto".
     projection : Projection or None
-        Gives some of the features their numbers, out of other numbers of the row.
+        Computes some of the features from other numbers of the row.
     family : str
         See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id.
     enrolment : str
         Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`.
     users : int or None
-        How many people are expected to answer, if the author says so. It decides the label's weight if the
-        author gives none, see :func:`~encoders.survey.compiler.compute_label_weight`.
+        Number of people who are expected to answer, if the author gives it. It determines the label's weight
+        if the author gives none, see :func:`~encoders.survey.compiler.compute_label_weight`.
     validation : Validation or None
         A model that devices validate, see :meth:`with_validation`.
     """
@@ -60,12 +60,12 @@ class Survey:
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """What a row must hold: the projection's inputs, and the features that are not projected."""
+        """The entries that a row must have: the projection's inputs, and features that are not projected."""
         rows = self.validation or self
         return required_features(rows.features, rows.projection)
 
     def with_validation(self, validation: Validation) -> Survey:
-        """Return the survey that asks whether a model is right: with all its features, and with its top k."""
+        """Return the survey that asks whether a model is right, with all its features and with its top k."""
         return replace(
             self,
             label=validation.question_label,
@@ -77,16 +77,16 @@ class Survey:
         )
 
     def compile(self) -> Plan:
-        """Design every question's tables for `epsilon`, prove them, and return the plan.
+        """Return the plan: every question's tables are designed for `epsilon` and proved.
 
-        A numeric feature is two questions, mean and square, each with the feature's weight; then all
-        other weights count double, so that a feature is asked about as often as its weight says.
-        `laplace` asks for all numbers at once, as often as for all of them together.
+        A numeric feature is two questions, mean and square, each with the feature's weight. If there are
+        numeric features, all other weights are doubled, so that all features are asked about in proportion
+        to their weights. `laplace` asks for all numbers at once, with the sum of their weights.
 
         Raises
         ------
         SurveyError, PrivacyError
-            If no mechanism fits a question, or no question would estimate the prior of the label.
+            If no mechanism fits a question, or no question estimates the prior of the label.
         """
         compiler = Compiler(
             epsilon=self.epsilon,

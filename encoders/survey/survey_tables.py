@@ -41,7 +41,7 @@ def read_tables(document: Table) -> tuple[Survey, list[Mistake]]:
 
 
 class _SurveyReader(EntryReader):
-    """Reads the tables in order; an entry with a mistake is replaced by a default, to read on."""
+    """Reads the tables in order; a default replaces an entry with a mistake, so that reading continues."""
 
     def __init__(self, document: Table) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class _SurveyReader(EntryReader):
     def read_table(self, name: str) -> dict[str, Any]:
         entry = self.document.get(name, {})
         if not isinstance(entry, dict):
-            self.note((name,), f"is a table: [{name}]")
+            self.note((name,), f"must be a table: [{name}]")
             return {}
         return entry
 
@@ -102,7 +102,7 @@ class _SurveyReader(EntryReader):
     def read_enrolment(self, table: Table) -> str:
         value = table.get("enrolment", OPEN)
         if value not in ENROLMENTS:
-            self.note(("survey", "enrolment"), '"open" (anybody answers) or "token" (by invitation)')
+            self.note(("survey", "enrolment"), 'must be "open" (anybody answers) or "token" (by invitation)')
             return OPEN
         return str(value)
 
@@ -110,14 +110,15 @@ class _SurveyReader(EntryReader):
         value = table.get("users")
         if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
             return value
-        self.note(("survey", "users"), "needs how many people are expected to answer, a whole number from 1")
+        self.note(("survey", "users"), "needs the number of people expected to answer, a whole number from 1")
         return None
 
     def read_epsilon(self, table: Table) -> Decimal:
         value = parse_decimal(table.get("epsilon"))
         if value is None or not MIN_EPSILON <= value <= MAX_EPSILON:
-            why = f"needs a number from {MIN_EPSILON} to {MAX_EPSILON}, for example 1.0"
-            self.note(("survey", "epsilon"), why)
+            self.note(
+                ("survey", "epsilon"), f"needs a number from {MIN_EPSILON} to {MAX_EPSILON}, for example 1.0"
+            )
             return Decimal(1)
         return value
 
@@ -148,7 +149,7 @@ class _SurveyReader(EntryReader):
     def read_feature(self, name: str, entry: Any, path: Path) -> Feature | None:
         self.check_name(name, path)
         if not isinstance(entry, dict):
-            self.note(path, f"is a table: [features.{name}]")
+            self.note(path, f"must be a table: [features.{name}]")
             return None
         self.check_keys(entry, _FEATURE_KEYS, path)
         missing = self.read_missing(entry, path)
@@ -157,11 +158,11 @@ class _SurveyReader(EntryReader):
             self.note(path, _ONE_KIND)
             return None
         if "bins" in entry and kinds != ["range"]:
-            self.note((*path, "bins"), "goes with range = [low, high]")
+            self.note((*path, "bins"), "is only for range = [low, high]")
         if kinds == ["values"]:
             values = self.read_values(entry["values"], (*path, "values"), 1 if missing == "category" else 2)
             if MISSING_TEXT in values:
-                why = f'{MISSING_TEXT!r} is the name of a missing value: write missing = "category" instead'
+                why = f'{MISSING_TEXT!r} is reserved for a missing value: write missing = "category" instead'
                 self.note((*path, "values"), why, MISSING_TEXT)
             return CategoricalFeature(name, values, missing)
         if kinds == ["edges"]:
@@ -190,7 +191,7 @@ class _SurveyReader(EntryReader):
         ]
         entries = table.get("inputs", {})
         if not isinstance(entries, dict):
-            self.note(path, "is made of tables: [projection.inputs.NAME]")
+            self.note(path, "must be tables: [projection.inputs.NAME]")
             return None
         inputs = [self.read_input(name, each, (*path, name)) for name, each in entries.items()]
         taken = [name for name in entries if name in (*features, self.read_table("label").get("name"))]
@@ -224,7 +225,7 @@ class _SurveyReader(EntryReader):
 
     def read_input(self, name: str, entry: Any, path: Path) -> NumericFeature | None:
         if not isinstance(entry, dict):
-            self.note(path, f"is a table: [projection.inputs.{name}]")
+            self.note(path, f"must be a table: [projection.inputs.{name}]")
             return None
         self.check_name(name, path)
         self.check_keys(entry, _INPUT_KEYS, path)
@@ -242,8 +243,9 @@ class _SurveyReader(EntryReader):
             return None
         scores = table.get("scores")
         if not isinstance(scores, dict) or set(scores) != set(places):
-            why = "needs a table of scores for each feature, NAME = [[...], ...]"
-            self.note(("validation", "scores"), why)
+            self.note(
+                ("validation", "scores"), "needs a table of scores for each feature, NAME = [[...], ...]"
+            )
             return None
         validation = Validation(
             label=survey.label,
@@ -257,18 +259,18 @@ class _SurveyReader(EntryReader):
         try:
             validation.check()
         except SurveyError as error:
-            self.note(tuple(error.field.split(".", 2)), error.why)  # a name may hold dots itself
+            self.note(tuple(error.field.split(".", 2)), error.why)  # the name of a feature may contain dots
             return None
         return validation
 
 
 def _split_field(field: str) -> Path:
-    """Split the dotted name of an entry of a projection; the name of a feature may hold dots itself."""
+    """Split the dotted name of an entry of a projection; the name of a feature may contain dots."""
     table, _, rest = field.partition(".")
     name, _, key = rest.rpartition(".")
     return tuple(part for part in (table, name, key) if part)
 
 
 def _list(value: object) -> list[Any]:
-    """Return a list as it is, and an empty one for anything else, which the checks that follow refuse."""
+    """Return a list unchanged, and an empty one for anything else; later checks refuse an empty one."""
     return value if isinstance(value, list) else []

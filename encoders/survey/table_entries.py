@@ -15,7 +15,7 @@ Table = Mapping[str, Any]
 
 
 class Mistake(NamedTuple):
-    """The path of an entry, what is wrong with it, and which text of its list that is about, if any."""
+    """A mistake: the path of the entry, what is wrong, and the wrong text of its list, if there is one."""
 
     path: Path
     why: str
@@ -23,7 +23,7 @@ class Mistake(NamedTuple):
 
 
 class EntryReader:
-    """Reads entries that several tables have, and notes every mistake instead of stopping at the first."""
+    """Reads kinds of entries that several tables have, and notes every mistake."""
 
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
@@ -33,24 +33,24 @@ class EntryReader:
         self.mistakes.append(Mistake(path, why, value))
 
     def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
-        """Note every key of a table that is not known."""
+        """Note every unknown key of a table."""
         for key in table:
             if key not in known:
                 self.note((*path, key), f"is not an entry here; known: {', '.join(sorted(known))}")
 
     def check_name(self, name: str, path: Path) -> None:
-        """Note what is wrong with the name of a table."""
+        """Note a mistake in the name of a table."""
         if not name:
             self.note(path, "needs a name")
         elif why := text_fault(name):
             self.note(path, f"needs another name: this one {why}")
 
     def read_missing(self, table: Table, path: Path) -> str:
-        """Read what a missing value is: "category" or "error"."""
+        """Read the treatment of a missing value: "category" or "error"."""
         value = table.get("missing", "error")
         if value in ("category", "error"):
             return str(value)
-        self.note((*path, "missing"), '"category" (missing is one more value) or "error" (it is refused)')
+        self.note((*path, "missing"), 'must be "category" (one more value) or "error" (it is refused)')
         return "error"
 
     def read_weight(self, table: Any, path: Path, default: int | None) -> int | None:
@@ -69,13 +69,13 @@ class EntryReader:
         if len(texts) < fewest:
             self.note(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
         if not all(texts):
-            self.note(path, "each value is a text that is not empty, a whole number, true or false")
+            self.note(path, "each value must be a text that is not empty, a whole number, true or false")
         for text in filter(None, dict.fromkeys(texts)):
             if why := text_fault(text):
                 self.note(path, f"the value {text!a} {why}", text)
         repeated = [text for text, count in Counter(texts).items() if text and count > 1]
         if repeated:
-            self.note(path, f"has values twice: {', '.join(sorted(repeated))}")
+            self.note(path, f"has repeated values: {', '.join(sorted(repeated))}")
         return tuple(dict.fromkeys(text for text in texts if text))
 
     def read_bounds(self, table: Table, path: Path) -> tuple[str, str] | None:

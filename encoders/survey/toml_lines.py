@@ -1,4 +1,4 @@
-"""Find the line of an entry in a TOML text, which the standard library's parser does not keep."""
+"""Finds the line of an entry in a TOML text, which the standard library's parser does not report."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ENTRY = re.compile(rf"\s*((?:[A-Za-z0-9_.\s-]{_QUOTED})+?)\s*=")
 
 
 def find_line(text: str, path: tuple[str, ...], value: str = "") -> int | None:
-    """Return the line, counted from 1, of the entry or else of the table nearest to `path`.
+    """Return the line, counted from 1, of the entry at `path`, or else of the nearest table around it.
 
-    With a `value`, a text in that entry's list, return the line of this text if it is found.
+    With a `value`, a text in the entry's list, return the line of this text if it is found.
     """
     places = _places(text)
     for length in range(len(path), 0, -1):
@@ -34,12 +34,12 @@ def _line_of_value(text: str, first: int, value: str) -> int:
 
 
 def _texts(line: str) -> Iterator[str]:
-    """Yield the texts in quotes in a line, as the parser itself reads them."""
-    import tomllib  # late: devices read compiled plans
+    """Yield the quoted texts of a line, unquoted by the parser."""
+    import tomllib  # not on devices, which read compiled plans
 
     for found in _TEXT_OR_COMMENT.findall(line):
         with suppress(tomllib.TOMLDecodeError):
-            yield tomllib.loads(f"text = {found}")["text"]  # of a comment alone, an error
+            yield tomllib.loads(f"text = {found}")["text"]  # an error if it is a comment
 
 
 def _lines(text: str) -> list[str]:
@@ -62,8 +62,8 @@ def _places(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _keys(line: str) -> tuple[str, ...]:
-    """Return the dotted keys of one header or entry, unquoted by the parser itself."""
-    import tomllib  # late: devices read compiled plans
+    """Return the dotted keys of one header or entry, unquoted by the parser."""
+    import tomllib  # not on devices, which read compiled plans
 
     try:
         document = tomllib.loads(line)

@@ -1,4 +1,4 @@
-"""Reads a survey file: TOML to a survey, or an error that names the field and line of every mistake."""
+"""Reads a survey file: TOML to a survey, or an error with the field and line of every mistake."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def read_survey(text: str) -> Survey:
     Raises
     ------
     SurveyError
-        With `field`, `line` and, where several entries are wrong, all of them in the message and in
-        `problems`.
+        With `field` and `line`. If several entries are wrong, the message and `problems` have all of them.
     """
-    import tomllib  # late: devices read compiled plans
+    import tomllib  # not on devices, which read compiled plans
 
     text = text.removeprefix("\ufeff")
     try:
@@ -47,7 +46,7 @@ def _explain_syntax(message: str, text: str) -> str:
     if text.lstrip().startswith("{"):
         return f"is JSON, and {TOML_ONLY}"
     twice = "Cannot declare" in message or "Cannot overwrite" in message
-    return f"two entries have one name: {message}" if twice else f"not valid TOML: {message}"
+    return f"two entries have the same name: {message}" if twice else f"not valid TOML: {message}"
 
 
 def _line_in(message: str) -> int | None:

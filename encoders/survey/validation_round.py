@@ -1,9 +1,9 @@
 """A validation round: devices report whether a model predicts their label, with all or the top k features.
 
-Only the device knows both a row and its label, so only there can a model be validated. The model is Naive
-Bayes in whole numbers: each value has a score for each label, the sum of a row's scores is a label's score,
-and the label with the highest score is predicted. The device is asked whether the prediction is right, with
-all features and with the first k of them; that answer is randomised like any other.
+Only the device has both a row and its label, so only the device can validate a model. The model is Naive
+Bayes in whole numbers: each value has a score for each label, the score of a label is the sum over a row's
+values, and the label with the highest score is predicted. The answers are whether the prediction is right,
+with all features and with the first k of them. They are randomised like any other answer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import Projection, required_features
 
 NATS = 1000
-"""Scores are whole numbers of thousandths: logarithms of probabilities."""
+"""Units of a score in a nat: scores are logarithms of probabilities, in whole thousandths."""
 LOWEST = -1_000_000
-"""The least score; the largest is zero, so that every sum is exact in a double too."""
+"""The least score; the greatest is zero. So every sum is exact, also in doubles."""
 BINS = 64
-"""A number's score is that of the one of so many even parts of its range that it lies in."""
+"""Number of equal parts of a number's range, each with its scores."""
 OUTCOMES = ("wrong", "right")
 Scores = tuple[tuple[int, ...], ...]
 
@@ -41,20 +41,20 @@ class Validation:
     Attributes
     ----------
     label : Label
-        What the model guesses.
+        The label that the model predicts.
     features : tuple of Feature
-        What a row is coded by; scores follow their order.
+        The features that code a row; scores have the same order.
     order : tuple of int
-        Places of the features that the model uses, the most relevant first.
+        Indices of the features that the model uses, the most relevant first.
     top_k : tuple of int
-        The numbers k of first features that it is validated with too: increasing, and fewer than all.
+        Numbers k of first features with which the model is validated too: increasing, and less than all.
     prior : tuple of int
         A score for each label.
     scores : tuple of Scores
-        For each feature, each of its values, and each label: a table of its codes, or of BINS parts of a
-        number's range, and after these of a missing number.
+        For each feature a table with a row per code and a column per label. A number has a row for each of
+        BINS parts of its range, then one for a missing number.
     projection : Projection or None
-        Gives some of the features their numbers.
+        Computes some of the features from other numbers of the row.
     """
 
     label: Label
@@ -67,17 +67,17 @@ class Validation:
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """What a row must hold."""
+        """The entries that a row must have."""
         return required_features(self.features, self.projection)
 
     @cached_property
     def question_label(self) -> Label:
-        """Whether the guess by all features is right: the label of the questions."""
+        """The label of the questions: whether the prediction with all features is right."""
         return Label(f"all {len(self.order)}", OUTCOMES)
 
     @cached_property
     def question_features(self) -> tuple[CategoricalFeature, ...]:
-        """Whether the guess by the top few is right: the features of the questions."""
+        """The features of the questions: whether the predictions with the top k features are right."""
         return tuple(CategoricalFeature(f"top {top}", OUTCOMES) for top in self.top_k)
 
     def validate(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
@@ -88,7 +88,7 @@ class Validation:
         codes : (n,) sequence of int
             The coded row.
         label_code : int
-            The code of the true label. Of labels with the same score the first is the guess.
+            The code of the true label. Of several labels with the highest score, the first is predicted.
         """
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
@@ -99,7 +99,7 @@ class Validation:
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
 
     def validate_table(self, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-        """Do the same for a coded table (m, n) and labels (m,); returns arrays (m, len(top_k)) and (m,)."""
+        """Validate a coded table (m, n) with labels (m,); returns arrays (m, len(top_k)) and (m,)."""
         sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
         outcomes = {}
         for used, place in enumerate(self.order, 1):
@@ -110,12 +110,12 @@ class Validation:
         return np.stack([outcomes[top] for top in self.top_k], axis=1), outcomes[len(self.order)]
 
     def check(self) -> None:
-        """Check all but the label, features and projection, which are checked like any plan's.
+        """Check everything except the label, features and projection, which are checked as in any plan.
 
         Raises
         ------
         SurveyError
-            Naming the entry of the authored survey.
+            With the name of the entry of the authored survey.
         """
         known = set(range(len(self.features)))
         if (
@@ -140,7 +140,7 @@ class Validation:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the devices do, in hexadecimal."""
+        """SHA-256 of the model's canonical form, in hexadecimal."""
         return hashlib.sha256(dump_canonical_json(self.as_dict())).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class Validation:
         features: tuple[Feature, ...],
         projection: Projection | None,
     ) -> Validation:
-        """Read the plan's form, of which the parts that every plan has were read before."""
+        """Read the plan's form; label, features and projection have been read before."""
         return cls(
             label=label,
             features=features,
@@ -176,7 +176,7 @@ class Validation:
 
 
 def cells_of(feature: Feature) -> int:
-    """Return how many rows of scores a feature has."""
+    """Return the number of rows of scores of a feature."""
     if isinstance(feature, NumericFeature):
         return BINS + (feature.missing == "category")
     return feature.size

@@ -657,7 +657,7 @@ def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
     )
     assert mechanism.describe_output(number(0.3, low)).endswith(oracle)
     assert mechanism.describe_output(2 * MISSING) == (
-        f"a missing number stays missing; of that and the label together, {oracle}"
+        f"a missing number stays missing; for the result together with the label, the device sends {oracle}"
     )
 
 
@@ -671,7 +671,7 @@ def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: i
         words = mechanism.describe_output((value, 2 * MISSING) if mechanism.multivariate else value)
         *rounding, none, inside = percentages(words)
         held = low * steps + 0.3 * (1 - low) * steps
-        below, up = re.findall(r"around (-?\d+) \(or (-?\d+),", words)[0]
+        below, up = re.findall(r"(-?\d+) \(or (-?\d+),", words)[0]
         assert [int(below), int(up)] == [math.floor(held), math.floor(held) + 1]
         assert rounding == pytest.approx([held % 1], abs=6e-4)
         reach = int(re.findall(r"between -(\d+)", words)[0])
@@ -686,7 +686,7 @@ def test_the_words_of_piecewise_state_its_tables(low: int) -> None:
     near, reach = (int(mechanism.parameters[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
     words, line = mechanism.describe_output(number(0.3, low)), 129 + 2 * reach
     assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
-    assert words.startswith(f"one of {4 * line} points, {line} in a line for each of 4 places")
+    assert words.startswith(f"one of {4 * line} points, {line} for each of 4 places")
     assert f"one of the {2 * reach + 1} around the true one" in words
 
 

@@ -63,7 +63,7 @@ def test_every_question_is_explained_with_and_without_the_truth(frequency: str, 
         mine, theirs = str(seen), explain_report(plan, seen.report)
         assert mine.count("<- the truth") == 1
         assert question.mechanism.describe_output(seen.randomised.truth) in " ".join(mine.split())
-        assert "truth" not in theirs.replace("No one can be sure of the truth from it", "")
+        assert "truth" not in theirs
         for text in (mine, theirs):
             assert "<- this one" in next(line for line in text.splitlines() if f"  {question.name}  " in line)
             assert seen.report.hex() in "".join(text.split())
@@ -124,10 +124,10 @@ def test_a_question_about_several_features_is_explained_by_all_of_them() -> None
     assert [question.name for question in plan.questions] == ["age, hours"]
     seen = preview(plan, ROW, "no", GivenBytes(bytes(40)), question_name="age, hours")
     assert seen.truth == {"age": "old", "hours": "6 and more", "rested": "no"}
-    for told in (str(seen), explain_report(plan, seen.report)):
-        assert "Decoded:\n  age = old, hours = 6 and more, rested = no\n" in told
-        assert "  age, hours  100.0%  <- this one" in told
-        assert "  age = (missing), hours = below 6, rested = yes" in told
+    for text in (str(seen), explain_report(plan, seen.report)):
+        assert "Decoded:\n  age = old, hours = 6 and more, rested = no\n" in text
+        assert "  age, hours  100.0%  <- this one" in text
+        assert "  age = (missing), hours = below 6, rested = yes" in text
     assert "  age = old, hours = 6 and more, rested = no  " in str(seen)
     with pytest.raises(LdpError, match=r"no question 'age'; the survey asks age, hours$"):
         preview(plan, ROW, "no", GivenBytes(bytes(40)), question_name="age")

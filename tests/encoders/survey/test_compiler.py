@@ -115,7 +115,7 @@ def test_numbers_count_by_what_they_tell_of_the_label():
     "users", ["users = 0", "users = -5", "users = 2.5", 'users = "many"', "users = true"]
 )
 def test_users_are_a_whole_number(users):
-    with pytest.raises(SurveyError, match=r"survey\.users: needs how many people"):
+    with pytest.raises(SurveyError, match=r"survey\.users: needs the number of people"):
         weight_of_label(users)
 
 

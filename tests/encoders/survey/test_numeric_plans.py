@@ -185,7 +185,7 @@ def test_the_label_is_asked_only_if_no_other_question_tells_of_it(
 
 @pytest.mark.parametrize("numeric", ["laplace", "onebit", "sampled-laplace", "sign-vector"])
 def test_a_label_that_nothing_would_tell_is_a_mistake(numeric: str) -> None:
-    with pytest.raises(SurveyError, match="0 leaves no question that tells of the label") as caught:
+    with pytest.raises(SurveyError, match="0 leaves no question that estimates the label's prior") as caught:
         survey(numeric, 0, 1, 1, 0).compile()
     assert caught.value.field == "label.weight"
     survey(numeric, 1, 1, 1, 0).compile()

@@ -186,7 +186,7 @@ def test_a_question_s_mechanism_is_of_its_domain() -> None:
     plan = compiled(frequency="OUE", weights=(1, 1, 1))
     label, age, hours = plan.questions
     wrong = dataclasses.replace(age, mechanism=hours.mechanism)
-    with pytest.raises(SurveyError, match="not one for this question"):
+    with pytest.raises(SurveyError, match="does not fit this question"):
         dataclasses.replace(plan, questions=(label, wrong, hours))
 
 

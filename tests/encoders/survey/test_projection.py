@@ -218,19 +218,19 @@ def with_one(**changes: object) -> Projection:
 
 BROKEN = {
     "no input": (replace(PROJECTION, inputs=()), "projection.inputs", r"add at least one table \[projection"),
-    "no component": (replace(PROJECTION, components=()), "projection", "1 to 3 components.* there are 0"),
+    "no component": (replace(PROJECTION, components=()), "projection", "3 components.* this survey has 0"),
     "more components than inputs": (
         Projection((AGE,), (Component("one", ("1",)), Component("two", ("2",)))),
         "projection",
-        "1 inputs make 1 to 1 components.* there are 2",
+        "1 inputs make 1 to 1 components.* this survey has 2",
     ),
-    "two components of a name": (with_one(name="two"), "projection.inputs", "twice: two"),
+    "two components of a name": (with_one(name="two"), "projection.inputs", "repeated: two"),
     "two inputs of a name": (
         replace(PROJECTION, inputs=(AGE, HOURS, AGE)),
         "projection.inputs",
-        "twice: age",
+        "repeated: age",
     ),
-    "a component called as an input": (with_one(name="age"), "projection.inputs", "twice: age"),
+    "a component called as an input": (with_one(name="age"), "projection.inputs", "repeated: age"),
     "too few weights": (with_one(weights=("1", "2")), "features.one.weights", "each of the 3 inputs.* has 2"),
     "too many weights": (
         with_one(weights=("1",) * 4),
@@ -263,9 +263,9 @@ NO_DECIMALS = [
 
 @pytest.mark.parametrize("text", NO_DECIMALS)
 def test_weights_and_offsets_are_canonical_decimals_of_at_most_six_places(text: object) -> None:
-    with pytest.raises(SurveyError, match=r"features\.one\.weights: weights are finite decimals"):
+    with pytest.raises(SurveyError, match=r"features\.one\.weights: weights must be finite decimals"):
         with_one(weights=("1", text, "1")).check()
-    with pytest.raises(SurveyError, match=r"features\.one\.offset: the offset is a finite decimal"):
+    with pytest.raises(SurveyError, match=r"features\.one\.offset: the offset must be a finite decimal"):
         with_one(offset=text).check()
 
 
@@ -280,7 +280,7 @@ def test_every_number_of_millionths_is_a_weight_in_its_canonical_spelling(whole:
 def test_only_numbers_can_be_inputs() -> None:
     document = PROJECTION.as_dict()
     document["inputs"][0]["kind"] = "binned"
-    with pytest.raises(SurveyError, match="inputs of a projection are numeric"):
+    with pytest.raises(SurveyError, match="inputs of a projection must be numeric"):
         Projection.from_dict(document)
 
 

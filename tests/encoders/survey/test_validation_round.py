@@ -321,17 +321,17 @@ def test_an_answer_is_the_verdict_randomised_like_any_other() -> None:
         assert read_report(PLAN, given.report).question == question.index
 
 
-def test_a_preview_tells_the_verdict_and_what_is_asked() -> None:
+def test_preview_explains_the_validation_and_its_result() -> None:
     seen = preview(PLAN, ROW | {"hours": -1}, "yes", GivenBytes(bytes(40)), "top 2")
     assert seen.truth == {"top 2": "right", "all 3": "wrong"}
     assert seen.clipped == ("hours",)
-    for told in (str(seen), explain_report(PLAN, seen.report)):
-        words = " ".join(told.split())
-        assert "a model that comes with the survey guesses rested right from this row" in words
+    for text in (str(seen), explain_report(PLAN, seen.report)):
+        words = " ".join(text.split())
+        assert "This survey tests a model. The device predicts rested from the answers" in words
         assert "Decoded: top 2 = right, all 3 = wrong" in words
-        assert "  top 2  50.0%  <- this one" in told
-        assert "south" not in told
-        assert max(map(len, told.splitlines())) <= 110
+        assert "  top 2  50.0%  <- this one" in text
+        assert "south" not in text
+        assert max(map(len, text.splitlines())) <= 110
     assert "which stays on the device: top 2 = right, all 3 = wrong (clipped" in " ".join(str(seen).split())
 
 
@@ -365,7 +365,7 @@ def test_a_plan_of_verdicts_that_are_not_its_model_s_is_refused() -> None:
     assert PLAN.validation is not None
     for other in (replace(PLAN.validation, top_k=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
         other.check()
-        with pytest.raises(SurveyError, match="are its outcomes"):
+        with pytest.raises(SurveyError, match="must be its outcomes"):
             replace(PLAN, validation=other)
 
 

@@ -184,7 +184,7 @@ def test_check_names_every_mistake_by_line_and_field(files):
     ("old", "new", "place"),
     [
         ("bins = 3", "bins 3", "survey.toml: line 11: not valid TOML"),
-        ("[features.hours]", "[features.tea]", "survey.toml: line 9: two entries have one name"),
+        ("[features.hours]", "[features.tea]", "survey.toml: line 9: two entries have the same name"),
         ("bins = 3", "bin = 3", "survey.toml: line 11: features.hours.bin: is not an entry"),
         (
             '"mint"]',

@@ -1,4 +1,4 @@
-"""ldp-simulate: how well a survey would do on rows like these."""
+"""ldp-simulate: simulate a survey on labelled rows, and print the accuracy to expect."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _parse_counts(_context: click.Context, _parameter: click.Parameter, text: st
 def _names_parser(
     check: Callable[[str], object],
 ) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return a callback that reads names separated by commas, each of which `check` knows."""
+    """Return a callback that reads names separated by commas, and passes each to `check`."""
 
     def read(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
         names = [part.strip() for part in text.split(",")]
@@ -63,35 +63,44 @@ def _names_parser(
 @click.command()
 @click.argument("survey", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--epsilon", "epsilons", callback=_parse_epsilons, required=True, help="As in 0.5,1,2")
 @click.option(
-    "--mechanism", "mechanisms", callback=_names_parser(check_name), default="auto", help="As in auto,DE,OUE"
+    "--epsilon", "epsilons", callback=_parse_epsilons, required=True, help="Values, for example 0.5,1,2."
+)
+@click.option(
+    "--mechanism",
+    "mechanisms",
+    callback=_names_parser(check_name),
+    default="auto",
+    help="Frequency oracles, for example auto,DE,OUE.",
 )
 @click.option(
     "--numeric",
     callback=_names_parser(check_numeric),
     default=AS_AUTHORED,
-    help="How numbers are asked for: as the survey does by default; auto,sign,onebit,laplace ...; bins:4",
+    help="How numbers are asked, for example survey,auto,sign,bins:4; by default as the survey is written.",
 )
 @click.option(
     "--project",
     "projections",
     callback=_names_parser(parse_projection),
     default=NO_PROJECTION,
-    help="As in none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the very rows that report, which "
-    "epsilon does NOT cover, unless --public-share gives them rows of their own; learned is learned from "
-    "randomised reports of a first round, which asks seven tenths of the people about numbers in 2 bins.",
+    help="Projections, for example none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the rows that "
+    "report, which epsilon does NOT cover, unless --public-share gives them public rows. A learned "
+    "projection uses randomised reports of a first round, which asks 70% of the people about numbers in 2 "
+    "bins.",
 )
 @click.option(
     "--rounds",
     callback=_parse_counts,
     default="1",
-    help="As in 1,3. Half of the people answer the first round; later ones leave out what tells nothing.",
+    help="Numbers of rounds, for example 1,3. Half of the people answer the first round; later rounds leave "
+    "out uninformative features.",
 )
 @click.option(
     "--validate",
     is_flag=True,
-    help="A fifth of the people validate the first round's model, which keeps its most accurate features.",
+    help="A fifth of the people validate the first round's model; it keeps the features with which it is "
+    "most accurate.",
 )
 @click.option(
     "--public-share",
@@ -103,7 +112,7 @@ def _names_parser(
 @click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--plot", type=OutputFile(), help="Draw a picture.")
+@click.option("--plot", type=OutputFile(), help="Write a plot of the accuracies to this file.")
 def main(
     survey: Path,
     rows: Path,
@@ -119,8 +128,8 @@ def main(
 ) -> None:
     """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
 
-    Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. Accuracies
-    stand beside those of the same model without privacy and of always guessing the most frequent label.
+    Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. The accuracies of
+    the same model without privacy and of always guessing the most frequent label are printed too.
     """
     require_no_input(plot, [survey, rows])
     try:
@@ -160,7 +169,7 @@ _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
 
 
 def _format_table(result: Simulation, survey: Survey) -> str:
-    """Return a table of the rows, without the columns that say the default in every row."""
+    """Return a table of the rows; columns with the default in every row are left out."""
     first = result.rows[0]
     hidden = set()
     if {(row.numeric, row.projection) for row in result.rows} == {(AS_AUTHORED, NO_PROJECTION)}:
@@ -172,6 +181,7 @@ def _format_table(result: Simulation, survey: Survey) -> str:
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
+    lines += ["", "s.e.: standard error of the accuracy. non-private: the same model without privacy."]
     if result.uncovered:
         lines += ["", UNCOVERED_WARNING]
     return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])

@@ -1,7 +1,6 @@
-"""The totals that a population sends on average, as a snapshot.
+"""Expected totals of a survey: the counters that a population produces on average, as a snapshot.
 
-The code that will estimate from the reports computes from it how exact the estimates will be, before anybody
-is asked.
+The estimation code computes the margins to expect from this snapshot, before anybody is asked.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ldp_aggregator.snapshot import Snapshot, Total
 
 
 class ExpectedTotals:
-    """The average report of a population to every question of a plan."""
+    """Expected totals of a plan: the average report of a population to each question."""
 
     def __init__(self, plan: Plan, population: SyntheticPopulation) -> None:
         self.plan = plan
@@ -31,9 +30,9 @@ class ExpectedTotals:
         }
 
     def snapshot(self, users: int) -> Snapshot:
-        """Return the expected totals of `users` people; estimation can read them, a file cannot hold them.
+        """Return the expected totals of `users` people; the counters are floats, so no file can store them.
 
-        Numbers of reports are rounded, counters are not: rounding moves margins by up to a percent.
+        Numbers of reports are rounded. Counters are not, because rounding changes margins by up to 1%.
         """
         totals = {}
         for key, (probability, report) in self._reports.items():
@@ -65,7 +64,7 @@ def _average_report(question: Question, population: SyntheticPopulation) -> Floa
 
 
 def _value_shares(question: Question, population: SyntheticPopulation) -> FloatArray:
-    """Return how often each value of a discrete question occurs."""
+    """Return the share of each value of a discrete question (d,)."""
     sizes = [feature.size for feature in question.asked_features]
     *columns, labels = np.indices((*sizes, len(population.prior))).reshape(len(sizes) + 1, -1)
     codes = np.zeros((len(labels), len(population.conditionals)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The labelled rows of a simulation: read, split for each repeat, and the projections fitted on them."""
+"""Labelled rows of a simulation: reading, splitting for each repeat, and fitting projections."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of one repeat: those that report, those that test, those that projections are fitted on."""
+    """Row numbers of one repeat: rows that report, test rows, and rows that projections are fitted on."""
 
     train: IntArray
     test: IntArray
@@ -80,7 +80,7 @@ def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list
 
 
 def fit_projection(table: LabelledTable, split: Split, method: str, components: int) -> Fit:
-    """Fit a projection on the public rows; the yardstick of a learned one, on the rows that report."""
+    """Fit a projection on the public rows; the non-private baseline of a learned one, on training rows."""
     inputs = tuple(projection_inputs(table.survey))
     fitted = split.train if method == LEARNED_METHOD else split.public
     codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)[fitted]

@@ -1,4 +1,4 @@
-"""Pictures of simulations. Needs matplotlib, the extra [plot]."""
+"""Plots of simulations. Needs matplotlib, the extra [plot]."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DASHES = (":", "-.", (0, (1, 4)), (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
 
 
 class PlotError(LdpError):
-    """A picture that cannot be drawn."""
+    """A plot that cannot be drawn or written."""
 
 
 def require_plot(path: Path) -> None:
-    """Check that a picture can be drawn to a file, before a long simulation.
+    """Check before a long simulation that a plot can be written to a file.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def require_plot(path: Path) -> None:
     formats = FigureCanvasBase.get_supported_filetypes()
     if _format(path) not in formats:
         endings = ", ".join(f".{each}" for each in sorted(formats))
-        raise PlotError(f"{path}: the picture cannot be written: its name must end in one of {endings}")
+        raise PlotError(f"{path}: the plot cannot be written: its name must end in one of {endings}")
 
 
 def _format(path: Path) -> str:
@@ -41,13 +41,13 @@ def _format(path: Path) -> str:
 
 
 def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
-    """Draw accuracy against epsilon, one line per variant with its 95% interval.
+    """Plot accuracy against epsilon, one line per variant, with single 95% confidence intervals.
 
     Parameters
     ----------
     result : Simulation
     path : Path
-        Its suffix chooses the format, PNG by default. A new file can be read by its owner alone.
+        Its suffix chooses the format. Only the owner can read a new file.
     title : str
 
     Raises
@@ -80,11 +80,11 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
         figure.savefig(picture, format=_format(path))
         write_atomically(path, picture.getvalue())
     except (OSError, ValueError) as error:
-        raise PlotError(f"{path}: the picture cannot be written: {error}") from error
+        raise PlotError(f"{path}: the plot cannot be written: {error}") from error
 
 
 def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
-    """Return the rows of each line of the picture, by epsilon; its name is what differs between lines."""
+    """Return the rows of each line of the plot, by epsilon; names hold what differs between lines."""
     fields = _varied_fields(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
@@ -93,7 +93,7 @@ def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
 
 
 def non_private_accuracies(result: Simulation) -> dict[str, float]:
-    """Return the accuracies without privacy, by the numeric mechanisms and projections if these differ."""
+    """Return the accuracies without privacy; names hold numeric mechanism and projection if they differ."""
     fields = _varied_fields(result, ("numeric", "projection"))
     return {", ".join(["non-private", *_describe(row, fields)]): row.non_private for row in result.rows}
 

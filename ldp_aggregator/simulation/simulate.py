@@ -1,8 +1,8 @@
-"""How accurate a survey's model would be: the whole protocol over a labelled table, many times.
+"""Simulate a survey: run the whole protocol on labelled rows many times, and measure the models' accuracy.
 
-Each repeat splits the rows 80/20, lets every training row be a user who sends one randomised report,
-trains on the totals and predicts the rest; non-private Naive Bayes and the majority class see the
-same splits (Yilmaz et al. 2019, section 4).
+Each repeat splits the rows 80/20. Every training row sends one randomised report; the model is trained on
+the totals and predicts the test rows. Non-private Naive Bayes and the majority class use the same splits
+(Yilmaz et al. 2019, section 4).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class SimulationRow:
     mechanism, numeric, projection, estimator : str
         See :class:`~ldp_aggregator.simulation.variants.Variant`.
     accuracy : float
-        Mean share of right predictions on test rows.
+        Mean share of correct predictions on test rows.
     stderr : float
-        Standard error of that mean: from the spread of the repeats, or binomial if there is one.
+        Standard error of that mean: from the spread of the repeats; binomial if there is only one repeat.
     non_private : float
         Accuracy of the same classifier trained on the rows themselves.
     repeats : int
     rounds : int
-        In how many rounds people are asked.
+        Number of rounds that the people are divided into.
     validated : bool
         Whether some people validate the model of the first round.
     """
@@ -87,12 +87,12 @@ class Simulation:
     Attributes
     ----------
     rows : tuple of SimulationRow
-        One per variant of the grid: by numeric, then projection, epsilon, mechanism and rounds.
+        One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds.
     majority : float
         Accuracy of always predicting the most frequent label.
     public_share : float
-        Share of the training rows that projections were fitted on; at 0 on the rows that report, which
-        epsilon does NOT cover.
+        Share of the training rows that projections were fitted on. If it is 0, they were fitted on the rows
+        that report, which epsilon does NOT cover.
     """
 
     rows: tuple[SimulationRow, ...]
@@ -107,7 +107,7 @@ class Simulation:
 
     @property
     def non_private(self) -> float:
-        """Accuracy without privacy of the first variant; each row has its own."""
+        """Accuracy without privacy of the first variant; each row has a value of its own."""
         return self.rows[0].non_private
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,28 +131,28 @@ def simulate(
     public_share: float = 0.0,
     progress: Callable[[int], object] | None = None,
 ) -> Simulation:
-    """Run the whole protocol in memory, and measure the accuracy of the models that it trains.
+    """Simulate a survey in memory, and return the accuracy of each variant's models.
 
     Parameters
     ----------
     survey : Survey
-        What to ask, see :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced. If it
-        does not say how many `users` it expects, these are the rows that report.
+        See :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced. If it has no
+        `users`, this is the number of rows that report.
     rows : DataFrame, list of dicts, or dict of columns
-        What a row must hold, and the label, which is called as in the survey, or else "class".
+        A column for each feature of the survey, and one for the label, named as in the survey or "class".
     grid : SimulationGrid
         The variants to try; epsilon 1 and everything else as authored by default.
     estimator : {"default", "paper"}
-        "paper" follows Yilmaz et al. 2019 to the letter: a label question beside the coupled ones, all
-        equally likely, negative counts set to 1, and THE at its threshold of .25. A pilot, which it does not
-        know, is asked and estimated by default.
+        "paper" follows Yilmaz et al. 2019 exactly: a label question beside the coupled ones, all equally
+        likely, negative counts set to 1, and THE at its threshold of .25. The paper has no pilot; a pilot
+        uses the default questions and estimator.
     repeats : int
     seed : int
         Equal seeds give equal results; splits do not depend on the grid.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
-        At 0 it is fitted on the training rows that report, as in Yilmaz et al. 2019, which epsilon does NOT
-        cover. "learned" needs no such rows.
+        If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
+        epsilon does NOT cover that. "learned" needs no public rows.
     progress : callable, optional
         Called with 1 after every trial.
 
@@ -171,12 +171,12 @@ def simulate(
     results: list[SimulationRow] = []
     encoded: list[EncodedRows] = []
     for index, variant in enumerate(variants):
-        # Encode the rows; variants that ask for numbers alike share the codes.
+        # Encode the rows. Variants with equal numeric mechanism and projection share the codes.
         if not index or variant.encoding != variants[index - 1].encoding:
             encoded = encode_repeats(table, splits, variant)
         accuracies = []
         for repeat, encoded_rows in enumerate(encoded):
-            # Plan, let people answer, estimate and train.
+            # Compile the plan, simulate reports, estimate and train.
             rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, index)))
             trial = run_trial(encoded_rows, variant, rng)
             # Test on the rows that did not report.

@@ -1,6 +1,6 @@
-"""A synthetic population: assumed, or as a pilot's model describes it; and surveys of it.
+"""Synthetic populations, assumed or described by a pilot's model, and simulated surveys of them.
 
-Given the label, features are independent of each other, as Naive Bayes takes them to be.
+Given the label, features are independent of each other, as Naive Bayes assumes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ldp_aggregator.simulated_population import draw_questions, simulate_total
 from ldp_aggregator.snapshot import Snapshot
 
 MISSING_SHARE = 0.1
-"""Share of assumed people without a number that may be missing; of other features that is one value more."""
+"""Assumed share of people who lack a number that can be missing; for other features, missing is one value."""
 STANDARD_DEVIATION = 1 / 3
-"""Standard deviation of a number among assumed people of one class: a sixth of its range."""
+"""Assumed standard deviation of a normalised number among people of one class: a sixth of its range."""
 _PEOPLE_PER_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
 class SyntheticPopulation:
-    """A population.
+    """A population: the distribution of the labels, and of each feature given the label.
 
     Attributes
     ----------
@@ -45,15 +45,15 @@ class SyntheticPopulation:
 
     @classmethod
     def from_strength(cls, plan: Plan, ratio: float, mean_shift: float) -> Self:
-        """Return people spread evenly over classes, every feature of whom is equally informative.
+        """Return a population with equally frequent classes whose features are equally informative.
 
         Parameters
         ----------
         plan : Plan
         ratio : float
-            Each value belongs to one class, whose people have it `ratio` times as often as others.
+            Each value belongs to one class; it is `ratio` times as frequent there as in other classes.
         mean_shift : float
-            By how many standard deviations the means of a number differ between one class and the next.
+            Difference of a number's means between one class and the next, in standard deviations.
         """
         k = len(plan.label.values)
         conditionals = (
@@ -64,22 +64,22 @@ class SyntheticPopulation:
 
     @classmethod
     def uniform(cls, plan: Plan) -> Self:
-        """Return people spread evenly over classes and values, whose features do not depend on the label."""
+        """Return a population with equally frequent classes and values; no feature depends on the label."""
         return cls.from_strength(plan, 1.0, 0.0)
 
     def draw_people(
         self, count: int, rng: np.random.Generator, features: Sequence[int] | None = None
     ) -> tuple[IntArray, IntArray]:
-        """Draw people: codes (m, n) of their rows, and labels (m,); see :meth:`draw_rows`."""
+        """Draw people; return the codes (m, n) of their rows and their labels (m,), see :meth:`draw_rows`."""
         labels = rng.choice(len(self.prior), size=count, p=self.prior)
         return self.draw_rows(labels, rng, features), labels
 
     def draw_rows(
         self, labels: IntArray, rng: np.random.Generator, features: Sequence[int] | None = None
     ) -> IntArray:
-        """Draw the rows of people whose labels are given: codes (m, n), column by column in memory.
+        """Draw rows for given labels (m,); return codes (m, n) in column-major order.
 
-        With `features` only those are drawn; the codes of the others are zero.
+        If `features` is given, only these are drawn; the codes of the others are zero.
         """
         codes = np.zeros((len(labels), len(self.conditionals)), dtype=np.int64, order="F")
         for feature in range(len(self.conditionals)) if features is None else features:
@@ -90,7 +90,7 @@ class SyntheticPopulation:
 def simulate_survey(
     plan: Plan, population: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
 ) -> Snapshot:
-    """Return the totals of one survey; only the features that a person is asked about are drawn."""
+    """Simulate one survey; return its totals. Only the features that a person is asked about are drawn."""
     counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
     totals = {}
     for question, count in zip(plan.questions, counts.tolist(), strict=True):

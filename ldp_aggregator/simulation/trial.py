@@ -1,4 +1,4 @@
-"""One trial: people answer a survey, a model is trained on their reports and tested on other rows."""
+"""One trial: training rows send reports, a model is trained on the reports and tested on other rows."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ldp_aggregator.snapshot import Snapshot
 from reduction.publish import Fit
 
 compile_survey = lru_cache(maxsize=4)(Survey.compile)
-"""Repeats of one variant ask the same survey."""
+"""Cached, because the repeats of a variant compile the same survey."""
 
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """The rows of one repeat as one encoding codes them, whatever the epsilon and the mechanism.
+    """The encoded rows of one repeat; variants that differ in epsilon, mechanism or rounds share them.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class EncodedRows:
     fit : Fit or None
         The projection, if the numbers are projected.
     plan : Plan
-        Its features give the codes their meaning.
+        Its features define the codes.
     codes : (m, n) int array
-        Of all rows of the table.
+        Codes of all rows of the table.
     """
 
     table: LabelledTable
@@ -52,7 +52,7 @@ class EncodedRows:
 
     @cached_property
     def baseline(self) -> LogProbabilities:
-        """Naive Bayes trained on the training rows themselves, without privacy."""
+        """Naive Bayes trained without privacy, on the true training rows."""
         return train_baseline(self.plan, self.codes, self.table.labels, self.split.train)
 
     @cached_property
@@ -65,7 +65,7 @@ class EncodedRows:
         return compute_accuracy(model, self.codes, self.table.labels, self.split.test)
 
     def simulate_reports(self, survey: Survey, people: IntArray, rng: RandomSource) -> Snapshot:
-        """Let the people of these rows send one report each."""
+        """Simulate one report of each person; `people` are row numbers."""
         return simulate_reports(compile_survey(survey), self.codes, self.table.labels, rng, users=people)
 
 
@@ -84,7 +84,7 @@ class Trial:
 
 
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Trial:
-    """Ask the survey as the variant does, and train a model on the reports."""
+    """Simulate one variant of the survey, and train a model on its reports."""
     if variant.learned_components:
         rows = learn_from_pilot(rows, variant, rng)
     users = rows.table.survey.users or len(rows.split.train)
@@ -93,13 +93,13 @@ def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Trial:
 
 
 def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomSource) -> Trial:
-    """Let every training row send one report in one of the variant's rounds, and train on all of them.
+    """Simulate the variant's rounds, one report per training row, and train on all reports.
 
     Parameters
     ----------
     rows : EncodedRows
     survey : Survey
-        What the first round asks.
+        The survey of the first round.
     variant : Variant
         Its rounds, validation and estimator.
     rng : RandomSource
@@ -110,9 +110,9 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
         people, [round(VALIDATION_SHARE * len(people)) if variant.validated else 0]
     )
     first, *later = np.split(respondents, compute_round_ends(len(respondents), variant.rounds)[:-1])
-    # The first round answers.
+    # Simulate the first round.
     snapshot = rows.simulate_reports(survey, first, rng)
-    # The validators try its model, if there is anything to compare.
+    # Let the validators validate its model, unless it has fewer than two informative features.
     validation = None
     if variant.validated:
         estimates = estimate_parameters(snapshot, variant.estimator)
@@ -121,7 +121,7 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
             validation = rows.simulate_reports(survey.with_validation(model), validators, rng)
         except ValidationError:
             pass
-    # Each later round asks what the rounds before it leave.
+    # Simulate each later round, narrowed by the reports of the rounds before it.
     for group in later:
         survey = next_round(survey, snapshot, validation)
         snapshot += rows.simulate_reports(survey, group, rng)
@@ -132,7 +132,7 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
 def train_model(
     snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
 ) -> LogProbabilities:
-    """Estimate the probabilities from a snapshot, and return the classifier that they make."""
+    """Train a classifier on a snapshot: estimate the probabilities, and return their logarithms."""
     estimates = estimate_parameters(snapshot, estimator, validation)
     return LogProbabilities.from_probabilities(estimates.prior, estimates.conditionals)
 
@@ -146,7 +146,7 @@ def compute_accuracy(
 
 
 def encode_repeats(table: LabelledTable, splits: Sequence[Split], variant: Variant) -> list[EncodedRows]:
-    """Encode the table for each repeat, with a projection fitted anew."""
+    """Encode the table for each repeat; a projection is fitted again in each."""
     projection = parse_projection(variant.projection)
     if projection:
         fits = (fit_projection(table, split, *projection) for split in splits)
@@ -156,9 +156,9 @@ def encode_repeats(table: LabelledTable, splits: Sequence[Split], variant: Varia
 
 
 def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> EncodedRows:
-    """Let some training rows answer a pilot, and encode the table by the projection learned from it.
+    """Simulate a pilot with some training rows, and encode the table by the projection learned from it.
 
-    The pilot's people do not report again.
+    The rows that answered the pilot do not report again.
     """
     table, split = rows.table, rows.split
     pilot_variant = Variant(

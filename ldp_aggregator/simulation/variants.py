@@ -1,4 +1,4 @@
-"""Variants of one survey, and the grid of them that a simulation tries."""
+"""Variants of one survey, and the grid of variants that a simulation runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reduction.fit import METHODS
 from reduction.publish import Fit
 
 AS_AUTHORED = "survey"
-"""Numbers are asked for as the survey says."""
+"""Value of `numeric`: ask about numbers as the survey is written."""
 NO_PROJECTION = "none"
 
 _BINS = re.compile(r"bins:([0-9]{1,4})")
@@ -42,18 +42,19 @@ class Variant:
     mechanism : str
         Frequency oracle of discrete questions, see :func:`encoders.mechanisms.design`.
     numeric : str
-        How numbers are asked for: "survey", as authored, and components as numbers; "bins:N", in N bins of
-        equal width; or a mechanism for numbers, "auto" or "onebit" for example.
+        How numbers are asked: "survey", as authored (components of a projection as numbers); "bins:N", in N
+        bins of equal width; or a mechanism for numbers, for example "auto" or "onebit".
     projection : str
-        "none"; "dca:1" or "pca:6", a method and its number of components; "learned:1", learned from the
-        reports of a first round.
+        "none"; a method and its number of components, for example "dca:1" or "pca:6"; or "learned:1",
+        learned from the reports of a first round.
     rounds : int
-        Later rounds leave out uninformative features, see :mod:`ldp_aggregator.rounds.narrow`.
+        Number of rounds. Later rounds leave out uninformative features, see
+        :mod:`ldp_aggregator.rounds.narrow`.
     validated : bool
         Whether some people validate the model of the first round, see :mod:`ldp_aggregator.rounds.validate`.
     estimator : {"default", "paper"}
-        "paper" also asks as Yilmaz et al. 2019 does: a label question too, all questions equally often, and
-        THE at its threshold of .25.
+        "paper" also asks the questions of Yilmaz et al. 2019: a label question too, all questions equally
+        often, and THE at its threshold of .25.
     """
 
     epsilon: Decimal
@@ -66,17 +67,17 @@ class Variant:
 
     @property
     def encoding(self) -> tuple[str, str]:
-        """What the codes of a row depend on."""
+        """The numeric mechanism and the projection: the codes of a row depend on these alone."""
         return self.numeric, self.projection
 
     @property
     def learned_components(self) -> int:
-        """How many components a second round learns from the first; 0 for any other projection."""
+        """Number of components that are learned from a first round; 0 for any other projection."""
         method, components = parse_projection(self.projection) or ("", 0)
         return components if method == LEARNED_METHOD else 0
 
     def apply(self, survey: Survey, fit: Fit | None = None) -> Survey:
-        """Return the survey asked in this way; `fit` is the projection, if the variant has one."""
+        """Return this variant of a survey; `fit` is the projection, if the variant has one."""
         survey = replace(survey, epsilon=self.epsilon, frequency=self.mechanism)
         survey = _ask_numbers(project_survey(survey, fit) if fit else survey, self.numeric)
         if self.estimator != "paper":
@@ -87,20 +88,20 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationGrid:
-    """What a simulation tries: every combination of the values given here.
+    """The variants that a simulation runs: every combination of these values.
 
     Attributes
     ----------
     epsilons : sequence of numbers
     mechanisms, numeric, projections : sequence of str
-        See :class:`Variant`. Projections are fitted anew in each repeat. "learned:1" is learned from seven
-        tenths of those who report, whose first round asks about each number in two bins; the others' reports
-        train the model.
+        See :class:`Variant`. Projections are fitted again in each repeat. For "learned:1", 70% of the people
+        answer a first round that asks about each number in two bins, and the projection is learned from
+        their reports. The reports of the others train the model.
     rounds : sequence of int
-        Half of the people answer the first round, the others evenly the later ones.
+        Half of the people answer the first round; the others are divided equally among the later ones.
     validate : bool
-        Whether a fifth of the people validate the model of the first round instead of answering any, so that
-        it keeps the features with which it is most accurate.
+        Whether a fifth of the people validate the model of the first round and answer no other round. The
+        model then keeps the features with which it is most accurate.
     """
 
     epsilons: Sequence[float | str | Decimal] = (1,)
@@ -115,12 +116,12 @@ class SimulationGrid:
         return prod(map(len, axes))
 
     def list_variants(self, survey: Survey, estimator: str) -> list[Variant]:
-        """Return the variants, those that encode rows alike next to each other.
+        """Return the variants; those that share the codes of a row are adjacent.
 
         Raises
         ------
         SurveyError, SimulationError
-            If there is no such variant of the survey.
+            If the survey has no such variant.
         """
         if not all(1 <= each <= MAX_ROUNDS for each in self.rounds):
             raise SimulationError(f"rounds are from 1 to {MAX_ROUNDS}")
@@ -153,41 +154,41 @@ def check_numeric(text: str) -> None:
         check_numeric_name(text)
     except SurveyError as error:
         raise SimulationError(
-            f'{error.why}, "survey" for as written, or "bins:N" with 2 to 1000 bins'
+            f'{error.why}, "survey" (as the survey is written), or "bins:N" with 2 to 1000 bins'
         ) from error
 
 
 def parse_projection(text: str) -> tuple[str, int] | None:
-    """Return (method, components) of "dca:1", None of "none"; else raise SimulationError."""
+    """Return (method, components) for a text such as "dca:1", None for "none"; else raise SimulationError."""
     match = _PROJECTION.fullmatch(text)
     if match:
         return match[1], int(match[2])
     if text == NO_PROJECTION:
         return None
     examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED_METHOD))
-    raise SimulationError(f"choose none, or a method and its components: {examples}")
+    raise SimulationError(f"choose none, or a method and its number of components: {examples}")
 
 
 def check_projection(text: str, survey: Survey) -> None:
-    """Raise SimulationError unless the survey has enough numbers for a projection."""
+    """Raise SimulationError unless the survey has enough numbers and classes for a projection."""
     parsed = parse_projection(text)
     if not parsed:
         return
     method, components = parsed
     numbers = len(projection_inputs(survey))
     classes = len(survey.label.values)
-    limit, why = numbers, f"the survey asks for {numbers} numbers"
+    limit, why = numbers, f"the survey asks about {numbers} numbers"
     if method == LEARNED_METHOD and classes <= numbers:
-        limit, why = classes - 1, f"the means of {classes} classes hold no more"
+        limit, why = classes - 1, f"the means of {classes} classes differ in no more directions"
     if not numbers:
-        raise SimulationError(f"{text}: the survey asks for no number: there is nothing to project")
+        raise SimulationError(f"{text}: the survey asks about no number, so there is nothing to project")
     if not 1 <= components <= limit:
         choices = "1 component" if limit == 1 else f"1 to {limit} components"
         raise SimulationError(f"{text}: choose {choices}; {why}")
 
 
 def _ask_numbers(survey: Survey, numeric: str) -> Survey:
-    """Return the survey with its numbers asked for as :attr:`Variant.numeric` says."""
+    """Return the survey with its numbers asked according to :attr:`Variant.numeric`."""
     if numeric == AS_AUTHORED:
         return survey
     if match := _BINS.fullmatch(numeric):

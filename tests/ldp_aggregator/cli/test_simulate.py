@@ -37,7 +37,7 @@ def run(tmp_path):
     return run
 
 
-def test_the_table_shows_every_row_beside_the_yardsticks(run):
+def test_the_table_shows_every_variant_and_the_baselines(run):
     result = run("--epsilon", "1, 8", "--mechanism", "DE,auto", "--repeats", 2)
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()[3:7]] == [
@@ -52,13 +52,13 @@ def test_the_table_shows_every_row_beside_the_yardsticks(run):
 
 def test_json_is_the_only_thing_printed(run):
     result = run("--epsilon", "8", "--repeats", 2, "--estimator", "paper", "--seed", 3, "--json")
-    said = json.loads(result.stdout)
-    assert set(said) == {"rows", "non_private", "majority", "public_share"}
-    assert said["rows"][0]["estimator"] == "paper"
-    assert said["rows"][0]["accuracy"] > 0.8
+    document = json.loads(result.stdout)
+    assert set(document) == {"rows", "non_private", "majority", "public_share"}
+    assert document["rows"][0]["estimator"] == "paper"
+    assert document["rows"][0]["accuracy"] > 0.8
 
 
-def test_a_picture_is_drawn(run, tmp_path):
+def test_a_plot_is_written(run, tmp_path):
     assert run("--epsilon", "1,2", "--repeats", 2, "--plot", tmp_path / "out.png").exit_code == 0
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
@@ -66,13 +66,13 @@ def test_a_picture_is_drawn(run, tmp_path):
 @pytest.mark.parametrize(
     ("path", "code", "why"),
     [
-        ("out.sound", 1, "the picture cannot be written: its name must end in one of"),
+        ("out.sound", 1, "the plot cannot be written: its name must end in one of"),
         ("out", 1, "its name must end in one of"),
         ("gone/out.png", 2, "--plot: there is no folder"),
         ("/proc/out.png", 2, "--plot: no file can be written to /proc"),
     ],
 )
-def test_a_picture_that_cannot_be_written_is_refused_before_simulating(
+def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
     run, tmp_path, monkeypatch, path, code, why
 ):
     if path.startswith("/proc") and not Path("/proc").is_dir():
@@ -83,7 +83,7 @@ def test_a_picture_that_cannot_be_written_is_refused_before_simulating(
 
 
 @pytest.mark.parametrize("json_", [[], ["--json"]])
-def test_the_table_is_printed_even_if_the_picture_cannot_be_written(run, tmp_path, monkeypatch, json_):
+def test_the_table_is_printed_even_if_the_plot_cannot_be_written(run, tmp_path, monkeypatch, json_):
     def full(*_):
         raise OSError("No space left on device")
 
@@ -91,7 +91,7 @@ def test_the_table_is_printed_even_if_the_picture_cannot_be_written(run, tmp_pat
     result = run("--epsilon", "1", "--repeats", 1, "--plot", tmp_path / "out.png", *json_)
     assert result.exit_code == 1
     assert ('"majority"' if json_ else "majority class") in result.stdout
-    assert "out.png: the picture cannot be written: No space left on device" in result.stderr
+    assert "out.png: the plot cannot be written: No space left on device" in result.stderr
 
 
 def test_without_matplotlib_the_extra_is_named_before_simulating(run, tmp_path, monkeypatch):

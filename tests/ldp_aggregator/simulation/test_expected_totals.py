@@ -1,4 +1,4 @@
-"""The snapshot that one would expect, and margins of it, against surveys that are simulated."""
+"""Expected totals, and the margins computed from them, compared with simulated surveys."""
 
 import numpy as np
 import pytest
@@ -37,11 +37,11 @@ frequency = "{oracle}"
 numeric = "{numeric}"
 """
 USERS, REPEATS = 100_000, 8
-WAYS = [(1.5, *pair) for pair in zip(MECHANISMS, NUMERIC_MECHANISMS, strict=True)]
-WAYS += [(1.5, "auto", "auto"), (6, "auto", "auto")]  # the last asks about both categories at once
+VARIANTS = [(1.5, *pair) for pair in zip(MECHANISMS, NUMERIC_MECHANISMS, strict=True)]
+VARIANTS += [(1.5, "auto", "auto"), (6, "auto", "auto")]  # the last asks about both categories at once
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=lambda way: "-".join(map(str, way)))
+@pytest.fixture(scope="module", params=VARIANTS, ids=lambda each: "-".join(map(str, each)))
 def world(request):
     plan = plan_of(*request.param)
     return plan, SyntheticPopulation.from_strength(plan, 2.0, 1.0)
@@ -51,11 +51,11 @@ def plan_of(epsilon, oracle, numeric):
     return read_survey(SURVEY.format(epsilon=epsilon, oracle=oracle, numeric=numeric)).compile()
 
 
-def test_the_last_way_asks_about_several_features_at_once():
-    assert any(len(each.feature_indices) > 1 for each in plan_of(*WAYS[-1]).questions)
+def test_the_last_variant_asks_about_several_features_in_one_question():
+    assert any(len(each.feature_indices) > 1 for each in plan_of(*VARIANTS[-1]).questions)
 
 
-def figures(estimates):
+def collect_intervals(estimates):
     found = {estimates.label: estimates.raw_prior}
     for each in estimates.features:
         if each.kind != "numeric":
@@ -70,34 +70,36 @@ def figures(estimates):
 def test_estimates_from_the_expected_totals_are_the_population(world):
     plan, people = world
     found = estimate_snapshot(ExpectedTotals(plan, people).snapshot(10**9))
-    for each, said in zip(found.features, people.conditionals, strict=True):
+    for each, truth in zip(found.features, people.conditionals, strict=True):
         if each.kind == "numeric":
             low, high = (
                 float(plan.features[2 + (each.name == "gaps")].__dict__[end]) for end in ("low", "high")
             )
             middle, width = (low + high) / 2, (high - low) / 2
-            assert each.means.value == pytest.approx(middle + width * said.mean, abs=1e-3 * width)
-            assert each.variances.value == pytest.approx(width**2 * said.variance, rel=1e-2)
-            assert said.missing is None or each.missing.value == pytest.approx(said.missing, abs=1e-4)
+            assert each.means.value == pytest.approx(middle + width * truth.mean, abs=1e-3 * width)
+            assert each.variances.value == pytest.approx(width**2 * truth.variance, rel=1e-2)
+            assert truth.missing is None or each.missing.value == pytest.approx(truth.missing, abs=1e-4)
         else:
-            assert each.conditionals.value == pytest.approx(said, abs=1e-4)
+            assert each.conditionals.value == pytest.approx(truth, abs=1e-4)
     assert found.raw_prior.value == pytest.approx(people.prior, abs=1e-4)
 
 
 def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world):
     plan, people = world
     expected = ExpectedTotals(plan, people)
-    told = {each.name: each for each in compute_expected_margins(expected, USERS)}
-    predicted = {"class": told["class"].margin}
+    margins = {each.name: each for each in compute_expected_margins(expected, USERS)}
+    predicted = {"class": margins["class"].margin}
     for name in ("four", "binned"):
-        predicted[name] = told[name].margin
+        predicted[name] = margins[name].margin
     for name in ("number", "gaps"):
-        predicted |= {f"{name} mean": told[name].margin, f"{name} variance": told[name].variance}
-    predicted["gaps missing"] = told["gaps"].missing
+        predicted |= {f"{name} mean": margins[name].margin, f"{name} variance": margins[name].variance}
+    predicted["gaps missing"] = margins["gaps"].missing
     simulated = []
     for seed in range(REPEATS):
         rows = people.draw_people(USERS, np.random.default_rng(seed))
-        simulated.append(figures(estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))))
+        simulated.append(
+            collect_intervals(estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed))))
+        )
     for name, margin in predicted.items():
         typical = np.mean([compute_typical_margins(each[name]) for each in simulated], axis=0)
         assert margin == pytest.approx(typical.max(), rel=0.1), name
@@ -107,9 +109,7 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world
 
 
 @pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
-def test_near_the_threshold_margins_are_within_a_tenth_of_what_is_reported_and_of_what_is_true(
-    labels, repeats
-):
+def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(labels, repeats):
     named = ", ".join(f'"{each}"' for each in range(labels))
     head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'
     tables = "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
@@ -140,16 +140,16 @@ def test_a_margin_is_that_of_the_least_exact_class():
         + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
     ).compile()
     people = SyntheticPopulation(np.array([0.95, 0.05]), SyntheticPopulation.uniform(plan).conditionals)
-    told = compute_expected_margins(ExpectedTotals(plan, people), 20_000)[1]
+    margin = compute_expected_margins(ExpectedTotals(plan, people), 20_000)[1]
     errors = []
     for seed in range(40):
         rows = people.draw_people(20_000, np.random.default_rng([9, seed]))
         found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
         errors.append([abs(each.conditionals.value - 0.25) for each in found.features])
     common, rare = np.nanquantile(np.moveaxis(errors, -1, 0).reshape(2, -1), 0.95, axis=1)
-    assert told.class_margins[0] == pytest.approx(common, rel=0.15)
-    assert told.margin == told.class_margins[1] > 0.8 * rare > 10 * common
-    assert told.is_noise
+    assert margin.class_margins[0] == pytest.approx(common, rel=0.15)
+    assert margin.margin == margin.class_margins[1] > 0.8 * rare > 10 * common
+    assert margin.is_noise
 
 
 def test_a_large_population_draws_its_own_distribution():
@@ -167,7 +167,7 @@ def test_a_large_population_draws_its_own_distribution():
         )
 
 
-def test_a_uniform_population_is_spread_evenly():
+def test_a_uniform_population_has_equally_frequent_values():
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.uniform(plan)
     assert people.conditionals[0] == pytest.approx(np.full((4, 3), 0.25))

@@ -1,4 +1,4 @@
-"""A picture names what it draws, and says what epsilon does not cover."""
+"""A plot names its lines, and warns of projections that epsilon does not cover."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MORE = Simulation((row("none", "auto", 0.8), row("dca:1", "auto", 0.9), row("lea
 PUBLIC = Simulation(MORE.rows, 0.6, public_share=0.2)
 
 
-def test_each_accuracy_without_privacy_is_named_by_what_it_is_of() -> None:
+def test_non_private_accuracies_are_named_by_their_projection() -> None:
     assert non_private_accuracies(ONE) == {"non-private": 0.8}
     assert non_private_accuracies(MORE) == {
         "non-private, none": 0.8,
@@ -45,6 +45,6 @@ def test_each_accuracy_without_privacy_is_named_by_what_it_is_of() -> None:
 def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(
     result: Simulation, warns: bool, tmp_path: Path
 ) -> None:
-    plot_simulation(result, tmp_path / "out.svg")  # its words stand in comments beside their outlines
+    plot_simulation(result, tmp_path / "out.svg")  # SVG has the text in comments
     assert (UNCOVERED_WARNING in (tmp_path / "out.svg").read_text()) == warns
     assert (tmp_path / "out.svg").stat().st_mode & 0o777 == 0o600

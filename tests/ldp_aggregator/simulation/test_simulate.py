@@ -1,4 +1,4 @@
-"""A simulation measures the real protocol, the same way twice, beside honest yardsticks."""
+"""A simulation runs the real protocol, is reproducible, and compares with baselines."""
 
 import json
 from decimal import Decimal
@@ -109,7 +109,7 @@ def test_one_repeat_has_a_binomial_error(survey, people):
     assert row.stderr == pytest.approx((row.accuracy * (1 - row.accuracy) / 800) ** 0.5)
 
 
-def test_dicts_frames_and_columns_are_alike(survey, people):
+def test_dicts_frames_and_columns_give_equal_results(survey, people):
     head = people.head(200)
     results = [
         simulate(survey, rows, repeats=2) for rows in (head, head.to_dict("records"), head.to_dict("list"))
@@ -133,7 +133,7 @@ def test_a_missing_column_and_a_bad_row_are_named(survey, people):
         simulate(survey, people)
 
 
-def test_the_paper_asks_the_label_too_and_all_questions_alike(survey):
+def test_the_paper_asks_the_label_too_and_all_questions_equally_often(survey):
     paper = Variant(epsilon=Decimal(2), mechanism="THE", estimator="paper").apply(survey)
     assert paper.weights == (1, 1, 1, 1)
     assert paper.frequency == "THE(0.25)"
@@ -183,20 +183,20 @@ epsilon = 1
 [label]
 name = "class"
 values = ["a", "b"]
-[features.tells]
+[features.related]
 values = ["x", "y"]
 """ + "".join(f"[features.noise{number}]\nvalues = ['x', 'y']\n" for number in range(NOISES))
 
 
 @pytest.fixture(scope="module")
 def crowd():
-    """One feature that tells the classes apart, and many that tell nothing."""
+    """Return rows with one feature that depends on the class, and many that do not."""
     rng = np.random.default_rng(3)
     kind = rng.integers(0, 2, 5000)
     columns = {f"noise{number}": np.array(["x", "y"])[rng.integers(0, 2, 5000)] for number in range(NOISES)}
-    tells = np.where(rng.random(5000) < 0.9, kind, 1 - kind)
+    related = np.where(rng.random(5000) < 0.9, kind, 1 - kind)
     return pd.DataFrame(
-        {"tells": np.array(["x", "y"])[tells], "class": np.array(["a", "b"])[kind], **columns}
+        {"related": np.array(["x", "y"])[related], "class": np.array(["a", "b"])[kind], **columns}
     )
 
 
@@ -214,11 +214,11 @@ def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
     trial = trials.run_rounds(rows, survey, variant, FastStream(1))
     counted = {each.name: trial.snapshot.totals[each.key].n for each in trial.snapshot.plan.questions}
     assert sum(counted.values()) == 4000
-    assert counted["tells"] > 2 * 4000 / (NOISES + 1)
+    assert counted["related"] > 2 * 4000 / (NOISES + 1)
     assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
 
 
-def test_where_noise_drowns_everything_rounds_change_nothing(crowd):
+def test_rounds_do_not_harm_where_every_feature_is_noise(crowd):
     survey = read_survey(MANY)
     one, three = simulate(
         survey, crowd.head(500), SimulationGrid(epsilons=[0.1], rounds=[1, 3]), repeats=2
@@ -227,12 +227,12 @@ def test_where_noise_drowns_everything_rounds_change_nothing(crowd):
     assert 0.3 < three.accuracy < 0.7
 
 
-# -- numbers, other ways ------------------------------------------------------------------------
+# -- numbers, projected -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def line():
-    """Two numbers whose difference tells the classes apart, and either alone hardly does."""
+    """Return rows with two numbers whose difference separates the classes; each alone hardly does."""
     rng = np.random.default_rng(5)
     kind, shared = rng.integers(0, 2, 900), rng.normal(0, 1, 900)
     left = shared + 0.2 * rng.standard_normal(900)
@@ -289,7 +289,7 @@ def test_public_rows_fit_the_projection_and_do_not_report(line):
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.0005)
 
 
-def test_a_projection_is_simulated_as_it_would_be_written(line):
+def test_a_simulated_projection_equals_the_written_one(line):
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
     text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
     survey = read_survey(text)
@@ -306,7 +306,7 @@ def test_a_projection_is_simulated_as_it_would_be_written(line):
     assert asked.projection == written.projection
 
 
-def test_components_are_numbers_unless_bins_are_asked_for(line):
+def test_components_are_numbers_unless_bins_are_requested(line):
     binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
     written, six, numbers = (
         simulate(binned, line, SimulationGrid(epsilons=[8], projections=["dca:1"], numeric=[how]), repeats=2)
@@ -331,12 +331,12 @@ def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
     ).uncovered
 
 
-def test_without_privacy_a_direction_is_learned_from_all_who_report_gaps_and_absent_classes_too(line):
+def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line):
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
         '"b"]', '"b", "c"]'
     )
     gappy = {"left": [*line["left"]], "right": [*line["right"]], "class": [*line["class"]]}
-    gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # everybody lacks one of the two
+    gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # every row lacks one of the two
     grid = SimulationGrid(epsilons=[8], projections=["learned:1"])
     for share in (0, 0.001):
         result = simulate(read_survey(text), gappy, grid, public_share=share, repeats=1)
@@ -367,7 +367,7 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
         ({"projections": ["lda:1"]}, "choose none, or a method"),
         (
             {"projections": ["none", "dca:3"]},
-            "dca:3: choose 1 to 2 components; the survey asks for 2 numbers",
+            "dca:3: choose 1 to 2 components; the survey asks about 2 numbers",
         ),
         ({"projections": ["learned:2"]}, "learned:2: choose 1 component; the means of 2 classes"),
         ({"epsilons": [1, "nan"]}, "epsilon"),
@@ -385,8 +385,8 @@ def test_a_variant_that_does_not_exist_is_named(line, options, words):
 def echoes():
     rng = np.random.default_rng(8)
     labels = rng.integers(0, 2, 20_000)
-    tells, echo = (np.where(rng.random(20_000) < often, labels, 1 - labels) for often in (0.9, 0.7))
-    columns = {"class": labels, "tells": tells, **{f"echo{each}": echo for each in range(5)}}
+    related, echo = (np.where(rng.random(20_000) < often, labels, 1 - labels) for often in (0.9, 0.7))
+    columns = {"class": labels, "related": related, **{f"echo{each}": echo for each in range(5)}}
     return {name: np.array(["a", "b"])[column].tolist() for name, column in columns.items()}
 
 
@@ -404,12 +404,12 @@ def test_a_validated_model_is_more_accurate_without_redundant_features(echoes):
         for more in ({}, {"validate": True}, {"validate": True, "rounds": [2]})
     )
     assert (plain.validated, validated.validated, both.rounds) == (False, True, 2)
-    # the echoes are right in .7 of cases, and outvote what is right in .9; 4,000 rows test
+    # echoes equal the label in 70% of rows, and outvote the feature that equals it in 90%; 4,000 test rows
     assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
 
 
 def test_a_model_of_one_feature_is_not_validated(echoes):
-    features = (CategoricalFeature("tells", ("a", "b"), "error"),)
+    features = (CategoricalFeature("related", ("a", "b"), "error"),)
     survey = Survey(
         id="echoes",
         epsilon=Decimal(2),

@@ -17,8 +17,8 @@ def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_comp
     assert drawn.reports == whole.reports == 200_000
     for one, other in zip(drawn.features, whole.features, strict=True):
         number = one.kind == "numeric"
-        told, same = (one.means, other.means) if number else (one.conditionals, other.conditionals)
-        assert (abs(told.value - same.value) < 6 * np.hypot(told.stderr, same.stderr)).all()
+        left, right = (one.means, other.means) if number else (one.conditionals, other.conditionals)
+        assert (abs(left.value - right.value) < 6 * np.hypot(left.stderr, right.stderr)).all()
 
 
 def test_only_the_features_that_a_person_is_asked_about_are_drawn():
@@ -35,4 +35,4 @@ def test_only_the_features_that_a_person_is_asked_about_are_drawn():
     simulate_survey(
         plan, Noted(people.prior, people.conditionals), 10_000, np.random.default_rng(1), FastStream(1)
     )
-    assert set(widths) == {1}  # of each person the one feature that she is asked about
+    assert set(widths) == {1}  # for each person, only the feature that they are asked about

@@ -1,4 +1,4 @@
-"""ldp-survey size: the margins and the accuracy to expect of a survey before its launch."""
+"""ldp-survey size: print the margins and the accuracy to expect of a survey before its launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Share(click.FloatRange):
-    """A share between 0 and 1; the error explains its form to people who write percent."""
+    """A share between 0 and 1; the error message shows the form, for people who write percent."""
 
     name = "share"
 
@@ -48,21 +48,19 @@ class _Share(click.FloatRange):
 @click.option(
     "--users",
     type=click.IntRange(1, MAX_USERS),
-    help="How many people will answer; by default what [survey] users says.",
+    help="Number of people who will answer; by default users in [survey].",
 )
 @click.option(
-    "--margin", type=_Share(), help="How many people it takes for margins of at most this, as in 0.05"
+    "--margin", type=_Share(), help="Find how many people margins of at most this need, for example 0.05."
 )
 @click.option(
-    "--accuracy", type=_Share(), help="How many people it takes for a model that is right so often, as in 0.8"
+    "--accuracy", type=_Share(), help="Find how many people a model of this accuracy needs, for example 0.8."
 )
-@click.option("--pilot", type=_FILE, help="Of people like these: ldp-train's model, or a snapshot.")
+@click.option("--pilot", type=_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of simulated surveys."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulations."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON list: of each number of people every figure."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, one object per number of people.")
 def size(
     survey: Path,
     users: int | None,
@@ -72,11 +70,11 @@ def size(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Print what to expect of SURVEY before its launch: how exact its estimates and how accurate a model.
+    """Print what to expect of SURVEY before its launch: the margins of its estimates, a model's accuracy.
 
-    Margins come in closed form from public numbers, accuracies from simulated surveys. Where the estimates
-    would be noise it prints what to change. Without --users, --margin, --accuracy and users in [survey] it
-    prints a small table of several numbers of people.
+    Margins are computed in closed form from public numbers, accuracies from simulated surveys. If estimates
+    would be noise, changes that help are printed. Without --users, --margin, --accuracy and users in
+    [survey], a small table compares several numbers of people.
     """
     if sum(each is not None for each in (users, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy")
@@ -104,9 +102,9 @@ def _compute_sizes(
     if accuracy is not None:
         if pilot is None:
             raise click.UsageError(
-                "--accuracy needs --pilot: how often a model is right depends on how much the features tell "
-                "of the label, which only people can say. Let some answer, train on their reports, and give "
-                "that model; or see by --users what features that tell little or much would bring"
+                "--accuracy needs --pilot: accuracy depends on how strongly the features are related to the "
+                "label, which is unknown before people answer. Train a model on the reports of some people "
+                "and give it as --pilot; or use --users for weakly and for strongly related features"
             )
 
         def on_attempt(users: int) -> None:

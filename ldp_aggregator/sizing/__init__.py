@@ -1,1 +1,1 @@
-"""What to expect of a survey before its launch: how exact figures would be, and how well a model would do."""
+"""What to expect of a survey before its launch: margins of its estimates, and accuracy of a model."""

@@ -1,4 +1,4 @@
-"""The accuracy to expect of a model: many surveys of one synthetic population, simulated by the real code."""
+"""Forecast a model's accuracy by simulating many surveys of one synthetic population with the real code."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ from ldp_aggregator.sizing.sample_size import SizeError, round_up
 
 DEFAULT_REPEATS = 20
 MAX_SIMULATED_USERS = 1_000_000
-"""People of one simulated survey; with more of them accuracy is no lower."""
+"""Maximum number of people of one simulated survey; with more people the accuracy is no lower."""
 _TEST_ROWS = 20_000
 _MIN_USERS = 100
 _SEARCH_RATIO = 1.1
-"""A search ends when the number of people that is enough is within this factor of one that is not."""
+"""A search ends when a sufficient number of people is within this factor of an insufficient one."""
 
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """Accuracy to expect of a model, on people who did not report.
+    """The accuracy to expect of a model on people who did not report.
 
     Attributes
     ----------
     users : int
-        How many reported; at most MAX_SIMULATED_USERS.
+        Number of people who reported; at most MAX_SIMULATED_USERS.
     mean : float
-        Over all repeats.
+        Mean accuracy over all repeats.
     low, high : float
-        Eight of ten repeats are between these.
+        The 10% and 90% quantiles of the accuracy over the repeats.
     majority : float
         Accuracy of always predicting the most frequent label.
     best_possible : float
-        Accuracy of the model that knows the population exactly: no survey of these features exceeds it.
+        Accuracy of the model with the population's true probabilities; no survey of these features exceeds
+        it.
     repeats : int
     """
 
@@ -61,12 +62,12 @@ class Forecast:
         return self.low > self.majority
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the forecast for JSON."""
         return asdict(self) | {"beats_majority": self.beats_majority}
 
 
 class Forecaster:
-    """Repeats surveys of one population; equal seeds give equal results."""
+    """Simulates repeated surveys of one population; equal seeds give equal results."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Forecaster:
         self.seed = seed
         self._progress = progress or (lambda _: None)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-        # test rows have exactly the population's share of each label, so that the majority is exact too
+        # test rows have exactly the population's share of each label, so that `majority` is exact
         quantiles = (np.arange(_TEST_ROWS) + 0.5) / _TEST_ROWS
         self._labels: IntArray = np.searchsorted(np.cumsum(population.prior)[:-1], quantiles)
         self._codes = population.draw_rows(self._labels, rng)
@@ -113,7 +114,7 @@ class Forecaster:
         )
 
     def find_users(self, accuracy: float, on_attempt: Progress | None = None) -> Forecast:
-        """Return the forecast of the fewest people who reach a mean accuracy, to within a tenth.
+        """Return the forecast of the smallest number of people with a mean accuracy, to within 10%.
 
         Parameters
         ----------
@@ -124,17 +125,18 @@ class Forecaster:
         Raises
         ------
         SizeError
-            If the majority class reaches it, or if no number of people does; that says what the most is.
+            If the majority class reaches the accuracy, or if no number of people does; the message names
+            the best possible accuracy.
         """
         if accuracy <= self.majority:
             raise SizeError(
                 f"always guessing {self.plan.label.values[self.population.prior.argmax()]!r} is right in "
-                f"{self.majority:.1%} of cases, without any survey; ask for more than that"
+                f"{self.majority:.1%} of cases without any survey; give a higher accuracy"
             )
         if accuracy > self.best_possible:
             raise SizeError(
-                f"no survey reaches an accuracy of {accuracy:.1%} on these people: who knew them exactly "
-                f"would reach {self.best_possible:.1%}, which is the most"
+                f"no survey reaches an accuracy of {accuracy:.1%} on these people: the best possible "
+                f"accuracy is {self.best_possible:.1%}"
             )
 
         def attempt(users: int) -> Forecast:
@@ -146,9 +148,8 @@ class Forecaster:
         while high.mean < accuracy:
             if high.users == MAX_SIMULATED_USERS:
                 raise SizeError(
-                    f"{MAX_SIMULATED_USERS:,} people, the most that are simulated, reach an accuracy of "
-                    f"{high.mean:.1%}; with ever more it would come near {self.best_possible:.1%}, which is "
-                    "the most"
+                    f"{MAX_SIMULATED_USERS:,} people, the maximum that is simulated, reach an accuracy of "
+                    f"{high.mean:.1%}; the best possible accuracy is {self.best_possible:.1%}"
                 )
             low, high = high, attempt(min(4 * high.users, MAX_SIMULATED_USERS))
         while high.users > _SEARCH_RATIO * low.users:

@@ -1,12 +1,12 @@
-"""How exact a survey's estimates will be: the margins that estimation computes from expected totals.
+"""Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
-A margin is half of a 95% interval, of the class whose estimates are least exact. An estimate is useful if its
-margin is at most `useful_margin`: for a share of people with one value, the average share, 1 / values, or a
-quarter where values are fewer than four; for a number's mean, the number's standard deviation among people of
-one class. A feature whose margin is larger is noise.
+A margin is half of a 95% confidence interval, for the class with the least precise estimates. An estimate is
+useful if its margin is at most `useful_margin`. For the share of people with one value this is the average
+share, 1 / values, or 1/4 with fewer than four values. For a number's mean it is the number's standard
+deviation among people of one class. A feature whose margin is larger is noise.
 
-Totals vary around their expectation, and so does the P(label) that an estimate is divided by. With few
-reports that makes margins larger, see :func:`_ratio_factor`.
+Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
+see :func:`_ratio_factor`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
 _MAX_USEFUL_MARGIN = 0.25
-"""With it a share of one half may be anything from a quarter to three quarters."""
+"""With this margin, the interval of a share of 1/2 is 1/4 to 3/4."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """Margins of one feature that is asked about, or of the label.
+    """The margins of the label, or of one feature that the survey asks about.
 
     Attributes
     ----------
@@ -47,22 +47,22 @@ class Margin:
     kind : str
         "label", "categorical", "binned" or "numeric".
     reports : tuple of int
-        To expect of its question; of a number's two questions.
+        Expected number of reports of its question; for a number, of its two questions.
     question_probability : float
-        How often a person is asked about it; for the label how often for the label only.
+        Probability that a person is asked about it; for the label, that they are asked for the label alone.
     margin : float
-        Of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all classes.
-        Infinite where nothing is known.
+        Margin of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all
+        classes. Infinite if there is no estimate.
     class_margins : tuple of float
-        The same class by class; of a feature's values the root mean square.
+        The margin of each class; for a feature the root mean square over its values.
     useful_margin : float
         The largest margin that is useful, see :mod:`margins`.
     values : int or None
-        How many it has; None for a number.
+        Number of values; None for a number.
     unit : float
-        What a margin is a share of: 1, or a number's range.
+        The unit of the margin: 1, or the width of a number's range.
     variance, deviation, missing : float or None
-        The widest margins of a number's variance and of its standard deviation, and of P(missing | label).
+        The widest margins of a number's variance, of its standard deviation, and of P(missing | label).
     """
 
     name: str
@@ -80,21 +80,21 @@ class Margin:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the least exact class's estimates are not useful."""
+        """Whether the estimates of the least precise class are not useful."""
         return self.margin > self.useful_margin
 
     @property
     def excess(self) -> float:
-        """By what factor the margin is too large; at most 1 if it is useful."""
+        """The margin over the largest useful margin; at most 1 if the feature is useful."""
         return self.margin / self.useful_margin
 
     @property
     def share(self) -> float:
-        """The margin as a share of its unit; of a number that can be missing the larger of both margins."""
+        """The margin in units of `unit`, or the margin of P(missing | label) if that is larger."""
         return max(self.margin / self.unit, self.missing or 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON; infinite margins become None."""
+        """Return the margins for JSON; infinite margins become None."""
         entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
         class_margins = [_finite_or_none(each) for each in self.class_margins]
         return entries | {"class_margins": class_margins, "noise": self.is_noise}
@@ -194,10 +194,10 @@ def _class_margins(estimate: IntervalEstimate, factor: FloatArray | float = 1.0)
 
 
 def _ratio_factor(mass: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return by what factor a ratio's margins grow because its denominator varies.
+    """Return the factor by which a ratio's margins grow because its denominator varies (k,).
 
-    Of a denominator G = P(label) with relative variance v, E[1 / G^2] is 1 + 3 v + 15 v^2 times as large as
-    without any, to second order; the ratio r varies too, so that the r^2 Var(G) of its variance adds
+    For a denominator G = P(label) with relative variance v, E[1 / G^2] is 1 + 3 v + 15 v^2 times its value
+    without variance, to second order. The ratio r varies too, so the term r^2 Var(G) of its variance adds
     v + 10 v^2.
     """
     v = np.divide(variance, mass**2, out=np.full(mass.shape, math.inf), where=mass > 0)
@@ -206,15 +206,15 @@ def _ratio_factor(mass: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def find_users_for_margin(expected: ExpectedTotals, limit: float) -> int:
-    """Return the fewest people for whom every margin is at most `limit`, of every class, to three digits.
+    """Return the smallest number of people for which every class's margins are at most `limit`.
 
-    Margins are those of P(label), P(value | label) and P(missing | label), and of a number's mean as a share
-    of its range.
+    The number is rounded up to three digits. The margins are those of P(label), P(value | label) and
+    P(missing | label), and of a number's mean as a share of its range.
 
     Raises
     ------
     SizeError
-        If no number of people is enough; that names the margin, and the least exact feature.
+        If no number of people is enough; the message names the margin and the least precise feature.
     """
 
     def widest(users: int) -> Margin:
@@ -224,4 +224,6 @@ def find_users_for_margin(expected: ExpectedTotals, limit: float) -> int:
         return find_min_users(lambda users: widest(users).share / limit)
     except SizeError as error:
         name = widest(MAX_USERS).name
-        raise SizeError(f"margins of at most {limit:g}: {error}, for {name!r}; ask for wider ones") from error
+        raise SizeError(
+            f"margins of at most {limit:g}: {error}, for {name!r}; give a larger margin"
+        ) from error

@@ -1,4 +1,4 @@
-"""A pilot: the model or snapshot of an earlier survey, whose people the next one is sized for."""
+"""A pilot: the model or snapshot of an earlier survey, which describes the people of the next one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ldp_aggregator.snapshot import Snapshot
 
 
 class PilotError(LdpError):
-    """A pilot that cannot be read, or that did not ask about the same."""
+    """A pilot that cannot be read, or that asked about another label or other features."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +34,9 @@ class Pilot:
     Attributes
     ----------
     name : str
-        What it is called in texts.
+        Its name in messages.
     plan : Plan
-        What it asked.
+        The plan of the pilot.
     prior : (k,) array
         P(label).
     conditionals : sequence of (A_i, k) arrays and Gaussians
@@ -51,12 +51,12 @@ class Pilot:
     reports: int
 
     def build_population(self, plan: Plan) -> SyntheticPopulation:
-        """Return the pilot's people with the features of another plan, which may ask about fewer.
+        """Return the pilot's population with the features of another plan, which may have fewer.
 
         Raises
         ------
         PilotError
-            Naming the label or the feature that the pilot did not ask about, or asked about otherwise.
+            If the pilot did not ask about the label or a feature, or asked otherwise; the message names it.
         """
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:
@@ -72,20 +72,21 @@ class Pilot:
 
     @property
     def assumption(self) -> str:
-        """A sentence on what sizes for this pilot assume."""
+        """A sentence that states what a size computed with this pilot assumes."""
         return (
-            f"People are as the pilot of {self.reports:,} reports describes them; a larger one may find more."
+            f"People are as the pilot of {self.reports:,} reports describes them; a larger pilot may predict "
+            "a higher accuracy."
         )
 
     @cached_property
     def noise(self) -> tuple[str, ...]:
-        """The features about which the pilot's own reports are too few, see :mod:`margins`."""
+        """The features that are noise in the pilot itself, see :mod:`margins`."""
         expected = ExpectedTotals(self.plan, self.build_population(self.plan))
         margins = compute_expected_margins(expected, self.reports)
         return tuple(margin.name for margin in margins[1:] if margin.is_noise)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return its name, its number of reports and its noise for JSON."""
+        """Return the name, the number of reports and the noisy features for JSON."""
         return {"name": self.name, "reports": self.reports, "noise": list(self.noise)}
 
     def _find_conditional(self, feature: Feature) -> ClassConditional:
@@ -109,7 +110,7 @@ def read_pilot(path: Path) -> Pilot:
     Raises
     ------
     PilotError, ModelError, SnapshotError
-        If it is neither, or damaged, or holds no reports.
+        If the file is neither, is damaged, or holds no reports.
     """
     try:
         data = path.read_bytes()

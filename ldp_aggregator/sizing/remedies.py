@@ -1,4 +1,4 @@
-"""What makes every feature useful, by closed form: more people, a larger epsilon, or asking for less.
+"""Find changes that make every feature useful, in closed form: more people, more epsilon, or asking less.
 
 Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
 """
@@ -26,21 +26,21 @@ _EPSILON_STEP = Decimal("0.01")
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes any one of which is enough; None where no change of that kind is.
+    """Changes each of which is enough alone; None where no change of that kind is enough.
 
     Attributes
     ----------
     users : int or None
-        How many people it takes.
+        Number of people needed.
     survey_users : int or None
-        What [survey] users should be: with it the label is not asked for on its own more often than the
-        expected number of people requires.
+        Value for [survey] users: with it the label is asked alone no more often than the expected number of
+        people requires.
     epsilon : Decimal or None
-        At most what clients grant by default.
+        At most the epsilon that clients accept by default.
     features : tuple of str or None
-        The largest set of features that may be asked about: those that take the fewest reports.
+        The largest set of features that may be asked: those that need the fewest reports.
     values : int or None
-        The most values or bins, a missing answer aside, that a feature may have.
+        The largest number of values or bins, without "missing", that a feature may have.
     """
 
     users: int | None
@@ -50,23 +50,23 @@ class Remedies:
     values: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return them for JSON."""
+        """Return the remedies for JSON."""
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
 def find_remedies(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> Remedies:
-    """Return the remedies of a survey of which some feature is noise.
+    """Return the remedies for a survey in which at least one feature is noise.
 
     Parameters
     ----------
     survey : Survey
     population : SyntheticPopulation
     users : int
-        How many people are expected.
+        Expected number of people.
     margins : sequence of Margin
-        Those of the survey as it is, see :func:`compute_expected_margins`.
+        Margins of the unchanged survey, see :func:`compute_expected_margins`.
     """
     return Remedies(
         users=_find_users(survey, population),
@@ -115,7 +115,7 @@ def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -
 def _find_features(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
-    """Drop those features first whose margins are too large by the largest factors."""
+    """Drop features in order of `excess`, largest first, until the others are useful."""
     names = [margin.name for margin in sorted(margins[1:], key=lambda each: each.excess)]
 
     def drop(count: int) -> Survey:
@@ -152,7 +152,7 @@ def _count_values(feature: Feature) -> int:
 def _merge_values(
     feature: Feature, conditional: ClassConditional, count: int
 ) -> tuple[Feature, ClassConditional]:
-    """Return a stand-in with `count` values, all as frequent; which values are merged is for the author."""
+    """Return a feature with `count` equally frequent values; the author decides which values to merge."""
     if _count_values(feature) <= count:
         return feature, conditional
     merged: Feature

@@ -1,4 +1,4 @@
-"""The smallest number of people that is enough."""
+"""Search for the smallest number of people that is enough."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def find_min_users(excess: Callable[[int], float]) -> int:
     Parameters
     ----------
     excess : callable
-        By what factor margins are too large for a number of people; at most 1 where these are enough. It
-        falls about with the root of that number, as margins do; the next guess comes from that.
+        The factor by which margins are too large for a number of people; at most 1 if they are enough. The
+        search assumes that it falls about with the root of that number, as margins do.
 
     Raises
     ------
     SizeError
-        If not even MAX_USERS are enough.
+        If MAX_USERS are not enough.
     """
     low, high, users = 0, 0, _FIRST_GUESS
     while not high or high - low > 1 + high // 10**_DIGITS:
@@ -37,7 +37,7 @@ def find_min_users(excess: Callable[[int], float]) -> int:
         low, high = (low, users) if ratio <= 1 else (users, high)
         if low >= MAX_USERS:
             raise SizeError(f"not even {MAX_USERS:,} people are enough")
-        # a little beyond the guess, so that the next guesses close in from both sides
+        # slightly beyond the guess, so that the bounds converge from both sides
         guess = users * min(ratio, _MAX_RATIO) ** 2 * (1 + math.copysign(0.3 / 10**_DIGITS, ratio - 1))
         users = min(math.ceil(guess), MAX_USERS)
         if high and not low < users < high:

@@ -1,4 +1,4 @@
-"""What an author can expect of a survey before its launch: margins, accuracy, and remedies."""
+"""Size a survey before its launch: the margins and the accuracy to expect, and remedies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldp_aggregator.sizing.remedies import Remedies, find_remedies
 from ldp_aggregator.sizing.sample_size import SizeError
 
 FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
-"""Without a pilot, how much features depend on the label: the ratio and the mean shift of
+"""Without a pilot, how strongly features are related to the label: the ratio and the mean shift of
 :meth:`SyntheticPopulation.from_strength`."""
 PILOT = "pilot"
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
@@ -24,7 +24,7 @@ COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What to expect of a survey that a number of people answer.
+    """What to expect of a survey if `users` people answer.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class Size:
     plan : Plan
     users : int
     pilot : Pilot or None
-        The people are assumed to be like its people; without it they are spread evenly.
+        The population is assumed to be the pilot's; without a pilot, labels and values equally frequent.
     margins : tuple of Margin
         The label's first, then each asked feature's.
     forecasts : mapping of str to Forecast
-        By what was assumed: "pilot", or "little" and "much"; empty where nothing was simulated.
+        One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated.
     remedies : Remedies or None
-        What to change, if some feature is noise.
+        What to change, if at least one feature is noise.
     requested_margin : float or None
         The margin that the number of people was computed for.
     """
@@ -95,12 +95,12 @@ def size_for_users(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Size:
-    """Return what to expect if `users` people answer; without accuracy if `repeats` is 0.
+    """Return what to expect if `users` people answer; accuracy is not simulated if `repeats` is 0.
 
     Raises
     ------
     SurveyError, PilotError
-        If the survey cannot be compiled, or the pilot did not ask about the same.
+        If the survey cannot be compiled, or the pilot does not fit it.
     """
     plan = survey.compile()
     if pilot:
@@ -119,7 +119,9 @@ def size_for_users(
 
 
 def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -> Size:
-    """Return the fewest people for whom every margin is at most `margin`, see :func:`find_users_for_margin`.
+    """Return the size with the fewest people for whom every margin is at most `margin`.
+
+    See :func:`find_users_for_margin`.
 
     Raises
     ------
@@ -139,14 +141,15 @@ def size_for_accuracy(
     seed: int = 0,
     on_attempt: Progress | None = None,
 ) -> Size:
-    """Return the fewest of the pilot's people with whom a model's expected accuracy is at least `accuracy`.
+    """Return the size with the fewest people for whom a model's mean accuracy is at least `accuracy`.
 
     `on_attempt` is called with each number of people before it is simulated.
 
     Raises
     ------
     SurveyError, PilotError, SizeError
-        SizeError if guessing is as good, or if no number of people is enough; that says what the most is.
+        SizeError if guessing is as accurate, or if no number of people is enough; the message then names
+        the best possible accuracy.
     """
     plan = survey.compile()
     try:
@@ -160,7 +163,7 @@ def size_for_accuracy(
 def compare_sizes(
     survey: Survey, pilot: Pilot | None = None, users: Sequence[int] = COMPARED_USERS
 ) -> list[Size]:
-    """Return what to expect of several numbers of people, without accuracies or remedies."""
+    """Return what to expect for several numbers of people, without accuracies or remedies."""
     plan = survey.compile()
     expected = ExpectedTotals(plan, _assume_population(plan, pilot))
     return [
@@ -178,24 +181,24 @@ def compare_sizes(
 
 
 def explain_label_question(survey: Survey, users: int) -> list[str]:
-    """Return how often the label is asked for on its own, and why; and what `users` in the survey change."""
+    """Explain how often the label is asked alone, why, and how `users` in [survey] would change that."""
     probability = _label_question_probability(survey)
     with_users = _label_question_probability(replace(survey, users=users))
     lines = []
     if probability:
         if survey.weights[0] is not None:
-            why = "[label] weight says so"
+            why = "[label] weight sets this"
         elif _label_question_probability(replace(survey, users=None)):
-            why = "no question about a feature tells of it"
+            why = "the questions about features do not estimate its shares"
         else:
-            why = f"{survey.users:,} users in [survey] are too few to tell its shares within .1 otherwise"
-        lines.append(f"The label is asked for alone in {probability:.1%} of the reports: {why}.")
+            why = f"otherwise {survey.users:,} users in [survey] are too few to estimate its shares within .1"
+        lines.append(f"The label is asked alone in {probability:.1%} of the reports: {why}.")
     if abs(with_users - probability) > 0.001:
         lines.append(
-            f"With {users:,} users in [survey] that would be {with_users:.1%} of the reports."
+            f"With {users:,} users in [survey] it would be {with_users:.1%} of the reports."
             if probability
-            else f"With {users:,} users in [survey] the label would be asked for alone in {with_users:.1%} "
-            "of the reports, for so few people tell its shares too vaguely otherwise."
+            else f"With {users:,} users in [survey] the label would be asked alone in {with_users:.1%} "
+            "of the reports, because otherwise so few people are not enough to estimate its shares."
         )
     return lines
 

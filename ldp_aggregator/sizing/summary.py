@@ -1,4 +1,4 @@
-"""A survey's size as text: margins, accuracy and remedies for one number of people, or a table of several."""
+"""Format sizes as text: margins, accuracy and remedies for one number of people, or a comparison."""
 
 from __future__ import annotations
 
@@ -13,29 +13,36 @@ from ldp_aggregator.sizing.margins import Margin
 from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, PILOT, Size, explain_label_question
 
 _MAX_NAMES_LENGTH = 60
-"""Longer lists of features are left out."""
+"""Longer lists of feature names are not printed, in characters."""
 _UNINFORMATIVE_MARGIN = 0.5
-"""With a margin from this one on, a share of people may be anything."""
+"""From this margin on, the interval of a share carries no information."""
 _DIFFERENT_RATIO = 1.1
-"""Classes whose margins differ by less than this factor are equally exact."""
+"""Classes whose margins differ by less than this factor count as equally precise."""
 _HOW_TO_READ = (
-    "How to read +-: 19 times in 20 the truth is at most that far from the figure. Of a feature it is the "
-    "share of one value among the people of one label: of the label whose figures are least exact."
+    "asked: share of the people who get the question; every question about a feature includes the label. "
+    "+-: half of a 95% confidence interval (single, not simultaneous). For a feature it is that of the share "
+    "of one value among the people of one label: of the label with the least precise estimates."
 )
 _UNIFORM_ASSUMPTION = (
-    "Assumed: labels and values are all as frequent, and a number's standard deviation is a sixth of its "
-    "range. --pilot model.json assumes what a first round has told instead."
+    "Assumed: all labels and all values are equally frequent, and a number's standard deviation is a sixth "
+    "of its range. --pilot model.json uses the estimates of a first round instead."
 )
-_MARGINS_HEAD = ["", "asked", "reports", "", "a typical figure"]
+_NOISE = (
+    "noise: the margin is larger than the average share of a value (at most 25%), or than a number's "
+    "standard deviation."
+)
+_MARGINS_HEAD = ["", "asked", "reports", "", "typical estimate"]
 _RARELY_BEATS_MAJORITY = "would beat guessing in fewer than nine of ten surveys"
+_RELATIONS = {"little": "weakly", "much": "strongly"}
 _STRENGTH = (
-    "Where features tell {name}, each value is {ratio:g} times as frequent among the people of one label as "
-    "among others, and a number's mean differs by {shift:.0%} of its standard deviation from label to label."
+    "Features {relation} related to the label: each value is {ratio:g} times as frequent among the people of "
+    "one label as among others, and a number's mean differs by {shift:.0%} of its standard deviation from "
+    "label to label."
 )
 
 
 def format_size(size: Size) -> str:
-    """Return one size as text, at most 100 columns wide where names allow it."""
+    """Return one size as text, at most 100 columns wide unless names are longer."""
     rows = [row for margin in size.margins for row in _margin_rows(margin, size.pilot is None)]
     lines = [f"{size.survey.id}: {_title(size)} at epsilon {_format_epsilon(size)}", ""]
     lines += [*format_table([_MARGINS_HEAD, *rows], "<>><<"), ""]
@@ -50,15 +57,16 @@ def format_size(size: Size) -> str:
 
 
 def format_comparison(sizes: Sequence[Size]) -> str:
-    """Return a small table of several numbers of people."""
+    """Return a small table that compares several numbers of people."""
     first = sizes[0]
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
-    lines = [f"{first.survey.id}: how exact figures would be at epsilon {_format_epsilon(first)}", ""]
+    lines = [f"{first.survey.id}: margins to expect at epsilon {_format_epsilon(first)}", ""]
     lines += format_table([head, *map(_comparison_row, sizes)], ">>><")
-    lines += ["", *(line for part in _assumptions(first) for line in wrap_text(part))]
+    notes = [_HOW_TO_READ, _NOISE, *_assumptions(first)]
+    lines += ["", *(line for part in notes for line in wrap_text(part))]
     lines += wrap_text(
-        "Give --users, or users in [survey], for every feature's margins, the accuracy to expect and what to "
-        "change; --margin 0.05 for how many people make every margin 5%."
+        "--users, or users in [survey], prints the margins of each feature, the accuracy to expect and what "
+        "to change; --margin 0.05 prints how many people make every margin 5%."
     )
     return "\n".join(lines)
 
@@ -82,18 +90,20 @@ def _format_epsilon(size: Size) -> str:
 
 def _title(size: Size) -> str:
     if size.requested_margin is None:
-        return f"what {format_people(size.users)} would tell"
-    return f"margins of at most {100 * size.requested_margin:g}% take {format_people(size.users)}"
+        return f"what to expect from {format_people(size.users)}"
+    return f"margins of at most {100 * size.requested_margin:g}% need {format_people(size.users)}"
 
 
 def _explain_margins(size: Size) -> Iterator[str]:
-    """Explain what +- means, and which class is least exact."""
+    """Explain +- and "noise", and name the least precise class."""
     widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
     rarest = size.plan.label.values[widest.index(max(widest))]
     is_different = max(widest) > _DIFFERENT_RATIO * min(widest)
     yield _HOW_TO_READ + (f" Here that is {rarest!r}." if is_different else "")
+    if size.noise:
+        yield _NOISE
     if size.requested_margin is not None and any(each.kind == "numeric" for each in size.margins):
-        yield f"Of a number's mean, {100 * size.requested_margin:g}% is meant as a share of its range."
+        yield f"For a number's mean, {100 * size.requested_margin:g}% is a share of its range."
 
 
 def _assumptions(size: Size) -> Iterator[str]:
@@ -106,7 +116,7 @@ def _assumptions(size: Size) -> Iterator[str]:
     if noise:
         names = ", ".join(noise)
         which = names if len(names) < _MAX_NAMES_LENGTH else f"{len(noise)} features"
-        yield f"The pilot is mostly noise about {which}: there its people are largely a guess."
+        yield f"The pilot's own estimates are mostly noise for {which}: what it assumes there is uncertain."
 
 
 # -- margins ------------------------------------------------------------------------------------
@@ -148,23 +158,27 @@ def _accuracy_lines(size: Size) -> Iterator[str]:
     if not size.forecasts:
         return
     first = next(iter(size.forecasts.values()))
-    head = ["a model's right answers", "average", "8 of 10 surveys", "at most, if nothing were hidden"]
+    head = ["accuracy of a model", "average", "8 of 10 surveys", "best possible without privacy"]
     rows = [_forecast_row(name, forecast) for name, forecast in size.forecasts.items()]
     rows.append(["always the most frequent label", f"{first.majority:.1%}", "", ""])
     yield ""
     yield from format_table([head, *rows], "<>>>")
     yield ""
     for name, (ratio, shift) in ({} if size.pilot else FEATURE_STRENGTHS).items():
-        yield from wrap_text(_STRENGTH.format(name=name, ratio=ratio, shift=shift))
+        yield from wrap_text(_STRENGTH.format(relation=_RELATIONS[name], ratio=ratio, shift=shift))
     yield from wrap_text(
-        f"Measured on {first.repeats} simulated surveys of {format_people(first.users)}, by the real code."
+        f"Accuracies are from {first.repeats} simulated surveys of {format_people(first.users)}."
     )
     if first.users < size.users:
-        yield from wrap_text(f"More than {MAX_SIMULATED_USERS:,} people are not simulated; they do no worse.")
+        yield from wrap_text(
+            f"At most {MAX_SIMULATED_USERS:,} people are simulated; more are no less accurate."
+        )
 
 
 def _forecast_row(name: str, forecast: Forecast) -> list[str]:
-    assumption = "people as in the pilot" if name == PILOT else f"features tell {name} of the label"
+    assumption = (
+        "people as in the pilot" if name == PILOT else f"features {_RELATIONS[name]} related to the label"
+    )
     interval = f"{forecast.low:.1%} to {forecast.high:.1%}"
     return [assumption, f"{forecast.mean:.1%}", interval, f"{forecast.best_possible:.1%}"]
 
@@ -175,22 +189,22 @@ def _forecast_row(name: str, forecast: Forecast) -> list[str]:
 def _conclusion(size: Size) -> Iterator[str]:
     features, noise = size.margins[1:], size.noise
     if not features:
-        yield "The survey asks about no feature: a model learns nothing but how frequent the labels are."
+        yield "The survey asks about no feature: a model learns only how frequent the labels are."
     elif not noise:
-        yield from wrap_text("Every feature has a margin below what it is about: the figures are useful.")
+        yield from wrap_text("No feature is noise: every feature is useful.")
     elif size.white_noise:
-        assumption = "" if PILOT in size.forecasts else "even if they told much of the label, "
+        assumption = "" if PILOT in size.forecasts else "even if features are strongly related to the label, "
         yield from wrap_text(
-            f"WHITE NOISE: {format_people(size.users)} at epsilon {_format_epsilon(size)} tell too little to "
-            f"read any single feature, and {assumption}a model {_RARELY_BEATS_MAJORITY}."
+            f"Too few people: with {format_people(size.users)} at epsilon {_format_epsilon(size)} every "
+            f"feature is noise, and {assumption}a model {_RARELY_BEATS_MAJORITY}."
         )
     elif len(noise) == len(features):
         yield from wrap_text(
-            "Every feature is noise: its margin is larger than what it is about, and no single figure can be "
-            "read. A model of all of them together may still beat guessing, as far as they tell of the label."
+            "Every feature is noise, so no single estimate is useful. A model of all features may still beat "
+            "guessing, if they are related to the label."
         )
     else:
-        yield from wrap_text(f"Noise, their margins larger than what they are about: {', '.join(noise)}.")
+        yield from wrap_text(f"Noise: {', '.join(noise)}.")
     if features and size.forecasts and not size.beats_majority and not size.white_noise:
         yield from wrap_text(f"A model {_RARELY_BEATS_MAJORITY}.")
     if size.remedies:
@@ -210,7 +224,7 @@ def _remedy_rows(size: Size) -> list[list[str]]:
     if remedies.survey_users is not None:
         authored = "none" if size.survey.users is None else f"{size.survey.users:,}"
         change = f"{remedies.survey_users:,} instead of {authored}"
-        rows.append(["  users in [survey]", f"{change}: the label is asked for alone less"])
+        rows.append(["  users in [survey]", f"{change}: the label is asked alone less often"])
     if remedies.epsilon is not None:
         rows.append(["  a larger epsilon", f"{remedies.epsilon:f} instead of {_format_epsilon(size)}"])
     if remedies.features is not None:
@@ -219,18 +233,18 @@ def _remedy_rows(size: Size) -> list[list[str]]:
         change = f"{len(remedies.features)} instead of {len(size.margins) - 1}"
         rows.append(["  fewer features", f"{change}{kept}"])
     if remedies.values is not None:
-        change = f"at most {remedies.values} for each feature, a missing answer aside"
+        change = f"at most {remedies.values} for each feature, not counting missing answers"
         rows.append(["  fewer values or bins", change])
     return rows
 
 
 def _insufficient_changes(size: Size) -> list[str]:
-    """Return the kinds of change that are never enough."""
+    """Return the kinds of change that are not enough by themselves."""
     remedies = size.remedies
     assert remedies is not None
     changes = {
         "more people": remedies.users is None,
-        f"an epsilon up to {DEFAULT_MAX_EPSILON}, the most that clients grant by default": (
+        f"an epsilon up to {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default": (
             remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON
         ),
         "fewer features": remedies.features is None and len(size.margins) > 2,

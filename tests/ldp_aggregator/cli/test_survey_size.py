@@ -40,8 +40,8 @@ def folder(tmp_path_factory):
     save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
     (folder / "snapshot.json").write_bytes(snapshot.to_json())
     nobody = Snapshot(plan, {})
-    save_model(folder / "mute.json", nobody, estimate_snapshot(nobody))
-    (folder / "unheard.json").write_bytes(nobody.to_json())
+    save_model(folder / "empty-model.json", nobody, estimate_snapshot(nobody))
+    (folder / "empty-snapshot.json").write_bytes(nobody.to_json())
     (folder / "toml.json").write_text(SURVEY)
     (folder / "empty.json").write_bytes(b"")
     (folder / "binary.json").write_bytes(bytes(range(256)))
@@ -53,7 +53,7 @@ def run(folder, *arguments, survey="tea.toml"):
     return CliRunner().invoke(main, ["size", str(folder / survey), *named])
 
 
-def told(folder, *arguments, survey="tea.toml"):
+def read_sizes(folder, *arguments, survey="tea.toml"):
     result = run(folder, *arguments, "--json", survey=survey)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
@@ -62,28 +62,28 @@ def told(folder, *arguments, survey="tea.toml"):
 def test_it_prints_what_to_expect_of_a_number_of_people(folder):
     result = run(folder, "--users", 50_000)
     assert result.exit_code == 0, result.output
-    assert "tea: what 50,000 people would tell at epsilon 1" in result.stdout
-    assert "features tell much of the label" in result.stdout
-    assert "the figures are useful" in result.stdout
+    assert "tea: what to expect from 50,000 people at epsilon 1" in result.stdout
+    assert "features strongly related to the label" in result.stdout
+    assert "every feature is useful" in result.stdout
 
 
 def test_the_survey_s_own_users_are_the_default(folder):
-    (found,) = told(folder, survey="expecting.toml")
+    (found,) = read_sizes(folder, survey="expecting.toml")
     assert found["users"] == 300
     assert found["white_noise"]
     assert found["label_question_probability"] > 0
     assert found["remedies"]["users"] > 300
     screen = " ".join(run(folder, survey="expecting.toml").stdout.split())
-    assert "300 users in [survey] are too few to tell its shares within .1 otherwise" in screen
+    assert "otherwise 300 users in [survey] are too few to estimate its shares within .1" in screen
 
 
 def test_without_users_it_compares_a_few_numbers_of_people(folder):
-    assert [each["users"] for each in told(folder)] == [1_000, 10_000, 100_000, 1_000_000]
+    assert [each["users"] for each in read_sizes(folder)] == [1_000, 10_000, 100_000, 1_000_000]
     assert "features that are noise" in run(folder).stdout
 
 
-def test_json_holds_every_figure_and_the_margin_asked_for(folder):
-    (found,) = told(folder, "--margin", "0.05")
+def test_json_holds_all_margins_and_the_requested_one(folder):
+    (found,) = read_sizes(folder, "--margin", "0.05")
     assert found["accuracy"] == {}
     kind, hours = found["margins"][1:]
     assert max(kind["margin"], hours["margin"] / hours["unit"]) <= 0.05
@@ -95,22 +95,22 @@ def test_json_holds_every_figure_and_the_margin_asked_for(folder):
 
 @pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
 def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
-    (found,) = told(folder, "--users", 20_000, "--pilot", pilot)
+    (found,) = read_sizes(folder, "--users", 20_000, "--pilot", pilot)
     (band,) = found["accuracy"].values()
     assert found["pilot"] == {"name": pilot, "reports": 30_000, "noise": []}
     assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["best_possible"] + 0.01
 
 
 def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
-    (found,) = told(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
+    (found,) = read_sizes(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7
     assert found["users"] == found["accuracy"]["pilot"]["users"]
-    heard = run(folder, "--accuracy", "0.7", "--pilot", "pilot.json").stderr
-    assert heard.splitlines()[:2] == ["simulating 100 people", "simulating 400 people"]
+    progress = run(folder, "--accuracy", "0.7", "--pilot", "pilot.json").stderr
+    assert progress.splitlines()[:2] == ["simulating 100 people", "simulating 400 people"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--users", 0), "is not in the range"),
         (("--margin", 0), "is not in the range"),
@@ -118,7 +118,7 @@ def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
         (("--accuracy", 1), "is not in the range"),
         (("--users", 5, "--margin", 0.1), "give one of --users, --margin and --accuracy"),
         (("--accuracy", 0.7), "--accuracy needs --pilot"),
-        (("--accuracy", 0.999, "--pilot", "pilot.json"), "which is the most"),
+        (("--accuracy", 0.999, "--pilot", "pilot.json"), "the best possible accuracy is"),
         (("--accuracy", 0.999, "--pilot", "pilot.json"), "as the pilot of 30,000 reports describes them"),
         (("--margin", "5%"), "'5%' is not a valid share: write it as in 0.05"),
         (("--margin", 1e-8), "margins of at most 1e-08: not even 1,000,000,000,000 people are enough, for '"),
@@ -129,14 +129,20 @@ def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
             ("--users", 5, "--pilot", "binary.json"),
             "binary.json: neither a model of ldp-train nor a snapshot",
         ),
-        (("--users", 5, "--pilot", "unheard.json"), "unheard.json: it holds no reports: nobody has answered"),
-        (("--users", 5, "--pilot", "mute.json"), "mute.json: it holds no reports: nobody has answered"),
+        (
+            ("--users", 5, "--pilot", "empty-snapshot.json"),
+            "empty-snapshot.json: it holds no reports: nobody has answered",
+        ),
+        (
+            ("--users", 5, "--pilot", "empty-model.json"),
+            "empty-model.json: it holds no reports: nobody has answered",
+        ),
     ],
 )
-def test_options_that_make_no_sense_are_refused_in_words(folder, arguments, said):
+def test_invalid_options_are_refused_with_a_message(folder, arguments, message):
     result = run(folder, *arguments)
     assert result.exit_code != 0
-    assert said in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())
 
 
 def test_a_compiled_plan_is_refused(folder):
@@ -153,7 +159,7 @@ def test_a_model_is_no_survey(folder, name, kind):
 
 def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder):
     screen = run(folder, "--margin", "0.05").stdout
-    assert screen.startswith("tea: margins of at most 5% take ")
-    assert "Of a number's mean, 5% is meant as a share of its range." in screen
+    assert screen.startswith("tea: margins of at most 5% need ")
+    assert "For a number's mean, 5% is a share of its range." in screen
     (folder / "bins.toml").write_text(SURVEY + "bins = 4\n")
-    assert "is meant as" not in run(folder, "--margin", "0.05", survey="bins.toml").stdout
+    assert "is a share of its range" not in run(folder, "--margin", "0.05", survey="bins.toml").stdout

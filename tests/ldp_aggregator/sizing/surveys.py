@@ -1,4 +1,4 @@
-"""The survey and the pilots that tests of sizing share."""
+"""A survey and pilots that the tests of sizing share."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The accuracy to expect, and the number of people that an accuracy takes."""
+"""The accuracy to expect, and the number of people that an accuracy needs."""
 
 import numpy as np
 import pytest
@@ -23,9 +23,13 @@ def test_the_interval_contains_the_mean_accuracy_of_other_surveys_of_the_populat
     forecast = Forecaster(PLAN, people, seed=1).forecast(5_000)
     for seed in range(10):
         rng = np.random.default_rng([7, seed])
-        told = estimate_parameters(simulate_reports(PLAN, *people.draw_people(5_000, rng), FastStream(seed)))
+        estimates = estimate_parameters(
+            simulate_reports(PLAN, *people.draw_people(5_000, rng), FastStream(seed))
+        )
         codes, labels = people.draw_people(20_000, rng)
-        scores = LogProbabilities.from_probabilities(told.prior, told.conditionals).compute_scores(codes)
+        scores = LogProbabilities.from_probabilities(estimates.prior, estimates.conditionals).compute_scores(
+            codes
+        )
         found.append(np.mean(scores.argmax(axis=1) == labels))
     assert forecast.low < np.mean(found) < forecast.high
     assert forecast.majority < forecast.mean < forecast.best_possible
@@ -53,7 +57,7 @@ def test_the_users_found_for_an_accuracy_reach_it_and_half_of_them_do_not():
 def test_an_impossible_accuracy_is_refused_with_the_best_possible():
     pilot = make_pilot()
     most = Forecaster(PLAN, pilot.build_population(PLAN)).best_possible
-    with pytest.raises(SizeError, match=f"would reach {most:.1%}, which is the most"):
+    with pytest.raises(SizeError, match=f"the best possible accuracy is {most:.1%}"):
         size_for_accuracy(SURVEY, 0.99, pilot)
 
 
@@ -62,10 +66,10 @@ def test_an_accuracy_that_the_majority_class_reaches_is_refused():
         size_for_accuracy(SURVEY, 0.8, make_rare_pilot())
 
 
-def test_an_accuracy_that_takes_more_people_than_are_simulated_is_refused(monkeypatch):
+def test_an_accuracy_that_needs_more_people_than_are_simulated_is_refused(monkeypatch):
     monkeypatch.setattr("ldp_aggregator.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     most = Forecaster(PLAN, make_pilot().build_population(PLAN)).best_possible
-    with pytest.raises(SizeError, match="1,000 people, the most that are simulated, reach"):
+    with pytest.raises(SizeError, match="1,000 people, the maximum that is simulated, reach"):
         size_for_accuracy(SURVEY, most - 0.001, make_pilot(), repeats=2)
 
 

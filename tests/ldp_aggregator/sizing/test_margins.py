@@ -28,11 +28,11 @@ def test_a_hundred_times_the_people_have_a_tenth_of_the_margins():
 
 
 def test_margins_are_those_of_the_pilots_people():
-    even, told = size_for_margin(SURVEY, 0.05), size_for_margin(SURVEY, 0.05, make_rare_pilot())
-    assert told.users > 2 * even.users  # a rare label takes more people
-    assert told.margins[1].class_margins[0] > 2 * told.margins[1].class_margins[1]
+    uniform, piloted = size_for_margin(SURVEY, 0.05), size_for_margin(SURVEY, 0.05, make_rare_pilot())
+    assert piloted.users > 2 * uniform.users  # a rare label needs more people
+    assert piloted.margins[1].class_margins[0] > 2 * piloted.margins[1].class_margins[1]
 
 
 def test_a_feature_that_is_never_asked_about_has_no_margin():
-    silent = replace(SURVEY, weights=(None, 1, 0, 1, 1))
-    assert [each.name for each in compare_sizes(silent)[0].margins] == ["tired", "kind", "cups", "sugar"]
+    partial = replace(SURVEY, weights=(None, 1, 0, 1, 1))
+    assert [each.name for each in compare_sizes(partial)[0].margins] == ["tired", "kind", "cups", "sugar"]

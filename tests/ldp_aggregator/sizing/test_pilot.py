@@ -1,4 +1,4 @@
-"""Whose people a pilot stands for, and what it does not fit."""
+"""The population that a pilot describes, and the surveys that it does not fit."""
 
 from dataclasses import replace
 
@@ -21,17 +21,19 @@ def test_a_pilot_may_have_asked_about_more_features():
 
 def test_the_pilots_reports_and_its_noisy_features_are_named():
     small, large = replace(make_pilot(), reports=1_000), replace(make_pilot(), reports=10**6)
-    vague, clear = (
+    noisy, precise = (
         " ".join(format_size(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
     )
-    assert "as the pilot of 1,000 reports describes them; a larger one may find more" in vague
-    assert f"The pilot is mostly noise about {', '.join(small.noise)}" in vague
+    assert (
+        "as the pilot of 1,000 reports describes them; a larger pilot may predict a higher accuracy" in noisy
+    )
+    assert f"The pilot's own estimates are mostly noise for {', '.join(small.noise)}" in noisy
     assert "hours" in small.noise
-    assert "mostly noise" not in clear
+    assert "mostly noise" not in precise
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('name = "tired"', 'name = "weary"', 'its label is "tired", the survey\'s is "weary"'),
         (
@@ -45,10 +47,10 @@ def test_the_pilots_reports_and_its_noisy_features_are_named():
         ("range = [0, 20]", "range = [0, 30]", 'its feature "cups" differs from the survey\'s in high'),
     ],
 )
-def test_a_pilot_of_something_else_is_refused_with_the_difference(old, new, said):
+def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old, new, message):
     text = TEXT.format(users="", weight="")
     assert old in text
     other = read_survey(text.replace(old, new, 1))
     with pytest.raises(PilotError) as refused:
         size_for_users(other, 1_000, make_pilot())
-    assert said in str(refused.value)
+    assert message in str(refused.value)

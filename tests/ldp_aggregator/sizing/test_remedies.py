@@ -1,4 +1,4 @@
-"""Each remedy is enough by itself, and the smallest of its kind."""
+"""Each remedy is enough by itself, and is the smallest of its kind."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.ldp_aggregator.sizing.surveys import SURVEY, TEXT
 
 @pytest.fixture(scope="module")
 def partly():
-    """Return the size of a survey whose finest feature is noise."""
+    """Return the size of a survey whose feature with the most values is noise."""
     found = size_for_users(SURVEY, 8_000, repeats=0)
     assert "hours" in found.noise
     assert "sugar" not in found.noise
@@ -54,13 +54,13 @@ def test_changes_that_are_never_enough_are_named():
     text = format_size(size_for_users(SURVEY, 100, repeats=0))
     assert "Any one of these" in text
     assert "more people" in text
-    (vain,) = re.findall(r"Not enough by themselves: ([^.]*)\.", " ".join(text.split()))
-    assert vain == (
-        "an epsilon up to 2, the most that clients grant by default, fewer features, fewer values or bins"
+    (insufficient,) = re.findall(r"Not enough by themselves: ([^.]*)\.", " ".join(text.split()))
+    assert insufficient == (
+        "an epsilon up to 2, the maximum that clients accept by default, fewer features, fewer values or bins"
     )
 
 
-def test_users_in_the_survey_are_a_remedy_where_too_few_there_waste_reports_on_the_label():
+def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent():
     crowded = read_survey(TEXT.format(users="users = 100", weight=""))
     users = next(
         each

@@ -1,4 +1,4 @@
-"""White noise, and how often the label is asked for on its own."""
+"""Too few people, and how often the label is asked alone."""
 
 from encoders.survey import read_survey
 from ldp_aggregator.sizing.size import (
@@ -10,19 +10,17 @@ from ldp_aggregator.sizing.summary import format_size
 from tests.ldp_aggregator.sizing.surveys import SURVEY, make_survey
 
 
-def test_a_survey_of_too_few_people_is_called_white_noise():
+def test_a_survey_with_too_few_people_is_reported():
     found = size_for_users(SURVEY, 200)
     assert found.white_noise
-    assert "WHITE NOISE: 200 people at epsilon 1 tell too little to read any single feature" in format_size(
-        found
-    )
+    assert "Too few people: with 200 people at epsilon 1 every feature is noise" in format_size(found)
 
 
 def test_a_survey_of_enough_people_is_called_useful():
     found = size_for_users(SURVEY, 200_000, repeats=3)
     assert (found.white_noise, found.noise, found.remedies) == (False, (), None)
     assert found.beats_majority
-    assert "the figures are useful" in format_size(found)
+    assert "every feature is useful" in format_size(found)
 
 
 def test_every_feature_may_be_noise_while_a_model_of_all_beats_the_majority():
@@ -43,9 +41,9 @@ def test_white_noise_is_unknown_without_a_simulation():
 
 def test_the_reason_for_the_label_question_is_explained():
     assert explain_label_question(SURVEY, 100_000) == []
-    (said,) = explain_label_question(make_survey(weight="weight = 1"), 100_000)
-    assert said == "The label is asked for alone in 20.0% of the reports: [label] weight says so."
-    (said,) = explain_label_question(make_survey("users = 300"), 300)
-    assert "300 users in [survey] are too few" in said
-    (said,) = explain_label_question(SURVEY, 300)
-    assert said.startswith("With 300 users in [survey] the label would be asked for alone in")
+    (line,) = explain_label_question(make_survey(weight="weight = 1"), 100_000)
+    assert line == "The label is asked alone in 20.0% of the reports: [label] weight sets this."
+    (line,) = explain_label_question(make_survey("users = 300"), 300)
+    assert "otherwise 300 users in [survey] are too few" in line
+    (line,) = explain_label_question(SURVEY, 300)
+    assert line.startswith("With 300 users in [survey] the label would be asked alone in")

@@ -1,4 +1,4 @@
-"""The text of a size."""
+"""A size as text."""
 
 import pytest
 
@@ -10,15 +10,15 @@ from ldp_aggregator.sizing.summary import format_comparison, format_size
 from tests.ldp_aggregator.sizing.surveys import SURVEY, make_pilot, make_rare_pilot
 
 
-def test_with_a_pilot_no_uniform_share_is_shown_and_the_least_exact_class_is_named():
+def test_with_a_pilot_no_uniform_share_is_shown_and_the_least_precise_class_is_named():
     text = format_size(size_for_users(SURVEY, 10**5, make_rare_pilot(), 1))
     assert "20.0% +-" not in text
     assert "Here that is 'yes'." in " ".join(text.split())
     assert "20.0% +-" in format_size(size_for_users(SURVEY, 10**5, repeats=0))
 
 
-def test_one_is_a_person():
-    assert "what 1 person would tell" in format_size(size_for_users(SURVEY, 1, repeats=1))
+def test_one_person_is_singular():
+    assert "what to expect from 1 person at" in format_size(size_for_users(SURVEY, 1, repeats=1))
 
 
 @pytest.mark.parametrize("users", [100, 5_000, 10**6])

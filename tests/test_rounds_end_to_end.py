@@ -1,4 +1,4 @@
-"""Two rounds, the whole way: what people said over HTTP decides what the others are asked."""
+"""Two rounds end to end: reports sent over HTTP decide what the other people are asked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Someone = Callable[[random.Random], tuple[dict[str, object], str]]
 
 
 def someone(rng: random.Random) -> tuple[dict[str, object], str]:
-    """Draw a row: the tired slept less and drink more; their shoes are like others'."""
+    """Draw a row: tired people slept less and drink more; shoes do not depend on it."""
     tired = rng.choice(["yes", "no"])
     sign = -1 if tired == "yes" else 1
     hours, cups, shoe = rng.gauss(6 + 2 * sign, 2), rng.gauss(5 - 2 * sign, 2), rng.gauss(40, 4)
@@ -60,7 +60,7 @@ def answered(url: str, draw: Someone, rng: random.Random, noise: FastStream) -> 
     return plan
 
 
-def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp_path: Path) -> None:
+def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_both(tmp_path: Path) -> None:
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
     survey.write_text(PILOT)
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(1), FastStream(7)
@@ -89,7 +89,7 @@ def test_the_second_round_asks_what_the_first_taught_and_nobody_answers_both(tmp
     test = [someone(rng) for _ in range(400)]
     predicted = model.predict([row for row, _ in test])
     right = sum(guess == label for guess, (_, label) in zip(predicted, test, strict=True))
-    assert right / len(test) > 0.85  # the best possible is .921; 400 rows tell it to within .014
+    assert right / len(test) > 0.85  # the best possible is .921; its standard error is .014 with 400 rows
 
 
 SHOE = "[features.shoe{}]\nrange = [30, 50]\nbins = 2\n"
@@ -97,12 +97,12 @@ SHOES = 9
 
 
 def someone_with_shoes(rng: random.Random) -> tuple[dict[str, object], str]:
-    """Draw a row with more numbers that say nothing."""
+    """Draw a row with more uninformative numbers."""
     row, tired = someone(rng)
     return row | {f"shoe{number}": rng.gauss(40, 4) for number in range(SHOES)}, tired
 
 
-def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_the_model(
+def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_train_the_model(
     tmp_path: Path,
 ) -> None:
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
@@ -129,8 +129,10 @@ def test_a_narrower_round_leaves_out_what_tells_nothing_and_all_reports_train_th
             client.grant()
             receipt = client.report(row, label)
             assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
-        said = command("ldp-train", *reversed(urls), "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
-        assert said.startswith(f"sleep: {2 * PEOPLE + 1} reports")
+        output = command(
+            "ldp-train", *reversed(urls), "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN
+        )
+        assert output.startswith(f"sleep: {2 * PEOPLE + 1} reports")
     rounds = ["--survey", "sleep-round2", "--survey", "sleep"]
     command("ldp-train", store, *rounds, "-o", tmp_path / "same.json")
     assert (tmp_path / "same.json").read_bytes() == (tmp_path / "model.json").read_bytes()
@@ -149,7 +151,7 @@ epsilon = 4
 name = "tired"
 values = ["yes", "no"]
 
-[features.tells]
+[features.related]
 values = ["a", "b"]
 """
 ECHO = '[features.echo{}]\nvalues = ["a", "b"]\n'
@@ -157,14 +159,14 @@ ECHOES = 5
 
 
 def someone_with_echoes(rng: random.Random) -> tuple[dict[str, object], str]:
-    """Draw a row: one feature is right in nine of ten cases, and all others repeat one right in seven."""
+    """Draw a row: one feature equals the label in 90% of rows; the others repeat one that does in 70%."""
     tired = rng.choice(["yes", "no"])
     right, wrong = ("a", "b") if tired == "yes" else ("b", "a")
-    tells, echo = (right if rng.random() < often else wrong for often in (0.9, 0.7))
-    return {"tells": tells, **{f"echo{number}": echo for number in range(ECHOES)}}, tired
+    related, echo = (right if rng.random() < often else wrong for often in (0.9, 0.7))
+    return {"related": related, **{f"echo{number}": echo for number in range(ECHOES)}}, tired
 
 
-def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: Path) -> None:
+def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_path: Path) -> None:
     survey, second = tmp_path / "tea.toml", tmp_path / "validation.toml"
     survey.write_text(TEA + "".join(map(ECHO.format, range(ECHOES))))
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(5), FastStream(5)
@@ -191,18 +193,18 @@ def test_devices_judge_the_model_and_it_keeps_what_it_does_best_with(tmp_path: P
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        said = command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
-    assert said.startswith(f"tea: {PEOPLE + 1} reports")
-    assert f"tea-validation: {PEOPLE + 1} devices validated an earlier model" in said
-    assert "the model keeps tells" in said
+        output = command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+    assert output.startswith(f"tea: {PEOPLE + 1} reports")
+    assert f"tea-validation: {PEOPLE + 1} devices validated an earlier model" in output
+    assert "the model keeps related" in output
 
     first, model = load_model(tmp_path / "first.json"), load_model(tmp_path / "model.json")
     test = [someone_with_echoes(rng) for _ in range(1000)]
     rows, labels = [row for row, _ in test], [label for _, label in test]
     before, after = ((each.predict(rows) == labels).mean() for each in (first, model))
-    assert before < 0.8 < 0.85 < after  # .7 and .9, which 1,000 rows tell to within .015
-    verdicts = model.estimates_["validation"]["validation_result"]
-    assert verdicts["accuracy"]["low"] < before < verdicts["accuracy"]["high"]
+    assert before < 0.8 < 0.85 < after  # .7 and .9; the standard error is at most .015 with 1,000 rows
+    result = model.estimates_["validation"]["validation_result"]
+    assert result["accuracy"]["low"] < before < result["accuracy"]["high"]
 
     chosen = command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey)
     assert chosen.count("weight = 0") >= ECHOES - 1

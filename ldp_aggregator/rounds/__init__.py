@@ -1,6 +1,6 @@
-"""Further rounds of a survey: what some people's reports decide about what the others are asked.
+"""Further rounds of a survey: the reports of some people decide what the others are asked.
 
-Each person answers one round with one report, so that several rounds cost no one more epsilon. Each kind of
-round has a module that decides and a module that writes the survey file: :mod:`learn` a projection that
-separates the classes, :mod:`narrow` the survey to informative features, :mod:`validate` the model so far.
+Each person answers one round with one report, so several rounds cost nobody more epsilon. For each kind of
+round, one module decides and one module writes the survey file. :mod:`learn` asks about a projection that
+separates the classes, :mod:`narrow` about informative features only; :mod:`validate` validates the model.
 """

@@ -1,4 +1,4 @@
-"""What the survey files of further rounds share: the model's rounds, the new id and family."""
+"""Helpers for the survey files of further rounds: the model's rounds, the new id and family."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from encoders.survey import Survey
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 
-TOKENS_NOTE = "Invite others than were invited before: a token of this round counts, whoever has it."
+TOKENS_NOTE = "Invite other people than before: a token of this round is valid for anybody who has it."
 
 
 def is_trained_on(model: Model, survey: Survey) -> bool:

@@ -1,4 +1,4 @@
-"""The decision on a second round about a projection that is learned from the first round's reports.
+"""Learn the projection of a second round from the first round's reports, and decide whether it pays.
 
 The first round, the pilot, asks about every number; the second about components that separate the classes.
 """
@@ -20,7 +20,7 @@ from reduction.publish import Fit
 
 PILOT_SHARE = 0.7
 PILOT_BINS = 2
-"""The best pilot known asks 70% of the people on which side of the middle of its range each number is."""
+"""The best known pilot asks 70% of the people in which half of its range each number is."""
 
 _BREAK_EVEN_FACTOR = 1000
 _MAX_MEASURED_EPSILON = Decimal(2)
@@ -28,9 +28,10 @@ _MAX_MISSING_SHARE = 0.05
 
 
 def min_people(numbers: int, epsilon: Decimal) -> int:
-    """Return from how many people, over both rounds, a second round is recommended: 1000 n / epsilon^2.
+    """Return the number of people, over both rounds, from which a second round is recommended.
 
-    Measured up to epsilon 2, and taken to be no fewer beyond; see docs/learned-projection.md.
+    It is 1000 n / epsilon^2, measured up to epsilon 2, and assumed to be constant above; see
+    docs/learned-projection.md.
     """
     return math.ceil(_BREAK_EVEN_FACTOR * numbers / min(epsilon, _MAX_MEASURED_EPSILON) ** 2)
 
@@ -38,7 +39,7 @@ def min_people(numbers: int, epsilon: Decimal) -> int:
 def find_objections(
     pilot: Survey, prior: FloatArray, conditionals: Sequence[ClassConditional], components: int
 ) -> list[str]:
-    """Return the reasons, as far as measured, against a second round of however many people."""
+    """Return the reasons against a second round that hold for any number of people, as far as measured."""
     triples = zip(pilot.features, conditionals, pilot.weights[1:], strict=True)
     asked = [(feature, conditional) for feature, conditional, weight in triples if weight]
     numbers = [pair for pair in asked if not isinstance(pair[0], CategoricalFeature)]
@@ -49,11 +50,11 @@ def find_objections(
         f"the first round did not ask about every number in {PILOT_BINS} bins": not all(
             isinstance(each, BinnedFeature) and len(each.edges) == PILOT_BINS + 1 for each, _ in numbers
         ),
-        "categories share the people, and what the first round says of them is not used": (
+        "questions about categories take reports, and the first round's reports on them are not used": (
             len(numbers) < len(asked)
         ),
         f"{k} classes differ in {k - 1} components": components < min(k - 1, len(numbers)),
-        f"{1 - complete:.0%} lack one of the numbers, and so the components": (
+        f"{1 - complete:.0%} of the people lack one of the numbers, and so the components": (
             complete < 1 - _MAX_MISSING_SHARE
         ),
     }
@@ -76,7 +77,7 @@ def learn_projection(
     Parameters
     ----------
     pilot : Survey
-        Its numbers, in bins or not, become the inputs if they are asked.
+        Its numbers, in bins or not, become the inputs if their weight is not 0.
     prior : (k,) array
     conditionals : sequence of (A_i, k) arrays and Gaussians
         P(value | label) of each of its features, as the classifier uses it, with shrinkage.
@@ -97,7 +98,7 @@ def learn_projection(
 
 
 def _class_means(feature: Feature, conditional: ClassConditional) -> FloatArray:
-    """Return a number's class means (k,), normalised; in bins, each bin counts as its middle."""
+    """Return a number's normalised class means (k,); of a binned number, from the middles of the bins."""
     if isinstance(conditional, Gaussian):
         return conditional.mean
     assert isinstance(feature, BinnedFeature)

@@ -1,4 +1,4 @@
-"""The survey file of a second round that asks about a projection learned from the first round's reports."""
+"""Write the survey file of a second round, about a projection learned from the first round's reports."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from reduction.class_means import LEARNED_METHOD
 _ORIGIN = (
     "It is a further round of the family {family}: a device that answered another round does not answer this "
     "one. Serve it at the address of the other rounds, unless apps pin the author's key. Weights and offsets "
-    "were learned from the {reports} randomised reports of an earlier round, as the model {source} tells "
-    "them. Their epsilon covers it; no other data was used."
+    "were learned from the model {source}, trained on the {reports} randomised reports of an earlier round. "
+    "Their epsilon covers it; no other data was used."
 )
 _RECOMMENDED = (
     "Recommended for {people} people over both rounds: from about {needed} on, 1000 n / epsilon^2 with "
-    "n = {n} numbers, two rounds told two classes apart better than one of as many people."
+    "n = {n} numbers, two rounds separated two classes better than one round of as many people."
 )
 _NOT_RECOMMENDED = "NOT recommended for {people} people over both rounds: {objections}."
-_TOO_FEW_PEOPLE = "it takes about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
+_TOO_FEW_PEOPLE = "it needs about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
 _SIMULATE = (
-    "Rows like theirs tell more:  ldp-simulate SURVEY ROWS --epsilon {epsilon} --project none,learned:{count}"
+    "A simulation on rows like theirs is more informative:  "
+    "ldp-simulate SURVEY ROWS --epsilon {epsilon} --project none,learned:{count}"
 )
 _TABLES_ORIGIN = (
-    "The directions along which the classes' means differ most, as {reports} reports of {source} tell."
+    "The directions along which the classes' means differ most, estimated from {reports} reports of {source}."
 )
-_POWER = "holds {:.2%} of the variance between the classes, as far as the reports tell"
-_POWER_OF_TWO_CLASSES = "along the difference of the two classes' means, as far as the reports tell"
+_POWER = "holds {:.2%} of the estimated variance between the classes"
+_POWER_OF_TWO_CLASSES = "along the estimated difference of the two classes' means"
 _RANGE = (
-    "two standard deviations around the mean, if the numbers are independent and each's is a sixth of its "
-    "range; what is beyond is clipped"
+    "two standard deviations around the mean, if the numbers are independent and the standard deviation of "
+    "each is a sixth of its range; values beyond are clipped"
 )
 
 
@@ -48,36 +49,36 @@ def write_learned_round(
 ) -> str:
     """Return the second round of a survey: its numbers as inputs of a projection learned in the first.
 
-    Numbers of weight 0 are left as they are, and so is all else but the survey's id, which gets a suffix
-    such as -learned1, and its family, which becomes the first round's. The components take the numbers'
-    weight if all of these have the same, otherwise 1.
+    Numbers of weight 0 and all other entries stay as they are. Only the survey's id gets a suffix such as
+    -learned1, and the family becomes the first round's. The components have the numbers' weight if all
+    numbers have the same, otherwise 1.
 
     Parameters
     ----------
     text : str
-        The authored survey of the first round, each number in a table [features.NAME] of its own.
+        The authored survey of the first round, with each number in its own table [features.NAME].
     model : Model
         Trained on the reports of that round.
     source : str
-        What the model is called in comments.
+        Name of the model in comments.
     components : int
-        1 to the number of classes less one.
+        1 to the number of classes minus one.
     bins : int, optional
-        Bins of each component; without it they are numeric.
+        Number of bins of each component; components are numeric without it.
     people : int, optional
-        How many will answer, both rounds together, to judge by whether it is worth it. If it is not given,
-        the first round is taken for seven tenths of them.
+        Number of people who will answer both rounds, to decide whether two rounds are recommended. By
+        default the first round is assumed to have 70% of them.
 
     Returns
     -------
     str
-        TOML that :func:`encoders.survey.read_survey` accepts; its comments say whether two rounds are
+        TOML that :func:`encoders.survey.read_survey` accepts; its comments state whether two rounds are
         recommended.
 
     Raises
     ------
     SurveyError, ProjectionError, FitError
-        Naming the entry, or what does not fit together.
+        If the survey, the model and the options do not fit together; the message names the entry.
     """
     text, survey = read_unprojected(text, LEARNED_METHOD, components)
     if survey.compile().digest != model.plan.digest:
@@ -88,7 +89,7 @@ def write_learned_round(
     reports = model.reports
     if people is not None and people <= reports:
         raise ProjectionError(
-            f"people counts both rounds, and the first alone had {reports:,}: nobody is left"
+            f"people must count both rounds, and the first alone had {reports:,}: nobody is left"
         )
     fit = learn_projection(survey, model.prior, model.conditionals, components)
     family = survey.family or survey.id
@@ -114,7 +115,7 @@ def write_learned_round(
 
 
 def _recommend(survey: Survey, model: Model, components: int, people: int | None) -> str:
-    """Return whether a second round is recommended, or the objections to it."""
+    """Return a sentence that recommends a second round, or lists the objections."""
     expected = math.ceil(model.reports / PILOT_SHARE) if people is None else people
     n = len(projection_inputs(survey))
     needed = min_people(n, survey.epsilon)

@@ -1,7 +1,7 @@
-"""The decision which features a further round leaves out: those that are hardly informative of the label.
+"""Decide which features a further round leaves out: those that are hardly informative about the label.
 
-A further round asks some of the first one's questions, as often in proportion as before. So the reports of
-all rounds add up, and more people answer the remaining questions.
+A further round asks some of the first round's questions, in the same proportions. So the reports of all
+rounds add up, and more people answer the remaining questions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.snapshot import Snapshot
 
 MIN_EXPLAINED_SHARE = 0.9
-"""A round keeps the fewest questions that explain this share of what all of them explain of the label."""
+"""A round keeps the fewest questions whose explained relevance is this share of that of all questions."""
 MAX_MEDIAN_STDERR = 1.0
-"""Nothing is left out while the median feature's relevance, between 0 and 1, has a larger standard error."""
+"""Nothing is left out while the median standard error of the relevances, which are 0 to 1, is larger."""
 MIN_GAIN = 1.1
-"""Nothing is left out unless as many people again explain this many times as much as in the same round."""
+"""Nothing is left out unless as many people again explain this many times as much as without narrowing."""
 MAX_ROUNDS = 10
-"""More rounds never gained anything."""
+"""More rounds never gained accuracy."""
 _LABEL_WEIGHT_TOLERANCE = 0.05
 _MAX_MULTIPLIER = 1000
 
@@ -38,16 +38,16 @@ FeatureIndices = tuple[int, ...]
 
 @dataclass(frozen=True)
 class FeatureRelevance:
-    """How informative a feature is of the label, by the reports so far.
+    """How informative a feature is about the label, estimated from the reports so far.
 
     Attributes
     ----------
     explained : float
-        How much of the label it explains as the classifier sees it, see :func:`relevance.compute_relevance`.
+        Its relevance in the classifier's tables, see :func:`relevance.compute_relevance`.
     stderr : float
-        Standard error of its raw relevance; infinite where nothing is known.
+        Standard error of its raw relevance; infinite without reports.
     noise : float
-        The relevance that noise alone would show.
+        The relevance to expect from noise alone.
     """
 
     explained: float
@@ -55,18 +55,18 @@ class FeatureRelevance:
     noise: float
 
     def expect_explained(self, people: float) -> float:
-        """Return how much of `explained` is left of the noise with `people` times as many reports."""
+        """Return the relevance to expect after removing the noise, with `people` times as many reports."""
         return self.explained**2 / (self.explained + self.noise / people) if self.explained else 0.0
 
 
 def compute_round_ends(people: int, rounds: int) -> list[int]:
-    """Return how many people have answered by the end of each round: half in the first, the others evenly."""
+    """Return how many people have answered by the end of each round: half in the first, then equal shares."""
     shares = [1.0] if rounds == 1 else [0.5, *(0.5 / (rounds - 1) for _ in range(rounds - 1))]
     return [round(people * share) for share in accumulate(shares)]
 
 
 def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None = None) -> Survey:
-    """Return the survey of the next round, by the reports of all rounds so far; see :func:`narrow_survey`."""
+    """Return the next round's survey, given the reports of all rounds so far; see :func:`narrow_survey`."""
     estimates = estimate_snapshot(snapshot, validation=validation)
     relevances = [
         FeatureRelevance(
@@ -84,7 +84,7 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
 
 
 def find_validated_features(survey: Survey, features: frozenset[int], is_subset: bool) -> frozenset[int]:
-    """Return the features of a validated model if the round should ask about these alone, else none.
+    """Return the validated model's features if the round should ask about these alone, else no features.
 
     It should if the validation selected a subset of the model's features (`is_subset`), or if the survey asks
     about features that the model does not have.
@@ -98,19 +98,19 @@ def narrow_survey(
 ) -> Survey:
     """Return the survey of the next round: features that explain too little have weight 0.
 
-    It is the survey itself where nothing should be left out: where the standard errors are too large, see
-    MAX_MEDIAN_STDERR; where all questions are needed, see MIN_EXPLAINED_SHARE; and where there is little to
-    gain because features are known well or are alike, see MIN_GAIN.
+    The survey itself is returned if nothing should be left out: if the standard errors are too large (see
+    MAX_MEDIAN_STDERR), if all questions are needed (MIN_EXPLAINED_SHARE), or if there is little to gain
+    because features are known precisely or are equally informative (MIN_GAIN).
 
     Parameters
     ----------
     survey : Survey
-        Of the round before.
+        The survey of the round before.
     relevances : sequence of FeatureRelevance
-        Of each of its features, by the reports of all rounds so far.
+        The relevance of each of its features, from the reports of all rounds so far.
     validated : set of int
-        The indices of the features with which a validated model is most accurate, if there are any: then the
-        next round asks about these, whatever others explain.
+        Indices of the features with which a validated model is most accurate. If there are any, the next
+        round asks about these, and the relevances do not count.
     """
     plan = survey.compile()
     weights: dict[FeatureIndices, int] = {}
@@ -132,13 +132,13 @@ def narrow_survey(
 
 
 def median_stderr(survey: Survey, relevances: Sequence[FeatureRelevance]) -> float:
-    """Return the median standard error of the features that a survey asks about."""
+    """Return the median standard error of the relevances of the features that a survey asks about."""
     pairs = zip(relevances, survey.weights[1:], strict=True)
     return float(np.median([relevance.stderr for relevance, weight in pairs if weight]))
 
 
 def _select_most_relevant(explained: Mapping[FeatureIndices, float]) -> set[FeatureIndices]:
-    """Return the fewest questions that explain a share of MIN_EXPLAINED_SHARE."""
+    """Return the fewest questions that explain the share MIN_EXPLAINED_SHARE."""
     order = sorted(explained, key=lambda features: -explained[features])
     cumulative = np.cumsum([explained[features] for features in order])
     return set(order[: int(np.searchsorted(cumulative, MIN_EXPLAINED_SHARE * cumulative[-1])) + 1])
@@ -147,7 +147,7 @@ def _select_most_relevant(explained: Mapping[FeatureIndices, float]) -> set[Feat
 def _ensure_label_is_informed(
     kept: set[FeatureIndices], plan: Plan, explained: Mapping[FeatureIndices, float]
 ) -> set[FeatureIndices]:
-    """Keep one question more if no other is informative of the label: most mechanisms for numbers are not."""
+    """Keep one more question if none estimates the label's shares; most mechanisms for numbers do not."""
     informative = {question.feature_indices for question in plan.questions if _informs_label(question)}
     if () in informative or informative & kept:
         return kept
@@ -164,9 +164,10 @@ def _compute_gain(
     kept: set[FeatureIndices],
     relevances: Sequence[FeatureRelevance],
 ) -> float:
-    """Return the gain of a narrowed round over the same round once more, of as many people again.
+    """Return the ratio of what is explained after a narrowed round to that after repeating the same round.
 
-    What a feature explains, r, is known but for noise, as r / (r + noise): the more reports, the less noise.
+    Both rounds have as many people as all rounds so far. Of a feature's relevance r, the share
+    r / (r + noise) remains after removing noise; more reports mean less noise.
     """
     reports = 1 + sum(weights.values()) / sum(weights[features] for features in kept)
     same = narrowed = 0.0
@@ -178,14 +179,14 @@ def _compute_gain(
 
 
 def _ask_only(survey: Survey, plan: Plan, features: set[int]) -> Survey:
-    """Return the survey that asks about these features alone, and for the label as often in proportion.
+    """Return the survey that asks about these features alone, and for the label in the same proportion.
 
-    Weights are multiplied by the smallest number with which that is so within a twentieth.
+    Weights are multiplied by the smallest number with which that proportion is within 5%.
     """
     weights = [(weight or 0) if index in features else 0 for index, weight in enumerate(survey.weights[1:])]
     exact = _compute_label_weight(plan, features)
     if not exact:
-        # where the author leaves it to the number of users, fewer features could have it asked anew
+        # if the number of users decides the label's weight, fewer features could make the label asked again
         label_weight = survey.weights[0] if survey.users is None else 0
         return replace(survey, weights=(label_weight, *weights))
     limit = max(1, min(_MAX_MULTIPLIER, MAX_WEIGHT // max(weights)))
@@ -196,7 +197,7 @@ def _ask_only(survey: Survey, plan: Plan, features: set[int]) -> Survey:
 
 
 def _compute_label_weight(plan: Plan, features: set[int]) -> Fraction:
-    """Return the label's weight, exactly, with which it is asked as often, in proportion, as before."""
+    """Return the exact label weight with which the label is asked in the same proportion as before."""
     label = before = after = 0
     for question in plan.questions:
         if not question.feature_indices:
@@ -205,6 +206,6 @@ def _compute_label_weight(plan: Plan, features: set[int]) -> Fraction:
         before += question.weight
         if features.issuperset(question.feature_indices):
             after += question.weight
-    # beside numbers, which are two questions each, all other weights count double
+    # with numbers, which are two questions each, all other weights count double
     scale = 2 if any(question.moment for question in plan.questions) else 1
     return Fraction(label * after, before * scale)

@@ -1,4 +1,4 @@
-"""The survey file of a further round without the features that are hardly informative of the label."""
+"""Write the survey file of a further round without the features that are hardly informative."""
 
 from __future__ import annotations
 
@@ -37,64 +37,68 @@ _ORIGIN = (
     "the author's key."
 )
 _LEFT_OUT = (
-    "{left} of the {asked} features asked about are left out, weight = 0: the others hold {holds:.0%} of how "
-    "much of {label} all of them explain, as the {reports} randomised reports tell that the model {source} "
-    "was trained on. Their epsilon covers it; no other data was used. What the earlier rounds heard of these "
-    "features still counts: train on all rounds together."
+    "{left} of the {asked} features asked about are left out, weight = 0. The others hold {holds:.0%} of "
+    "what all of them explain of {label}, estimated by the model {source} from {reports} randomised reports. "
+    "Their epsilon covers it; no other data was used. The reports of earlier rounds on these features still "
+    "count: train on all rounds together."
 )
 _LEFT_OUT_BY_VALIDATION = (
     "{left} of the {asked} features asked about are left out, weight = 0: by the validation of {validators} "
-    "devices, the model {source} does not keep them. What earlier rounds heard still counts: train on all "
-    "rounds together, the one that validated among them."
+    "devices, the model {source} does not keep them. The reports of earlier rounds still count: train on all "
+    "rounds together, including the validation round."
 )
 _KEPT_ALL_THE_SAME = (
-    "Others that it does not keep are asked about all the same: in one question with some that it keeps, or "
-    "because something must tell of {label}."
+    "Other features that it does not keep are still asked: in one question with features that it keeps, or "
+    "because a question must estimate the shares of {label}."
 )
-_RAW_TABLE = "Of each: how much of {label} it explains, from 0 to 1, as raw reports say, with a 95% interval."
+_RAW_TABLE = (
+    "explains: how much of {label} each feature explains, from 0 to 1, in the raw reports; 95% intervals are "
+    "single."
+)
 _NOTHING_VALIDATED_ASKED = (
-    "this round asks for nothing that the validated model keeps: narrow an earlier round"
+    "this round asks about nothing that the validated model keeps: narrow an earlier round"
 )
 _ALREADY_VALIDATED = (
-    "nothing to leave out: the survey asks only for what the validated model keeps, and what is asked with it"
+    "nothing to leave out: the survey asks only about features that the validated model keeps, and about "
+    "those in the same questions"
 )
 _TABLE = (
-    "Of each feature asked about so far: how much of {label} it explains, from 0 to 1, as the model has it, "
-    "where what may be noise is taken off; its share of that, which decides; and what the raw reports say, "
-    "with a 95% interval. Where that is wide, what is left out may tell after all."
+    "explains: how much of {label} each feature asked so far explains in the model, from 0 to 1, after "
+    "shrinkage. share: its part of the sum, which decides. raw: the same from the raw reports, with a single "
+    "95% interval. If that is wide, a feature that is left out may be informative after all."
 )
 _ROUND_ID = re.compile(r"(.*)-round([2-9]|[1-9][0-9]{1,3})")
 
 
 class NarrowError(LdpError):
-    """A survey that cannot be narrowed, or need not be; says why, and what to do instead."""
+    """A survey that cannot or need not be narrowed; the message explains why and what to do instead."""
 
 
 def write_narrowed_round(text: str, model: Model, source: str) -> str:
     """Return the next round of a survey: features that explain too little of the label have weight 0.
 
-    All else stays as it is but for the survey's id, which gets a suffix such as -round2, its family, which
-    becomes the first round's, and the label's weight, so that it is asked as often in proportion; if that
-    takes it, the weights of all that is left are multiplied.
+    The survey's id gets a suffix such as -round2, and its family becomes the first round's. The label's
+    weight changes so that it is asked in the same proportion; if necessary, the weights of the remaining
+    features are multiplied. Everything else stays as it is.
 
     Parameters
     ----------
     text : str
-        The authored survey of the latest round, each feature in a table [features.NAME] of its own.
+        The authored survey of the latest round, with each feature in its own table [features.NAME].
     model : Model
         Trained on the reports of all rounds so far.
     source : str
-        What the model is called in comments.
+        Name of the model in comments.
 
     Returns
     -------
     str
-        TOML that :func:`encoders.survey.read_survey` accepts; its comments say what each feature explains.
+        TOML that :func:`encoders.survey.read_survey` accepts; its comments state what each feature explains.
 
     Raises
     ------
     NarrowError
-        If nothing can be left out, or not yet; or if the model is of another survey.
+        If nothing can be left out, if it is too early, or if the model belongs to another survey.
     LayoutError
         If the tables of the text cannot be found.
     SurveyError
@@ -104,7 +108,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     if not is_trained_on(model, survey):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
-            f"survey that the latest round answered, unchanged"
+            f"unchanged survey of the latest round"
         )
     # Decide which features the round asks about.
     relevances, validated = _read_relevances(model), _read_validated_features(model, survey)
@@ -144,7 +148,7 @@ def _read_relevances(model: Model) -> list[FeatureRelevance]:
             for conditional, entry in zip(model.conditionals, entries, strict=True)
         ]
     except KeyError as error:
-        raise NarrowError("the model is of an older release, which told no relevance: train again") from error
+        raise NarrowError("the model is of an older release and has no relevances: train again") from error
 
 
 def _read_validated_features(model: Model, survey: Survey) -> frozenset[int]:
@@ -162,13 +166,13 @@ def _explain_nothing_to_do(survey: Survey, relevances: Sequence[FeatureRelevance
     stderr = median_stderr(survey, relevances)
     if stderr > MAX_MEDIAN_STDERR:
         return (
-            f"too early: what a feature explains of the label is between 0 and 1, and by these reports it is "
-            f"off by {stderr:.2g} (median of the features). Let more people answer this round first; leaving "
-            f"something out was found to pay from {MAX_MEDIAN_STDERR:g} on"
+            f"too early: what a feature explains of the label is between 0 and 1, and its standard error is "
+            f"{stderr:.2g} with these reports (median of the features). Let more people answer this round "
+            f"first; leaving features out pays if the standard error is at most {MAX_MEDIAN_STDERR:g}"
         )
     return (
-        "nothing to leave out: asked about less, as many people again would not tell a tenth more of the "
-        "label. Go on with the survey as it is"
+        "nothing to leave out: with fewer features, as many people again would not explain 10% more of the "
+        "label. Continue with the survey as it is"
     )
 
 
@@ -210,7 +214,7 @@ def _format_comments(
 def _relevance_rows(
     model: Model, relevances: Sequence[FeatureRelevance] | None, asked: list[int], kept: list[int]
 ) -> list[list[str]]:
-    """Return a table of the raw relevances, and of the model's own, unless a validation decided."""
+    """Return a table of the raw relevances; without a validation, of the model's relevances too."""
     entries = [feature["relevance"] for feature in model.estimates["features"]]
     raw = [-math.inf if each["value"] is None else float(each["value"]) for each in entries]
     explained = [each.explained for each in relevances] if relevances else raw

@@ -1,7 +1,7 @@
-"""The decision how devices validate a model: with all its features, and with the top few alone.
+"""Build the validation of a model on devices: with all its features, and with the top-k features alone.
 
-Their answers decide which features the model keeps, see :mod:`ldp_aggregator.estimation.validation_result`,
-and so what further rounds ask.
+The devices' answers decide which features the model keeps, and so what further rounds ask, see
+:mod:`ldp_aggregator.estimation.validation_result`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.scoring import GaussianLikelihood
 
 VALIDATION_SHARE = 0.2
-"""In simulations, the share of the people who validate."""
+"""Share of the people who validate, in simulations."""
 _MIN_RELEVANCE = 1e-9
 
 
 class ValidationError(LdpError):
-    """A model that cannot be validated, because there is nothing to compare."""
+    """A model that cannot be validated, because there is nothing to compare or the survey does not fit."""
 
 
 def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
-    """Return what devices need to validate a model: its scores as integers, and which top-k to try.
+    """Return what devices need to validate a model: its scores as integers, and the top-k sizes to test.
 
     Parameters
     ----------
     plan : Plan
-        What the model was trained on.
+        The plan that the model was trained on.
     prior : (k,) array
     conditionals : sequence of (A_i, k) arrays and Gaussians
         P(value | label) of each of its features, as the classifier uses it.
@@ -43,15 +43,15 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
     Raises
     ------
     ValidationError
-        If fewer than two of its features are informative of the label.
+        If fewer than two of its features are informative about the label.
     """
     relevances = np.array([compute_relevance(each, prior) for each in conditionals])
     by_relevance = np.argsort(-relevances, kind="stable")
     order = [int(index) for index in by_relevance if relevances[index] > _MIN_RELEVANCE]
     if len(order) < 2:
         raise ValidationError(
-            f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: the "
-            "others tell nothing of the label by these reports, or a validation left them out"
+            f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: with "
+            "these reports the others are uninformative about the label, or a validation left them out"
         )
     pairs = zip(plan.features, conditionals, strict=True)
     scores = tuple(_round_scores(_compute_log_scores(feature, each)) for feature, each in pairs)
@@ -68,7 +68,7 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
 
 
 def top_k_sizes(count: int) -> tuple[int, ...]:
-    """Return how many features to try beside all: 1, 2, 3, 5, 8 ... (Fibonacci), up to half of them."""
+    """Return the top-k sizes to test besides all features: 1, 2, 3, 5, 8 ... (Fibonacci), up to half."""
     sizes = [1, 2]
     while sizes[-1] + sizes[-2] <= count / 2:
         sizes.append(sizes[-1] + sizes[-2])
@@ -76,7 +76,7 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
 
 
 def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> FloatArray:
-    """Return log P(value | label), (values, k); of a number, its log-density in the middle of each part."""
+    """Return log P(value | label), (values, k); for a number, its log-density in the middle of each bin."""
     if not isinstance(conditional, Gaussian):
         return _log(conditional)
     assert isinstance(feature, NumericFeature)
@@ -96,6 +96,6 @@ def _log(shares: FloatArray) -> FloatArray:
 
 
 def _round_scores(logs: FloatArray) -> Scores:
-    """Return integer scores in thousandths, the largest of each row zero."""
+    """Return integer scores in thousandths of nats; the largest of each row is 0."""
     scores = np.rint(NATS * (logs - logs.max(axis=1, keepdims=True)))
     return tuple(map(tuple, np.maximum(scores, LOWEST).astype(np.int64).tolist()))

@@ -1,4 +1,4 @@
-"""The survey file of a further round in which devices validate a model."""
+"""Write the survey file of a further round in which devices validate a model."""
 
 from __future__ import annotations
 
@@ -34,18 +34,20 @@ _ORIGIN = (
     "one. Serve it at the address of the other rounds, unless apps pin the author's key."
 )
 _QUESTION = (
-    "A device is not asked about the features below, whose weights do not count here. It guesses {label} by "
-    "the scores at the end, and is asked whether that is right: with all {all} features of the model, and "
-    "with the top {tops} alone. That answer is randomised like any other."
+    "A device is not asked about the features below, and their weights do not count here. It predicts "
+    "{label} by the scores at the end of this file, and is asked whether the prediction is right: with all "
+    "{all} features of the model, and with the top {top_k} alone. That answer is randomised like any other."
 )
 _PRECISION = (
-    "10,000 answers tell how often the model is right within about +-{right:.1%}, and how much more often "
-    "with the top few within about +-{gain:.1%}, 19 times in 20; four times as many, within half of that."
+    "10,000 answers estimate the model's accuracy within about +-{right:.1%}, and the gain from using the "
+    "top features alone within about +-{gain:.1%} (95% intervals); four times as many halve the margins."
 )
-_TRAINING = "Then train on it and on all other rounds: the model keeps the features that it does best with."
+_TRAINING = (
+    "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."
+)
 _ASSUMED_ANSWERS = 10_000
 _ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
-"""Wrong and right, with few features and with all: for a fifth of the people the two guesses differ."""
+"""Shares of wrong and right predictions with few and with all features; the two differ for 20% of people."""
 
 
 def write_validation_round(text: str, model: Model, source: str) -> str:
@@ -57,7 +59,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
         The authored survey of any round that the model was trained on.
     model : Model
     source : str
-        What the model is called in comments.
+        Name of the model in comments.
 
     Returns
     -------
@@ -68,15 +70,15 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     Raises
     ------
     ValidationError
-        If there is nothing to compare, or the model is of another survey.
+        If there is nothing to compare, or the model belongs to another survey.
     LayoutError
         If the tables of the text cannot be found.
     SurveyError
-        If the text is no survey, or the scores are too many for a plan.
+        If the text is no survey, or a plan cannot hold so many scores.
     """
     text, survey = read_editable_survey(text)
     if not is_trained_on(model, survey):
-        why = "was not trained on this survey: give the survey that its reports answer, unchanged"
+        why = "was not trained on this survey: give the unchanged survey that its reports answer"
         raise ValidationError(f"{quote(source)} {why}")
     tables = _format_tables(build_validation(model.plan, model.prior, model.conditionals))
     entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
@@ -118,7 +120,7 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
         "reports": f"{model.reports:,}",
         "label": quote(survey.label.name),
         "all": len(validation.order),
-        "tops": " or ".join(map(str, validation.top_k)),
+        "top_k": " or ".join(map(str, validation.top_k)),
         "right": Z95 * accuracy_stderr,
         "gain": Z95 * gain_stderr,
     }

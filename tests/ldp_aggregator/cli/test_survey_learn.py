@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     (folder / "tea.toml").write_bytes(SURVEY.encode())
     plan, rng = read_survey(SURVEY).compile(), np.random.default_rng(1)
     labels = rng.integers(0, 2, 30_000)
-    # the tired (code 0) sleep shorter, and drink as much as the others
+    # tired people (code 0) sleep less, and drink as much as the others
     hours = (rng.random(30_000) < 0.2 + 0.6 * labels).astype(int)
     codes = np.stack([rng.integers(0, 2, 30_000), hours, rng.integers(0, 3, 30_000)], axis=1)
     snapshot = simulate_reports(plan, codes, labels, FastStream(1))
@@ -61,11 +61,11 @@ def learned(folder, *options):
     return result.stdout_bytes.decode()
 
 
-def said(text):
+def unwrap(text):
     return " ".join(line.lstrip("# ") for line in text.splitlines())
 
 
-def test_the_second_round_is_of_the_first_ones_family_and_asks_for_a_separating_component(folder):
+def test_the_second_round_is_of_the_first_ones_family_and_asks_about_a_separating_component(folder):
     text = learned(folder)
     survey = read_survey(text)
     assert (survey.id, survey.family, survey.epsilon) == ("tea-learned1", "tea", 1)
@@ -84,17 +84,17 @@ def test_the_second_round_is_of_the_first_ones_family_and_asks_for_a_separating_
     assert run("check", folder / "round2.toml").exit_code == 0
 
 
-def test_the_text_states_what_it_was_learned_from_and_who_may_answer(folder):
-    text = said(learned(folder))
+def test_the_text_states_its_origin_and_who_may_answer(folder):
+    text = unwrap(learned(folder))
     assert "What this is about." in text
     assert "confirmed" in text
     assert (
-        'learned from the 30,000 randomised reports of an earlier round, as the model "pilot.json" tells'
+        'learned from the model "pilot.json", trained on the 30,000 randomised reports of an earlier round'
         in text
     )
     assert "a device that answered another round does not answer this one" in text
     assert "Their epsilon covers it" in text
-    assert "along the difference of the two classes' means" in text
+    assert "along the estimated difference of the two classes' means" in text
     assert "ldp-simulate SURVEY ROWS --epsilon 1.0 --project none,learned:1" in text
 
 
@@ -113,22 +113,24 @@ def pilot(folder, text, reports=1000):
 
 
 @pytest.mark.parametrize(
-    ("options", "verdict"),
+    ("options", "sentence"),
     [
-        ((), "NOT recommended for 1,429 people over both rounds: it takes about 2,000,"),
+        ((), "NOT recommended for 1,429 people over both rounds: it needs about 2,000,"),
         (("--people", 2000), "Recommended for 2,000 people over both rounds: from about 2,000 on"),
         (("--people", 1999), "NOT recommended for 1,999 people"),
     ],
 )
-def test_two_rounds_are_recommended_to_many_people_only(tmp_path, options, verdict):
+def test_two_rounds_are_recommended_to_many_people_only(tmp_path, options, sentence):
     pilot(tmp_path, PLAIN)
-    assert verdict in said(learned(tmp_path, *options))
+    assert sentence in unwrap(learned(tmp_path, *options))
 
 
-def test_what_speaks_against_two_rounds_stands_in_the_text(folder):
-    text = said(learned(folder))
-    assert "NOT recommended for 42,858 people over both rounds: categories share the people" in text
-    assert "% lack one of the numbers" in text
+def test_objections_to_two_rounds_are_in_the_text(folder):
+    text = unwrap(learned(folder))
+    assert (
+        "NOT recommended for 42,858 people over both rounds: questions about categories take reports" in text
+    )
+    assert "% of the people lack one of the numbers" in text
 
 
 def test_people_counts_those_of_the_first_round_too(folder):

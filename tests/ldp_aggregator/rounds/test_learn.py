@@ -1,4 +1,4 @@
-"""A second round's projection is learned from the class means that the first round's reports tell."""
+"""A second round's projection is learned from the class means estimated by the first round."""
 
 from __future__ import annotations
 
@@ -66,32 +66,37 @@ GOOD = (
     .replace('edges = [0, 6, 7, 10]\nmissing = "category"', "range = [0, 10]\nbins = 2")
     .replace("range = [0, 20]", "range = [0, 20]\nbins = 2")
 )
-EVEN = np.full((2, 2), 0.5)
+UNIFORM = np.full((2, 2), 0.5)
 GAPS = np.array([[0.48, 0.46], [0.47, 0.48], [0.05, 0.06]])
 
 
 @pytest.mark.parametrize(
     ("old", "new", "conditionals", "words"),
     [
-        ("", "", (EVEN, IDLE, EVEN), []),
-        ("range = [0, 10]\nbins = 2", "range = [0, 10]\nbins = 3", (EVEN, IDLE, EVEN), ["in 2 bins"]),
-        ("range = [0, 10]\nbins = 2", "range = [0, 10]", (CUPS, IDLE, EVEN), ["in 2 bins"]),
-        ("range = [0, 10]", "range = [0, 10]\nweight = 0", (EVEN, IDLE, EVEN), ["own direction"]),
-        ("range = [0, 10]", "range = [0, 10]\nmissing = 'category'", (GAPS, IDLE, EVEN), ["6% lack one"]),
-        ('"no"]', '"no", "rather"]', (EVEN, IDLE, EVEN), ["3 classes differ in 2"]),
+        ("", "", (UNIFORM, IDLE, UNIFORM), []),
+        ("range = [0, 10]\nbins = 2", "range = [0, 10]\nbins = 3", (UNIFORM, IDLE, UNIFORM), ["in 2 bins"]),
+        ("range = [0, 10]\nbins = 2", "range = [0, 10]", (CUPS, IDLE, UNIFORM), ["in 2 bins"]),
+        ("range = [0, 10]", "range = [0, 10]\nweight = 0", (UNIFORM, IDLE, UNIFORM), ["own direction"]),
+        (
+            "range = [0, 10]",
+            "range = [0, 10]\nmissing = 'category'",
+            (GAPS, IDLE, UNIFORM),
+            ["6% of the people lack one"],
+        ),
+        ('"no"]', '"no", "rather"]', (UNIFORM, IDLE, UNIFORM), ["3 classes differ in 2"]),
         (
             "[features.idle]",
             "[features.kind]\nvalues = ['a', 'b']\n[features.idle]",
-            (EVEN, EVEN, IDLE, EVEN),
-            ["categories share"],
+            (UNIFORM, UNIFORM, IDLE, UNIFORM),
+            ["questions about categories"],
         ),
     ],
 )
-def test_what_speaks_against_a_second_round_is_named(old, new, conditionals, words) -> None:
+def test_objections_to_a_second_round_are_named(old, new, conditionals, words) -> None:
     survey = read_survey(GOOD.replace(old, new, 1))
     prior = np.full(len(survey.label.values), 1 / len(survey.label.values))
     if len(prior) == 3:
-        conditionals = tuple(np.full((2, 3), 0.5) if each is EVEN else each for each in conditionals)
+        conditionals = tuple(np.full((2, 3), 0.5) if each is UNIFORM else each for each in conditionals)
     found = find_objections(survey, prior, conditionals, 1)
     assert len(found) == len(words)
-    assert all(word in doubt for word, doubt in zip(words, found, strict=True))
+    assert all(word in objection for word, objection in zip(words, found, strict=True))

@@ -1,4 +1,4 @@
-"""Which questions a further round leaves out, and that all else of the survey stays."""
+"""A further round leaves out uninformative questions; everything else of the survey stays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FEATURE = '[features.f{number}]\nvalues = ["a", "b"]\n'
 CLEARLY, NOISE = 0.1, 0.5
 
 
-def told(
+def make_relevances(
     relevance: Sequence[float], errors: Sequence[float] = (), noise: float = NOISE
 ) -> list[FeatureRelevance]:
     pairs = zip(relevance, errors or [CLEARLY] * len(relevance), strict=True)
@@ -49,40 +49,46 @@ def keys(survey: Survey) -> set[str]:
     return {question.key for question in survey.compile().questions}
 
 
-def test_the_fewest_questions_that_hold_nine_tenths_are_kept():
+def test_the_fewest_questions_that_explain_nine_tenths_are_kept():
     survey = make_survey()
     assert MIN_EXPLAINED_SHARE == 0.9
-    assert narrow_survey(survey, told([0.05, 0.5, 0.04, 0.41])).weights == (0, 0, 1, 0, 1)
-    assert narrow_survey(survey, told([0.06, 0.5, 0.05, 0.39], noise=9)).weights == (0, 1, 1, 0, 1)
+    assert narrow_survey(survey, make_relevances([0.05, 0.5, 0.04, 0.41])).weights == (0, 0, 1, 0, 1)
+    assert narrow_survey(survey, make_relevances([0.06, 0.5, 0.05, 0.39], noise=9)).weights == (0, 1, 1, 0, 1)
 
 
 @pytest.mark.parametrize("relevance", [[0.3, 0.3, 0.2, 0.2], [0.0] * 4])
-def test_the_survey_stays_where_every_question_is_needed_or_none_is_informative(relevance):
+def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(relevance):
     survey = make_survey()
     if not any(relevance):
         relevance = [1e-9] * 4
-    assert narrow_survey(survey, told(relevance)) is survey
+    assert narrow_survey(survey, make_relevances(relevance)) is survey
 
 
 @pytest.mark.parametrize("error", [1.01, math.inf])
-def test_nothing_is_left_out_while_noise_is_as_large_as_relevance_can_be(error):
+def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error):
     survey = make_survey()
-    assert narrow_survey(survey, told([1, 0, 0, 0], [error] * 3 + [CLEARLY])) is survey
-    assert narrow_survey(survey, told([1, 0, 0, 0], [error] + [CLEARLY] * 3)).weights == (0, 1, 0, 0, 0)
+    assert narrow_survey(survey, make_relevances([1, 0, 0, 0], [error] * 3 + [CLEARLY])) is survey
+    assert narrow_survey(survey, make_relevances([1, 0, 0, 0], [error] + [CLEARLY] * 3)).weights == (
+        0,
+        1,
+        0,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
     ("relevance", "noise", "gains"),
     [
         ([0.5, 0.05, 0, 0], 0.5, True),
-        ([0.5, 0.05, 0, 0], 0.02, False),  # all that matters is known
-        ([0.2, 0.15, 0.1, 0.04], 0.1, False),  # what is left out would be missed
+        ([0.5, 0.05, 0, 0], 0.02, False),  # the informative features are known precisely
+        ([0.2, 0.15, 0.1, 0.04], 0.1, False),  # the features left out are informative
         ([0.2, 0.01, 0.01, 0.0], 0.1, True),
     ],
 )
-def test_nothing_is_left_out_where_little_would_be_gained(relevance, noise, gains):
+def test_nothing_is_left_out_if_little_would_be_gained(relevance, noise, gains):
     survey = make_survey()
-    found = narrow_survey(survey, told(relevance, noise=noise))
+    found = narrow_survey(survey, make_relevances(relevance, noise=noise))
     assert (found is not survey) == gains
     order = sorted(relevance, reverse=True)
     fewest = next(n for n in range(1, 5) if sum(order[:n]) >= MIN_EXPLAINED_SHARE * sum(order))
@@ -91,35 +97,41 @@ def test_nothing_is_left_out_where_little_would_be_gained(relevance, noise, gain
     assert (narrow / sum(r * r / (r + noise / 2) for r in order if r) >= MIN_GAIN) == gains
 
 
-def test_what_is_asked_no_more_is_not_asked_again_and_its_error_does_not_count():
+def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count():
     survey = make_survey()
-    second = narrow_survey(survey, told([0.5, 0.45, 0.05, 0], noise=9))
+    second = narrow_survey(survey, make_relevances([0.5, 0.45, 0.05, 0], noise=9))
     assert second.weights == (0, 1, 1, 0, 0)
-    assert median_stderr(second, told([1] * 4, [0.2, 0.4, math.inf, math.inf])) == pytest.approx(0.3)
-    third = narrow_survey(second, told([0.95, 0.05, 5, 5], [0.2, 0.4, math.inf, math.inf], noise=9))
+    assert median_stderr(second, make_relevances([1] * 4, [0.2, 0.4, math.inf, math.inf])) == pytest.approx(
+        0.3
+    )
+    third = narrow_survey(
+        second, make_relevances([0.95, 0.05, 5, 5], [0.2, 0.4, math.inf, math.inf], noise=9)
+    )
     assert third.weights == (0, 1, 0, 0, 0)
 
 
-def test_a_narrower_round_asks_some_of_the_same_questions_so_that_reports_add_up():
+def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up():
     more = '[features.many]\nvalues = ["a", "b", "c", "d", "e", "f"]\n'
     for epsilon in (1, 4, 6):  # from about 3 on, questions are about several features
         survey = make_survey(12, epsilon, more=more)
         plan = survey.compile()
-        for tells in range(13):
-            relevance = [1.0 if place == tells else 0.001 for place in range(13)]
-            second = narrow_survey(survey, told(relevance))
-            asked = next(each.feature_indices for each in plan.questions if tells in each.feature_indices)
+        for informative in range(13):
+            relevance = [1.0 if place == informative else 0.001 for place in range(13)]
+            second = narrow_survey(survey, make_relevances(relevance))
+            asked = next(
+                each.feature_indices for each in plan.questions if informative in each.feature_indices
+            )
             assert keys(second) < keys(survey)
             assert {place for place, weight in enumerate(second.weights[1:]) if weight} == set(asked)
 
 
 def test_both_questions_about_a_number_are_kept_or_left_out_together():
     survey = make_survey(2, more="[features.number]\nrange = [0, 10]\n")
-    kept = narrow_survey(survey, told([0, 0, 1]))
+    kept = narrow_survey(survey, make_relevances([0, 0, 1]))
     assert kept.weights == (0, 0, 0, 1)
     assert [each.kind for each in kept.compile().questions] == ["mean", "square"]
     assert keys(kept) < keys(survey)
-    left = narrow_survey(survey, told([1, 0, 0]))
+    left = narrow_survey(survey, make_relevances([1, 0, 0]))
     assert keys(left) < keys(survey)
 
 
@@ -129,10 +141,10 @@ NUMBER = "[features.number]\nrange = [0, 10]\n"
 @pytest.mark.parametrize("more", ["", NUMBER])
 @pytest.mark.parametrize("label", [1, 3, 10])
 @pytest.mark.parametrize("kept", [1, 4])
-def test_the_label_is_asked_as_often_in_proportion(more, label, kept):
+def test_the_label_is_asked_in_the_same_proportion(more, label, kept):
     survey = make_survey(20, label=label, more=more)
     relevance = [1.0] * kept + [0.0] * (len(survey.features) - kept)
-    second = narrow_survey(survey, told(relevance))
+    second = narrow_survey(survey, make_relevances(relevance))
     assert keys(second) < keys(survey)
     shares = []
     for each in (survey, second):
@@ -144,23 +156,23 @@ def test_the_label_is_asked_as_often_in_proportion(more, label, kept):
 @pytest.mark.parametrize("users", [None, 500])
 def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users):
     survey = dataclasses.replace(make_survey(20), weights=(None, *[1] * 20), users=users and 10**9)
-    second = narrow_survey(survey, told([1.0] + [0.0] * 19))
+    second = narrow_survey(survey, make_relevances([1.0] + [0.0] * 19))
     assert second.weights[0] == (None if users is None else 0)
     few = dataclasses.replace(second, users=users)
     assert keys(few) < keys(survey)
 
 
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
-def test_a_question_that_is_informative_of_the_label_is_kept(numeric):
+def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric):
     more = f'{NUMBER}[features.more]\nrange = [0, 10]\n[mechanism]\nnumeric = "{numeric}"\n'
     survey = dataclasses.replace(make_survey(12, more=more), weights=(None, *[1] * 14))
     for numbers in ([1.0, 0.0], [0.0, 1.0]):
-        second = narrow_survey(survey, told([0.001] * 11 + [0.002, *numbers]))
+        second = narrow_survey(survey, make_relevances([0.001] * 11 + [0.002, *numbers]))
         assert keys(second) < keys(survey)
         assert sum(bool(weight) for weight in second.weights[1:]) <= 3
 
 
-def test_half_of_the_people_answer_the_first_round_and_the_others_evenly_the_later_ones():
+def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_of_the_later_ones():
     assert compute_round_ends(1000, 1) == [1000]
     assert compute_round_ends(1000, 2) == [500, 1000]
     assert compute_round_ends(1001, 3) == [500, 751, 1001]
@@ -176,8 +188,8 @@ def test_a_validated_model_decides_the_features_if_a_subset_was_selected_or_it_u
     assert find_validated_features(three, frozenset({0, 1, 2}), is_subset=True) == {0, 1, 2}
 
 
-def test_features_of_a_validated_model_are_asked_for_whatever_they_explain():
+def test_features_of_a_validated_model_are_asked_even_if_others_explain_more():
     survey = make_survey(4)
-    relevance = told([0.9, 0.0, 0.0, 0.0])
+    relevance = make_relevances([0.9, 0.0, 0.0, 0.0])
     assert narrow_survey(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)
     assert narrow_survey(survey, relevance, frozenset({0, 1, 2, 3})) is survey

@@ -1,4 +1,4 @@
-"""A narrowed survey keeps all that its author wrote but some weights, and says what each feature explains."""
+"""A narrowed survey keeps the author's text except some weights, and states what each feature explains."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ values = ["yes", "no"]
 # asked by itself too
 weight = 4
 
-[features.tells]
+[features.related]
 values = ["a", "b", "c", "d", "e", "f"]
 
 # About what says nothing.
@@ -56,14 +56,14 @@ frequency = "DE"
 """
 
 
-def make_snapshot(text: str, people: int, seed: int = 1, tells: str = "tells") -> Snapshot:
-    """Let the label decide one feature, and nothing the others."""
+def make_snapshot(text: str, people: int, seed: int = 1, related: str = "related") -> Snapshot:
+    """Simulate reports of people with one feature that depends on the label; the others do not."""
     plan = read_survey(text).compile()
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, people)
     codes = [
         3 * labels + rng.integers(0, 2, people)
-        if feature.name == tells
+        if feature.name == related
         else rng.integers(0, feature.size, people)
         for feature in plan.features
     ]
@@ -85,9 +85,9 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 6000))
 
 
-def test_uninformative_features_get_weight_0_and_all_else_stays(model):
+def test_uninformative_features_get_weight_0_and_everything_else_stays(model):
     narrower = write_narrowed_round(SURVEY, model, "pilot.json")
-    assert weights(narrower) == {"label": 4, "tells": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
+    assert weights(narrower) == {"label": 4, "related": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
     assert "weight = 0   # three times\n" in narrower
     old, new = read_survey(SURVEY), read_survey(narrower)
     assert dataclasses.replace(new, id="tea", family="", weights=old.weights) == old
@@ -97,24 +97,24 @@ def test_uninformative_features_get_weight_0_and_all_else_stays(model):
 
 
 def test_its_comments_list_what_each_feature_explains_and_what_is_left_out(model):
-    said = write_narrowed_round(SURVEY, model, "pilot.json").split("# What this is about.")[0]
-    assert all(line.startswith("#") for line in said.strip().splitlines())
-    words = " ".join(said.replace("#", " ").split())
+    comments = write_narrowed_round(SURVEY, model, "pilot.json").split("# What this is about.")[0]
+    assert all(line.startswith("#") for line in comments.strip().splitlines())
+    words = " ".join(comments.replace("#", " ").split())
     assert 'a further round of the family "tea"' in words
     assert "2 of the 3 features asked about are left out" in words
-    assert 'the 6,000 randomised reports tell that the model "pilot.json" was trained on' in words
+    assert 'estimated by the model "pilot.json" from 6,000 randomised reports' in words
     first, second, third = (
-        line.split() for line in said.splitlines() if line.startswith("#   ") and "%" in line
+        line.split() for line in comments.splitlines() if line.startswith("#   ") and "%" in line
     )
-    assert (first[1], second[-2:], third[-2:]) == ("tells", ["left", "out"], ["left", "out"])
+    assert (first[1], second[-2:], third[-2:]) == ("related", ["left", "out"], ["left", "out"])
     assert int(first[3].rstrip("%")) > 90
     assert 0.2 < float(first[2]) < 1
 
 
-def test_invitations_must_go_to_others(model):
+def test_the_comments_ask_to_invite_other_people(model):
     text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
     invited = write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "pilot.json")
-    assert "Invite others than were invited before" in " ".join(invited.replace("#", " ").split())
+    assert "Invite other people than before" in " ".join(invited.replace("#", " ").split())
     assert "Invite" not in write_narrowed_round(SURVEY, model, "pilot.json")
 
 
@@ -125,13 +125,13 @@ epsilon = 1
 [label]
 name = "tired"
 values = ["yes", "no"]
-[features.tells]
+[features.related]
 values = ["a", "b", "c", "d", "e", "f"]
 """ + "".join(f'[features.n{each}]\nrange = [0, 10]\nmissing = "category"\n' for each in range(4))
 
 
 @pytest.mark.parametrize("people", [0, 30, 300, 1500, 6000])
-def test_the_command_decides_as_a_simulation_does(people):
+def test_the_command_and_the_simulation_narrow_equally(people):
     survey = read_survey(NUMBERS)
     for seed in range(6):
         snapshot = make_snapshot(NUMBERS, people, seed)
@@ -166,7 +166,9 @@ def test_rounds_are_numbered(model):
 
 def test_too_few_reports_are_refused_with_the_standard_error():
     few = make_model(make_snapshot(SURVEY, 40))
-    with pytest.raises(NarrowError, match=r"too early: .* off by .* Let more people answer this round first"):
+    with pytest.raises(
+        NarrowError, match=r"too early: .* standard error is .* Let more people answer this round first"
+    ):
         write_narrowed_round(SURVEY, few, "pilot.json")
 
 
@@ -200,7 +202,7 @@ def test_a_model_without_relevances_is_refused(model):
 )
 def test_a_layout_that_cannot_be_kept_is_refused(freely):
     model = make_model(make_snapshot(freely, 6000))
-    with pytest.raises(LayoutError, match=r"table of its own|laid out too freely"):
+    with pytest.raises(LayoutError, match=r"needs its own table|cannot be edited"):
         write_narrowed_round(freely, model, "pilot.json")
 
 

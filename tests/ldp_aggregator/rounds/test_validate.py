@@ -1,4 +1,4 @@
-"""A model becomes whole numbers that devices guess by: the guesses are the model's own."""
+"""A model becomes integer scores; devices that predict by them predict as the model does."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_top_k_sizes_are_fibonacci_numbers_up_to_half_of_the_features(
     assert top_k_sizes(features) == tops
 
 
-def test_devices_guess_as_the_model_does() -> None:
+def test_devices_predict_as_the_model_does() -> None:
     rng, plan = np.random.default_rng(1), make_plan()
     prior, tables = rng.dirichlet(np.ones(3)), make_tables(4, rng)
     found = build_validation(plan, prior, tables)
@@ -77,14 +77,14 @@ def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used()
         build_validation(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
 
 
-def test_a_share_of_zero_vetoes_its_label_in_whole_numbers_too() -> None:
+def test_a_share_of_zero_excludes_its_label_in_integer_scores_too() -> None:
     never = np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
     found = build_validation(make_plan(), np.full(3, 1 / 3), [never] * 4)
     found.check()
     assert found.scores[0][0] == (-1_000_000, 0, 0)
 
 
-def test_a_number_is_guessed_by_its_density_where_parts_of_its_range_have_their_middle() -> None:
+def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin() -> None:
     plan = make_plan(1, number=True)
     number = Gaussian(np.array([-0.5, 0.0, 0.5]), np.array([0.02, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
     found = build_validation(plan, np.full(3, 1 / 3), [*make_tables(1, np.random.default_rng(2)), number])
@@ -99,7 +99,7 @@ def test_a_number_is_guessed_by_its_density_where_parts_of_its_range_have_their_
 
 
 def echoes(people: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw labels, one feature that is the label's in four of five, and three that echo a worse one."""
+    """Draw labels, one feature that equals the label in 80% of rows, and three equal but worse ones."""
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 3, people)
     good, bad = (
@@ -108,19 +108,19 @@ def echoes(people: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([good, bad, bad, bad], axis=1), labels
 
 
-def test_the_next_round_asks_for_what_the_validated_model_keeps() -> None:
+def test_the_next_round_asks_about_the_features_that_the_validated_model_keeps() -> None:
     codes, labels = echoes(30_000)
     survey = read_survey(SURVEY.format(epsilon=2) + "".join(FEATURE.format(number=each) for each in range(4)))
     plan = survey.compile()
-    first, judges = np.split(np.arange(30_000), 2)
+    first, validators = np.split(np.arange(30_000), 2)
     snapshot = simulate_reports(plan, codes, labels, FastStream(3), first)
     found = estimate_parameters(snapshot)
-    validation = build_validation(plan, found.prior, found.conditionals)
-    verdicts = simulate_reports(
-        survey.with_validation(validation).compile(), codes, labels, FastStream(4), judges
+    scores = build_validation(plan, found.prior, found.conditionals)
+    validation = simulate_reports(
+        survey.with_validation(scores).compile(), codes, labels, FastStream(4), validators
     )
     assert next_round(survey, snapshot) == survey
-    narrower = next_round(survey, snapshot, verdicts)
+    narrower = next_round(survey, snapshot, validation)
     assert narrower.weights[1:] == (1, 0, 0, 0)
-    assert next_round(narrower, snapshot, verdicts) == narrower
+    assert next_round(narrower, snapshot, validation) == narrower
     assert isinstance(snapshot + simulate_reports(narrower.compile(), codes, labels, FastStream(5)), Snapshot)

@@ -1,4 +1,4 @@
-"""The round that validates a model keeps all that the survey's author wrote, and adds the model's scores."""
+"""A validation round keeps the author's text, and adds the model's scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ epsilon = 2
 name = "tired"
 values = ["yes", "no"]
 
-[features.tells]
+[features.related]
 values = ["a", "b"]
 
 [features."it's # an \\"echo\\""]
@@ -72,20 +72,20 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 1))
 
 
-def test_all_stays_as_it_was_but_the_id_the_family_and_the_tables_at_the_end(model) -> None:
+def test_only_the_id_the_family_and_the_tables_at_the_end_change(model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     assert SURVEY.split("\n", 3)[3] in text.replace(
-        'family = "tea"  # who answered one round answers no other\n', ""
+        'family = "tea"  # each person answers one round only\n', ""
     )
     plan = read_survey(text).compile()
     assert (plan.id, plan.family) == ("tea-validation", "tea")
-    judged = plan.validation
-    assert judged is not None
-    assert (judged.label, judged.features) == (model.plan.label, model.plan.features)
-    assert judged.features[judged.order[0]].name == "tells"
+    validation = plan.validation
+    assert validation is not None
+    assert (validation.label, validation.features) == (model.plan.label, model.plan.features)
+    assert validation.features[validation.order[0]].name == "related"
     assert [question.name for question in plan.questions] == ["top 1", "top 2"]
-    for word in ['"tea"', '"model.json"', "20,000", "all 4 features", "top 1 or 2"]:
-        assert word in text
+    for word in ['"tea"', '"model.json"', "20,000", "4 features of the model", "top 1 or 2"]:
+        assert word in text.replace("\n# ", " ")
 
 
 def test_its_comments_predict_the_margins(model) -> None:
@@ -95,27 +95,27 @@ def test_its_comments_predict_the_margins(model) -> None:
         1.96 * float(np.max(each)) * (COUNT / 10_000) ** 0.5
         for each in (found.accuracy.stderr, found.gains.stderr)
     )
-    told = [float(word.strip("+-%,")) / 100 for word in text.split() if word.startswith("+-")]
-    np.testing.assert_allclose(told, [right, gain], rtol=0.25)
+    margins = [float(word.strip("+-%,")) / 100 for word in text.split() if word.startswith("+-")]
+    np.testing.assert_allclose(margins, [right, gain], rtol=0.25)
 
 
-def test_trained_on_it_the_model_keeps_what_it_does_best_with_and_predicts_by_that(model) -> None:
+def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     assert kept.estimates["validation"]["validation_result"]["selected_k"] in (
         1,
         2,
-    )  # an echo alone does not outvote it
+    )  # the echoes alone do not outvote it
     classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
     rows = [
-        {"tells": tells, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
-        for tells in "ab"
+        {"related": related, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
+        for related in "ab"
         for echo in "ab"
     ]
     assert classifier.predict(rows).tolist() == ["yes", "yes", "no", "no"]
 
 
-def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
+def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     text = write_narrowed_round(SURVEY, kept, "model.json")
@@ -125,7 +125,7 @@ def test_narrowed_by_it_the_survey_asks_for_what_is_kept(model) -> None:
         text.replace("# ", "").split()
     )
     again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
-    with pytest.raises(NarrowError, match="asks only for what the validated model keeps"):
+    with pytest.raises(NarrowError, match="asks only about features that the validated model keeps"):
         write_narrowed_round(text, again, "model.json")
 
 
@@ -141,7 +141,7 @@ def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(
         write_validation_round("[survey", model, "model.json")
 
 
-def test_a_later_round_keeps_its_family_and_a_long_id_its_length(model) -> None:
+def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model) -> None:
     later = SURVEY.replace('id = "tea"', 'family = "tea"\nid = "tea-round2"')
     assert read_survey(write_validation_round(later, model, "m")).id == "tea-round2-validation"
     long = SURVEY.replace('id = "tea"', f'id = "{"t" * 64}"')
@@ -150,10 +150,10 @@ def test_a_later_round_keeps_its_family_and_a_long_id_its_length(model) -> None:
     assert found.id.endswith("-validation")
 
 
-def test_who_was_invited_before_is_not_invited_again(model) -> None:
+def test_the_comments_ask_to_invite_other_people(model) -> None:
     invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
     text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
-    assert "Invite others" in text
+    assert "Invite other people" in text
     assert read_survey(text).enrolment == "token"
 
 
@@ -172,29 +172,29 @@ def test_the_command_prints_it_or_the_reason_why_not(tmp_path: Path, model) -> N
     assert issubclass(ValidationError, LdpError)
 
 
-def test_a_validation_is_refused_wherever_a_survey_is_due_that_people_answered(tmp_path: Path, model) -> None:
-    file, rows, judged = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
+def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tmp_path: Path, model) -> None:
+    file, rows, model_file = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
     file.write_text(write_validation_round(SURVEY, model, "model.json"))
     rows.write_text("class\nyes\n")
     snapshot = make_snapshot(SURVEY, 1)
-    judged.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
-    pilot = ["--pilot", str(judged)]
+    model_file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    pilot = ["--pilot", str(model_file)]
     for command, options in [
         ("size", ["--users", "1000"]),
         ("narrow", pilot),
         ("learn", pilot),
         ("project", ["--from", str(rows)]),
-        ("validate", ["--model", str(judged)]),
+        ("validate", ["--model", str(model_file)]),
     ]:
         done = CliRunner().invoke(main, [command, str(file), *options])
         assert done.exit_code == 1
         assert "tea-validation asks whether a model is right, and of nothing else" in done.stderr
     survey = read_survey(file.read_text())
-    verdicts = make_snapshot(file.read_text(), 2)
+    validation = make_snapshot(file.read_text(), 2)
     for use in (
-        lambda: NaiveBayes(survey=survey).fit([{"tells": "a"}], ["yes"]),
+        lambda: NaiveBayes(survey=survey).fit([{"related": "a"}], ["yes"]),
         lambda: simulate(survey, {"class": ["yes", "no"]}),
-        lambda: dump_model(verdicts, estimate_snapshot(verdicts)),
+        lambda: dump_model(validation, estimate_snapshot(validation)),
     ):
         with pytest.raises(SurveyError, match="give the survey that the model was made from"):
             use()
@@ -211,22 +211,28 @@ def test_snapshots_of_rounds_and_of_validations_are_not_added(model) -> None:
 def test_the_model_states_the_epsilon_of_its_validation(model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     snapshot = make_snapshot(SURVEY, 1)
-    said = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))["privacy"]
-    assert (said["epsilon"], said["reports"], said["validation"]["reports"]) == ("2", COUNT, COUNT)
-    assert said["validation"]["plan_digest"] == validation.plan.digest
-    assert [each["question"] for each in said["validation"]["questions"]] == ["top 1", "top 2"]
+    statement = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))[
+        "privacy"
+    ]
+    assert (statement["epsilon"], statement["reports"], statement["validation"]["reports"]) == (
+        "2",
+        COUNT,
+        COUNT,
+    )
+    assert statement["validation"]["plan_digest"] == validation.plan.digest
+    assert [each["question"] for each in statement["validation"]["questions"]] == ["top 1", "top 2"]
 
 
-def test_a_round_that_asks_nothing_of_what_is_kept_is_not_narrowed(model) -> None:
+def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    others = SURVEY.replace("[features.tells]", "[features.tells]\nweight = 0").replace(
+    others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(
         "[features.echo]", "[features.echo]\nweight = 0"
     )
     if kept.estimates["validation"]["validation_result"]["selected_k"] == 2:
         names = kept.estimates["validation"]["validation_result"]["features"][:2]
-        assert set(names) <= {"tells", "echo"}
-    with pytest.raises(NarrowError, match="asks for nothing that the validated model keeps"):
+        assert set(names) <= {"related", "echo"}
+    with pytest.raises(NarrowError, match="asks about nothing that the validated model keeps"):
         write_narrowed_round(
             others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json"
         )

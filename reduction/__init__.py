@@ -1,4 +1,4 @@
-"""Dimensionality reduction: computes the weights of a public projection, at the operator's desk.
+"""Dimensionality reduction: computes the weights of a public projection, on the operator's machine.
 
 ``fit`` computes them from public rows, by principal components (``pca``) or by discriminant components
 (``dca``); ``class_means`` from class means that are estimated from randomised reports. The result is a

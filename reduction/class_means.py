@@ -1,7 +1,7 @@
-"""Components learned from class means that are known with noise only: from randomised reports.
+"""Learn components from noisy class means, which are estimated from randomised reports.
 
-The weights follow the differences of the class means and nothing else. Noise in variances would spoil them,
-and dividing by a variance gains little while the inputs are as wide as each other within their bounds.
+The weights depend on the differences of the class means only. Noise in estimated variances would make them
+worse, and dividing by variances gains little if all inputs have similar variances within their bounds.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from reduction.publish import Fit, publish, scale_to_unit_variance
 LEARNED_METHOD = "learned"
 
 _ASSUMED_WITHIN_VARIANCE = 0.12
-"""What an input's variance within a class is taken for, of 1 at the most: a standard deviation of a
-sixth of its range. It scales the components."""
+"""Assumed variance of an input within a class (at most 1): about a standard deviation of a sixth of its
+range. It scales the components."""
 _COMPONENT_BOUNDS = ("-2", "2")  # standard deviations
 _MIN_STRENGTH = 1e-9
 
@@ -31,7 +31,7 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
 
     They are the right singular vectors of the rows sqrt(prior_c) (mean_c - mean); with two classes there
     is one, the difference of the two means. Each component is scaled to standard deviation 1, shifted to
-    mean 0, and has bounds two standard deviations off it, if the inputs are independent of each other.
+    mean 0, and has bounds at two standard deviations, if the inputs are independent of each other.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
     prior : float array, shape (k,)
         P(label).
     components : int
-        1 to the lesser of k - 1 and n.
+        1 to the smaller of k - 1 and n.
 
     Returns
     -------
     Fit
-        Its components are called learned1, learned2, ...
+        Its components are named learned1, learned2, ...
 
     Raises
     ------
@@ -76,5 +76,5 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
 
 def _too_alike(rank: int) -> str:
     if rank == 0:
-        return "the classes have the same mean in every number, as far as the reports tell: nothing to learn"
-    return f"the classes' means differ in {rank} directions only: ask for at most {rank} components"
+        return "the estimated class means are equal in every number: nothing to learn"
+    return f"the class means differ in {rank} directions only: choose at most {rank} components"

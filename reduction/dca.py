@@ -1,4 +1,4 @@
-"""Discriminant component analysis (DCA; Kung 2014): the directions that separate the classes best."""
+"""Discriminant component analysis (DCA; Kung 2014): directions that separate the classes best."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from reduction.errors import FitError
 
 DEFAULT_RIDGE = 0.01
-"""In units of the mean within-class variance of an input: inputs that depend on each other can be
-solved for, and the direction of the others hardly moves."""
+"""In units of the mean within-class variance of an input. It makes the problem solvable if inputs depend on
+each other, and hardly changes the directions of independent inputs."""
 
 _NOISE_ORDER_WEIGHT = 1e-6
 _MIN_EIGENVALUE_RATIO = 1e-12
@@ -22,10 +22,10 @@ def discriminant_components(
 ) -> tuple[Floats, Floats]:
     """Return the top eigenvectors of the between-class scatter against the within-class scatter.
 
-    Solves (S_B + rho' S_W) w = lambda (S_W + rho I) w, with the inputs first scaled to unit variance so
-    that the ridge means the same for each, whatever its bounds; rho = ridge trace(S_W) / n. With k classes,
-    S_B has rank k - 1 at most: so many components carry the signal. Those beyond it are the noise subspace,
-    which S_B leaves in any order; rho', a millionth of the signal, orders it: most variance first.
+    Solves (S_B + rho' S_W) w = lambda (S_W + rho I) w with rho = ridge trace(S_W) / n. The inputs are first
+    scaled to unit variance, so the ridge acts equally on each, for any bounds. With k classes, S_B has rank
+    k - 1 at most: so many components carry the signal. The others are the noise subspace, whose order S_B
+    does not determine; rho', a millionth of the signal, orders it by decreasing variance.
 
     Parameters
     ----------
@@ -41,22 +41,22 @@ def discriminant_components(
     Returns
     -------
     directions : float array, shape (components, n)
-        In units of the rows; the one of the most discriminant power first.
+        In units of the rows, by decreasing discriminant power.
     powers : float array, shape (components,)
-        Variance between the classes over variance within them (ridged), along each direction.
+        Variance between the classes over (ridged) variance within them, along each direction.
 
     Raises
     ------
     FitError
-        If there is one class only, the classes have equal means, or the ridge is too small.
+        If there is only one class, the classes have equal means, or the ridge is too small.
     """
     spread = rows.std(axis=0)
     between, within = scatters(rows / spread, labels)
     if np.trace(between) < _MIN_EIGENVALUE_RATIO * len(between):
-        raise FitError("the classes have the same mean in every input: nothing tells them apart")
+        raise FitError("the classes have the same mean in every input: no direction separates them")
     signals = len(np.unique(labels)) - 1
     if components > signals and not ridge:
-        raise FitError(f"without a ridge there are {signals} components to tell {signals + 1} classes apart")
+        raise FitError(f"without a ridge, {signals + 1} classes have at most {signals} components")
     ridged = within + ridge * np.trace(within) / len(within) * np.eye(len(within))
     whitening = _whitening(ridged)
     signal = whitening.T @ between @ whitening
@@ -68,7 +68,7 @@ def discriminant_components(
 
 
 def scatters(rows: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the scatter between and within the classes, per row; each of shape (n, n).
+    """Return the scatter between the classes and within them, divided by the number of rows; each (n, n).
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _whitening(scatter: Floats) -> Floats:
     if variances[0] <= _MIN_EIGENVALUE_RATIO * variances[-1] or variances[-1] <= _MIN_EIGENVALUE_RATIO:
         raise FitError(
             "within the classes, the inputs depend on each other or do not vary: "
-            "give a larger ridge, or leave an input out"
+            "give a larger ridge, or leave out an input"
         )
     whitening: Floats = vectors / np.sqrt(variances)
     return whitening

@@ -1,4 +1,4 @@
-"""What a fit cannot do.
+"""The exception of this package.
 
 ::
 
@@ -12,4 +12,4 @@ from encoders.errors import LdpError
 
 
 class FitError(LdpError):
-    """Rows from which no projection can be fitted; names the column, never a value."""
+    """Rows from which no projection can be fitted; the message names the column, never a value."""

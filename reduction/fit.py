@@ -1,4 +1,4 @@
-"""Components fitted on public rows."""
+"""Fit the components of a projection on public rows."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def fit(
     Parameters
     ----------
     method : str
-        "pca": the most variance. "dca": the most power to separate the classes.
+        "pca": directions of the largest variance. "dca": directions that separate the classes best.
     inputs : sequence of NumericFeature
-        The n columns.
+        The n inputs, one for each column of the rows.
     rows : float array, shape (m, n)
-        Normalised by the inputs' bounds, so in [-1, 1].
+        Normalised by the inputs' bounds to [-1, 1].
     labels : int array, shape (m,), optional
         The class of each row; DCA needs it.
     components : int
-        1 to n. DCA has signal in the first k - 1 only, of k classes; see :mod:`reduction.dca`.
+        1 to n. With k classes, only the first k - 1 of DCA carry signal; see :mod:`reduction.dca`.
     ridge : float
-        DCA's, in units of the mean within-class variance of an input.
+        Ridge of DCA, in units of the mean within-class variance of an input.
 
     Returns
     -------
     Fit
-        Its components are called dca1, dca2, ... or pca1, pca2, ...
+        Its components are named dca1, dca2, ... or pca1, pca2, ...
 
     Raises
     ------
     FitError
-        If the rows cannot carry such a projection; names the column, never a value.
+        If no such projection can be fitted on the rows; the message names the column, never a value.
     """
     _check(inputs, rows, components)
     if method == "pca":
@@ -65,7 +65,7 @@ def fit(
     elif method == "dca":
         directions, powers = _discriminant(rows, labels, components, ridge)
     else:
-        raise FitError(f"there is no such method; there are {', '.join(METHODS)}")
+        raise FitError(f"unknown method; choose one of {', '.join(METHODS)}")
     spreads = [_spread(rows, direction, place) for place, direction in enumerate(directions, 1)]
     weights = np.array([scale_to_unit_variance(*each) for each in zip(directions, spreads, strict=True)])
     projection = publish(inputs, method, weights, rows.mean(axis=0))
@@ -86,19 +86,19 @@ def _check(inputs: Sequence[NumericFeature], rows: Floats, components: int) -> N
     if not 1 <= components <= len(inputs):
         raise FitError(f"{len(inputs)} inputs make 1 to {len(inputs)} components, not {components}")
     if len(rows) < 2:
-        raise FitError(f"needs at least 2 rows without gaps, not {len(rows)}")
+        raise FitError(f"needs at least 2 rows without missing values, not {len(rows)}")
     for feature, column in zip(inputs, rows.T, strict=True):
         _check_column(feature.name, column)
 
 
 def _check_column(name: str, column: Floats) -> None:
     if not np.isfinite(column).all():
-        raise FitError(f"{name}: is no finite number in some row; leave such rows out")
+        raise FitError(f"{name}: is not a finite number in some row; leave out such rows")
     if np.abs(column).max() > 1:
         raise FitError(f"{name}: is not normalised to [-1, 1] by its bounds")
     if np.ptp(column) == 0:
         raise FitError(
-            f"{name}: is the same in every row, or clipped to one bound: widen its range, or leave it out"
+            f"{name}: is the same in every row, or clipped to one bound: widen its range or leave it out"
         )
 
 
@@ -108,7 +108,7 @@ def _discriminant(
     if labels is None or len(labels) != len(rows):
         raise FitError("DCA needs a label for each row")
     if not (math.isfinite(ridge) and ridge >= 0):
-        raise FitError("the ridge is a finite number, 0 or more")
+        raise FitError("the ridge must be a finite number, 0 or more")
     return discriminant_components(rows, np.asarray(labels), components, ridge)
 
 
@@ -119,6 +119,6 @@ def _spread(rows: Floats, direction: Floats, place: int) -> float:
     if spread < _MIN_SPREAD:
         raise FitError(
             f"component {place} is the same in every row: the inputs depend on each other; "
-            f"ask for fewer components or inputs"
+            f"choose fewer components or inputs"
         )
     return spread * size

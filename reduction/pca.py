@@ -20,9 +20,9 @@ def principal_components(rows: Floats, components: int) -> tuple[Floats, Floats]
     Returns
     -------
     directions : float array, shape (components, n)
-        Orthonormal, the one of the largest variance first.
+        Orthonormal, by decreasing variance.
     shares : float array, shape (components,)
-        Share of the total variance that each holds.
+        Share of the total variance along each direction.
     """
     centred = rows - rows.mean(axis=0)
     variances, vectors = np.linalg.eigh(centred.T @ centred / len(rows))  # ascending

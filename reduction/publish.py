@@ -1,4 +1,4 @@
-"""Components as a survey publishes them: decimal weights, offsets and bounds, whatever they were found by."""
+"""Turn fitted components of any method into what a survey publishes: decimal weights, offsets and bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fit:
-    """A projection found, and what its author should know of it.
+    """A fitted projection, and what the survey's author should know about it.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Fit:
         PCA: share of the inputs' variance. DCA: variance between the classes over variance within.
         Learned: share of the variance between the classes.
     middle : tuple of (float, float)
-        For each component the bounds of the middle 98 % of the fitted rows; none where it was learned.
+        For each component the bounds of the middle 98 % of the fitted rows; empty if it was learned.
     """
 
     projection: Projection
@@ -43,17 +43,17 @@ class Fit:
 
 
 def scale_to_unit_variance(direction: Floats, spread: float) -> Floats:
-    """Return weights (n,) that give standard deviation 1, as far as the device's fixed point allows.
+    """Return weights (n,) with standard deviation 1, as far as the device's fixed-point numbers allow.
 
     Parameters
     ----------
     direction : float array, shape (n,)
         Not all zero. Its sign is set such that the largest weight is positive.
     spread : float
-        Standard deviation along it.
+        Standard deviation of the rows along the direction.
     """
     size = float(np.abs(direction).sum())
-    # of several weights as large, up to rounding, the first decides
+    # of several largest weights, equal up to rounding, the first decides the sign
     largest = np.abs(direction) * _TIE_TOLERANCE >= np.abs(direction).max()
     sign = np.sign(direction[int(np.argmax(largest))])
     weights: Floats = direction / size * sign * min(size / spread, _MAX_WEIGHT_SUM)
@@ -61,9 +61,9 @@ def scale_to_unit_variance(direction: Floats, spread: float) -> Floats:
 
 
 def publish(inputs: Sequence[NumericFeature], stem: str, weights: Floats, centre: Floats) -> Projection:
-    """Return the projection of weights (c, n) rounded to 6 decimals, such that `centre` (n,) becomes 0.
+    """Return the projection with weights (c, n), rounded to 6 decimals, that maps `centre` (n,) to 0.
 
-    Its components are called by the stem and a number: dca1, dca2, ...
+    Its components are named by the stem and a number: dca1, dca2, ...
     """
     offsets = np.round(-(weights @ centre), 6)
     components = (

@@ -122,5 +122,5 @@ def test_classes_without_any_variance_are_refused() -> None:
 
 def test_without_a_ridge_there_is_no_order_among_the_noise() -> None:
     rows, labels = gaussians(3, 100)
-    with pytest.raises(FitError, match="without a ridge there are 2 components to tell 3 classes apart"):
+    with pytest.raises(FitError, match="without a ridge, 3 classes have at most 2 components"):
         discriminant_components(rows, labels, 3, ridge=0)

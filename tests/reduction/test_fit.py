@@ -121,12 +121,12 @@ def broken(column, value, row=...):
 
 
 ERRORS = {
-    "not finite": ({"rows": broken(1, np.nan, 7)}, "income: is no finite number in some row"),
-    "infinite": ({"rows": broken(2, np.inf, 7)}, "hours: is no finite number"),
+    "not finite": ({"rows": broken(1, np.nan, 7)}, "income: is not a finite number in some row"),
+    "infinite": ({"rows": broken(2, np.inf, 7)}, "hours: is not a finite number"),
     "constant": ({"rows": broken(0, 0.25)}, "age: is the same in every row.* widen its range"),
     "not normalised": ({"rows": broken(0, 1.5, 7)}, "age: is not normalised"),
-    "one row": ({"rows": X[:1], "labels": LABELS[:1]}, "at least 2 rows without gaps, not 1"),
-    "no rows": ({"rows": X[:0], "labels": LABELS[:0]}, "at least 2 rows without gaps, not 0"),
+    "one row": ({"rows": X[:1], "labels": LABELS[:1]}, "at least 2 rows without missing values, not 1"),
+    "no rows": ({"rows": X[:0], "labels": LABELS[:0]}, "at least 2 rows without missing values, not 0"),
     "one class": ({"labels": LABELS * 0}, "all rows are of one class"),
     "no labels": ({"labels": None}, "DCA needs a label for each row"),
     "too few labels": ({"labels": LABELS[:5]}, "DCA needs a label for each row"),
@@ -135,9 +135,9 @@ ERRORS = {
     "too few columns": ({"rows": X[:, :2]}, "one column for each of the 3 inputs"),
     "no inputs": ({"inputs": (), "rows": X[:, :0]}, "and at least one"),
     "no matrix": ({"rows": X[0]}, "one column for each"),
-    "unknown method": ({"method": "lda"}, "no such method; there are dca, pca"),
-    "negative ridge": ({"ridge": -0.1}, "the ridge is a finite number, 0 or more"),
-    "no ridge": ({"ridge": np.nan}, "the ridge is a finite number, 0 or more"),
+    "unknown method": ({"method": "lda"}, "unknown method; choose one of dca, pca"),
+    "negative ridge": ({"ridge": -0.1}, "the ridge must be a finite number, 0 or more"),
+    "no ridge": ({"ridge": np.nan}, "the ridge must be a finite number, 0 or more"),
 }
 
 

@@ -1,1 +1,1 @@
-"""Help for the author of a survey: a first draft, an overview, a row to preview."""
+"""Tools for the author of a survey: drafts, overviews, sample rows, projections, signatures."""

@@ -20,10 +20,10 @@ from ldp_aggregator.authoring.toml_edit import (
 )
 
 MAX_VALUES = 50
-"""Categories of a column of texts; with more, each is too rare to stand out from the noise."""
+"""Maximum number of categories of a column of texts; with more, each is too rare to estimate."""
 
 MAX_DISTINCT_NUMBERS = 10
-"""Different numbers that are still taken one by one; more go into bins."""
+"""Maximum number of different numbers that become single values; with more, numbers go into bins."""
 
 MAX_BINS = 8
 
@@ -34,12 +34,12 @@ _BOOLEAN_TEXTS = {"True", "False", "TRUE", "FALSE"}
 
 @dataclass(frozen=True)
 class InferredFeature:
-    """The entries of a feature that was inferred, or the reason why the column is left out.
+    """The inferred entries of a feature, or the reason why its column is left out.
 
     Attributes
     ----------
     entries : tuple of str
-        Lines of TOML, each with a comment to confirm it; empty if the column is left out.
+        Lines of TOML with comments that ask for confirmation; empty if the column is left out.
     left_out : str
     """
 
@@ -48,7 +48,7 @@ class InferredFeature:
 
 
 def infer_feature(cells: Sequence[str]) -> InferredFeature:
-    """Infer the feature from a column's cells, as a CSV file spells them."""
+    """Infer a feature from the cells of a column, as texts of a CSV file."""
     numbers = [number for cell in cells if (number := parse_number(cell)) is not None]
     finite = sorted({number for number in numbers if math.isfinite(number)})
     if len(numbers) < len(cells) or _has_leading_zeros(cells) or not finite:
@@ -72,7 +72,7 @@ def parse_number(cell: str) -> float | None:
 
 
 def _has_leading_zeros(cells: Sequence[str]) -> bool:
-    """Return whether digits are a code, such as 007 or 02134, and not a number."""
+    """Return whether some cell is a code of digits, such as 007 or 02134, and not a number."""
     return any(len(cell) > 1 and cell.isdigit() and cell.startswith("0") for cell in cells)
 
 
@@ -100,7 +100,7 @@ def format_value_list(texts: Sequence[str]) -> list[str]:
     """Return the lines of `values`, with "other" at the end unless the list seems complete."""
     if is_complete(texts):
         return [format_values(texts)]
-    comment = f'# guess: "{OTHER}" is for every answer that is not listed; confirm'
+    comment = f'# guess: "{OTHER}" stands for every answer that is not listed; confirm'
     return [comment, format_values(texts, (OTHER,))]
 
 
@@ -112,12 +112,12 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def find_spelling_hints(texts: Sequence[str]) -> list[str]:
-    """Return hints where an application's numbers, booleans or missing values may be spelled otherwise."""
+    """Return hints about values that an application may spell otherwise: numbers, booleans, missing ones."""
     hints = []
     missing_words = [text for text in texts if text.strip().lower() in _MISSING_WORDS | {""}]
     if missing_words:
         hints.append(
-            f'{quote(missing_words[0])}: if it means "no answer", leave it out; say missing = "category"'
+            f'{quote(missing_words[0])}: if it means "no answer", leave it out and write missing = "category"'
         )
     booleans = [text for text in texts if text in _BOOLEAN_TEXTS]
     if booleans:
@@ -169,12 +169,12 @@ def _infer_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> In
         *_format_missing(cells, gaps),
     ]
     if len(numbers) == len(cells):
-        entries.insert(0, "# another number in every row: leave it out if it tells people apart")
+        entries.insert(0, "# another number in every row: leave it out if it identifies people")
     return InferredFeature(tuple(entries))
 
 
 def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:
-    """Return (start, end, bins): bins 1, 2, 2.5 or 5 times a power of ten wide, at most MAX_BINS of them."""
+    """Return (start, end, bins): at most MAX_BINS bins, 1, 2, 2.5 or 5 times a power of ten wide."""
     power = (high - low).adjusted() - 1
     while True:
         for digit in ("1", "2", "2.5", "5"):

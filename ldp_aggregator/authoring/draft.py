@@ -1,4 +1,4 @@
-"""A survey drafted from a public sample, for its author to confirm guess by guess."""
+"""Draft a survey from a public sample; its author confirms every guess."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ldp_aggregator.authoring.column_types import (
 from ldp_aggregator.authoring.toml_edit import format_key, quote
 
 _HEADER = """\
-# A draft: look at every "guess", then run  ldp-survey check  and  ldp-survey preview.
+# A draft: check every "guess", then run  ldp-survey check  and  ldp-survey preview.
 #
-# Values, ranges and bins were inferred from {source} ({rows} rows). A survey is public, and so
-# is all that is inferred here: draft only from a PUBLIC sample. Values and ranges inferred from private
-# rows would leak them.
+# Values, ranges and bins were inferred from {source} ({rows} rows). A survey is public, and so is
+# everything that is inferred here: draft only from a PUBLIC sample. Values and ranges that are inferred from
+# private rows leak these rows.
 
 [survey]
 # guess: from the file's name; confirm
 id = "{id}"
-# What one report, a person's only one, may reveal at most. Choose: .5 to 1 is strict, 2 is the most that
-# clients grant by default.
+# Limits what a person's report, their only one, reveals. Choose: .5 to 1 is strict, 2 is the maximum that
+# clients accept by default.
 epsilon = 1.0
 """
 
 _FEATURES_NOTE = """\
 # Each feature is coupled with the label in a question, and each person answers one question.
-# Without missing = "category" a missing answer is refused, and no report comes from such a person. An answer
-# that is not in a list is refused too: apps pass "other" for it where the list has that value.
+# Without missing = "category" a missing answer is refused, and this person sends no report. An answer that
+# is not in a list is refused too: applications pass "other" for it if the list has that value.
 """
 
 
@@ -43,16 +43,16 @@ class DraftError(LdpError):
 
 
 def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
-    """Draft a survey.
+    """Draft a survey from a public sample.
 
     Parameters
     ----------
     columns : mapping from column name to cells
-        A public sample, its cells as a CSV file spells them.
+        A public sample, with cells as texts of a CSV file.
     label : str
         The column to predict.
     source : str
-        The sample's file name without its ending; becomes the survey's id.
+        The sample's file name without suffix; becomes the survey's id.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) 
     Raises
     ------
     DraftError
-        If there are no rows, the label does not fit, or no column can be a feature.
+        If there are no rows, no label column that fits, or no column that can be a feature.
     """
     if label not in columns:
         known = ", ".join(map(quote, columns))
@@ -83,13 +83,13 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) 
 
 
 def make_survey_id(source: str) -> str:
-    """Return a survey id made of a file's name."""
+    """Return a valid survey id made from a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
 
 
 def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
     if not name:
-        return InferredFeature(left_out="a column without a name, often a row number")
+        return InferredFeature(left_out="a column without a name, usually a row number")
     if not is_text(name):
         return InferredFeature(left_out="a name that is not printable, or too long")
     return infer_feature(cells)

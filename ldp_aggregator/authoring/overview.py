@@ -1,4 +1,4 @@
-"""A plan at a glance: what each question costs, and warnings for its author."""
+"""Format an overview of a plan: a table of its questions, and warnings for its author."""
 
 from __future__ import annotations
 
@@ -7,25 +7,42 @@ from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import silence_warnings
+from encoders.explain.text import wrap_text
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
 
 DEFAULT_MAX_EPSILON = Decimal(2)
-"""The greatest epsilon that a client grants by default; a test compares it with the client's."""
+"""The largest epsilon that a client accepts by default; a test compares it with the client's."""
 
 LARGE_DOMAIN = 100
 
+_LEGEND = (
+    "lost: the share of epsilon that the integer probabilities of the devices leave unused. asked: the "
+    "probability of the question."
+)
+_MECHANISMS = {
+    "DE": "direct encoding",
+    "SUE": "symmetric unary encoding",
+    "OUE": "optimised unary encoding",
+    "SHE": "summation with histogram encoding",
+    "THE": "thresholding with histogram encoding",
+    "SS": "subset selection",
+}
+
 
 def format_overview(plan: Plan) -> str:
-    """Return the table of questions, the find_warnings and the digest."""
+    """Return the table of questions, the warnings and the digest."""
     count = len(plan.questions)
     asked = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
     head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
     lines += format_table([head, *rows], "<>>>>>>")
+    used = {question.mechanism.name.partition("(")[0] for question in plan.questions}
+    mechanisms = [f"{name}: {title}." for name, title in _MECHANISMS.items() if name in used]
+    lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     lines += ["", *(f"warning: {each}" for each in find_warnings(plan))]
@@ -43,30 +60,30 @@ def find_warnings(plan: Plan) -> list[str]:
     warnings = []
     if plan.epsilon > DEFAULT_MAX_EPSILON:
         warnings.append(
-            f"epsilon is above {DEFAULT_MAX_EPSILON}, the most that clients grant by default: an application "
-            "refuses, or must raise its max_epsilon"
+            f"epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default: an "
+            "application refuses it unless it raises its max_epsilon"
         )
     asked = {place for question in plan.questions for place in question.feature_indices}
     left = [feature.name for place, feature in enumerate(plan.features) if place not in asked]
     if left and plan.family == plan.id:
-        warnings.append(f"{', '.join(left)}: never asked (weight 0): the model learns nothing from that")
+        warnings.append(f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it")
     elif left:
         warnings.append(
-            f"{', '.join(left)}: not asked in this round (weight 0): it takes others to tell of that"
+            f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
         )
-    warnings += [f"{name} says the same of everybody: {why}" for name, why in _find_constant_components(plan)]
+    warnings += [f"{name} is the same for everybody: {why}" for name, why in _find_constant_components(plan)]
     for question in plan.questions:
         # the estimates of one feature among several sum over many answers
         if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
             warnings.append(
-                f"{question.name} has {question.domain} possible answers: each is rare beside the noise; "
-                "merge values, or take fewer bins"
+                f"{question.name} has {question.domain} possible answers: each is rare compared with the "
+                "noise; merge values or use fewer bins"
             )
     return warnings + silence_warnings(plan)
 
 
 def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the components that are the same for everybody, because no sum is inside their range, and why."""
+    """Yield components that are the same for everybody, and why: no weights, or no sum inside their range."""
     features = {feature.name: feature for feature in plan.features}
     for component in plan.projection.components if plan.projection else ():
         feature = features[component.name]

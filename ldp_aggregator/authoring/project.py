@@ -1,4 +1,4 @@
-"""A survey whose numbers are projected, the projection fitted on public rows."""
+"""Write a survey whose numbers are projected by a projection fitted on public rows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _MISSING_CODE = 2 * GRID + 1
 
 _PUBLIC_ROWS = (
     "Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC, {source}, and are public "
-    "from now on, as all of a survey is. Epsilon does not cover the fit: fitted on private rows, they would "
-    "leak those rows, whatever epsilon is."
+    "from now on, as everything in a survey is. Epsilon does not cover the fit: if the rows were private, "
+    "weights and ranges would leak them, for any epsilon."
 )
 _METHODS = {
     "dca": "Discriminant component analysis (DCA), ridge {ridge:.4g} of the mean within-class variance,",
@@ -50,37 +50,36 @@ def write_projection(
 ) -> str:
     """Return the survey with its numbers as inputs of a projection fitted on PUBLIC rows.
 
-    Numbers of weight 0, which nobody is asked about, are left as they are, and so is all else but the
-    survey's id, which gets a suffix such as -dca1. The components take the numbers' weight if all of these
-    have the same, otherwise 1.
+    Numbers of weight 0 and all other entries stay as they are; only the survey's id gets a suffix such as
+    -dca1. The components have the numbers' weight if all numbers have the same, otherwise 1.
 
     Parameters
     ----------
     text : str
-        An authored survey, each number in a table [features.NAME] of its own.
+        An authored survey, with each number in its own table [features.NAME].
     columns : mapping from column name to cells
-        Public rows, their cells as a CSV file spells them. DCA needs the label's column. Rows with a gap
-        in an input (for DCA, in the label too) are left out.
+        Public rows, with cells as texts of a CSV file. DCA needs the label's column. Rows with a missing
+        input (for DCA, also a missing label) are left out.
     source : str
-        What the rows are called in comments.
+        Name of the rows in comments.
     method : str
         "dca" or "pca"; see :func:`reduction.fit.fit`.
     components : int
         1 to the number of inputs.
     bins : int, optional
-        Bins of each component; without it they are numeric.
+        Number of bins of each component; components are numeric without it.
     ridge : float
-        DCA's.
+        The ridge of DCA.
 
     Returns
     -------
     str
-        TOML that :func:`encoders.survey.read_survey` accepts, and that says where it came from.
+        TOML that :func:`encoders.survey.read_survey` accepts; its comments state its origin.
 
     Raises
     ------
     SurveyError, ProjectionError, FitError, RowError
-        Naming the entry or the column, never a value.
+        The message names the entry or the column, never a value.
     """
     text, survey = read_unprojected(text, method, components)
     inputs = tuple(projection_inputs(survey))
@@ -94,7 +93,7 @@ def write_projection(
     if classes and components >= classes:
         signals = "component" if classes == 2 else f"{classes - 1} components"
         origin.append(
-            f"Only the first {signals} can tell {classes} classes apart; in the others, their means agree."
+            f"Only the first {signals} can separate {classes} classes; in the others, their means are equal."
         )
     return ProjectedSurvey(
         fit=fitted,
@@ -110,7 +109,7 @@ def write_projection(
 def _read_public_rows(
     inputs: Sequence[NumericFeature], label: Label | None, columns: Mapping[str, Sequence[str]]
 ) -> tuple[FloatArray, IntArray | None, int]:
-    """Return the normalised numbers (m, n) and the labels (m,) of rows without gaps, and the rows' number."""
+    """Return normalised numbers (m, n) and labels (m,) of complete rows, and the number of all rows."""
     codes = np.stack([_encode_column(columns, each.name, _number_encoder(each)) for each in inputs], axis=1)
     complete = (codes != _MISSING_CODE).all(axis=1)
     labels = None
@@ -124,7 +123,7 @@ def _read_public_rows(
 
 
 def _number_encoder(feature: NumericFeature) -> Callable[[str], int]:
-    """Return a function that codes a cell; a gap is allowed here also where devices refuse it."""
+    """Return a function that encodes a cell; missing cells are allowed even if devices refuse them."""
     tolerant = replace(feature, missing="category")
     return lambda cell: tolerant.code(tolerant.from_text(cell))
 

@@ -1,4 +1,4 @@
-"""Which numbers of a survey a projection replaces, and the survey that asks about its components instead."""
+"""Find the numbers that a projection replaces, and build the survey that asks about its components."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reduction.publish import Fit
 
 
 def projection_inputs(survey: Survey) -> dict[NumericFeature, int]:
-    """Return the numbers that the survey asks about, as inputs of a projection, with their weights."""
+    """Return the numbers that the survey asks about, as inputs of a projection, and their weights."""
     return {
         to_number(feature): weight
         for feature, weight in zip(survey.features, survey.weights[1:], strict=True)

@@ -1,4 +1,4 @@
-"""The text of a projected survey: tables of inputs and components replace those of the numbers."""
+"""Write the text of a projected survey: tables of inputs and components replace those of the numbers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ldp_aggregator.authoring.toml_edit import (
 from reduction.publish import Fit
 
 _TITLE = "The survey {old}, its numbers projected."
-_NEW_ID = "It is another survey than that, so it has another id: confirm it. Fitted anew, it needs a new one."
-_NEXT_STEPS = "Look at the tables [features.{stem}...], then run  ldp-survey check  and  ldp-survey preview."
+_NEW_ID = "It is a different survey, so it has a new id: confirm it. After another fit it needs another id."
+_NEXT_STEPS = "Check the tables [features.{stem}...], then run  ldp-survey check  and  ldp-survey preview."
 _DEVICE = (
     "Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted "
     "sums below. It is asked about the sums only."
@@ -35,7 +35,7 @@ _DEVICE = (
 
 
 class ProjectionError(LdpError):
-    """A survey, a table or a model that cannot be projected by."""
+    """A survey that cannot be projected, or a table or model that does not fit it."""
 
 
 def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey]:
@@ -44,14 +44,14 @@ def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey
     Raises
     ------
     ProjectionError
-        If it has no numbers to project, or a column that is called like one of the components.
+        If it has a projection already, no numbers to project, or a column named like a component.
     """
     text, survey = read_editable_survey(text)
     if survey.projection:
         raise ProjectionError("the survey has a projection already; project the survey that it was made from")
     if not projection_inputs(survey):
         raise ProjectionError(
-            "the survey asks for no number, a feature with range or edges: nothing to project"
+            "the survey asks about no number (a feature with range or edges), so there is nothing to project"
         )
     taken = {survey.label.name, *(feature.name for feature in survey.features)}
     for name in (f"{stem}{number}" for number in range(1, components + 1)):
@@ -62,19 +62,19 @@ def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectedSurvey:
-    """A projection, and the comments that a survey file explains it with.
+    """A projection, and the comments that explain it in a survey file.
 
     Attributes
     ----------
     fit : Fit
     stem : str
-        What its components' names begin with, and the suffix of the survey's id.
+        Prefix of the components' names, and suffix of the survey's id.
     header, origin : tuple of str
         Paragraphs on where the projection comes from, for the top of the file and for its tables.
     powers, ranges : tuple of str
-        Of each component: how informative it is, and where its range comes from.
+        For each component: how informative it is, and where its range comes from.
     bins : int or None
-        Bins of each component; None for numbers.
+        Number of bins of each component; None for numbers.
     family : str or None
         The family to make the survey a round of, if any.
     """
@@ -101,9 +101,7 @@ class ProjectedSurvey:
         suffix = f"-{self.stem}{len(self.fit.powers)}"
         entry = {"id": add_suffix(survey.id, suffix)}
         if entry["id"] == survey.id:
-            raise ProjectionError(
-                f"{survey.id}: leaves no room for a new id that ends in {suffix}: shorten it"
-            )
+            raise ProjectionError(f"{survey.id}: is too long for a new id that ends in {suffix}: shorten it")
         if self.family and self.family != survey.family:
             entry["family"] = self.family
         inputs = self.fit.projection.inputs
@@ -111,7 +109,7 @@ class ProjectedSurvey:
         projected = replace_tables(
             rename_survey(text, survey.id, entry), [("features", each.name) for each in inputs], tables
         )
-        # Parsed, the result must be the survey as it was, but for its entry and the tables replaced.
+        # The parsed result must equal the old survey, except for its entry and the replaced tables.
         document, new = parse_toml(text), parse_toml(tables)
         features: dict[str, Any] = {**document["features"], **new["features"]}
         for each in inputs:

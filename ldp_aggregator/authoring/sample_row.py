@@ -1,4 +1,4 @@
-"""The row of a preview, sampled or read from a file, and a comparison of mechanisms for numbers."""
+"""Sample or read the row of a preview, and compare the mechanisms for a number."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ldp_aggregator.csv_rows import read_typed_columns
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
-    """Return a row with a label, of the survey's own values, each equally likely."""
+    """Return a row and a label, drawn uniformly from the survey's values."""
     row = {feature.name: _draw_value(feature, rng) for feature in plan.entries}
     label = plan.row_label
     return row | {label.name: label.values[_random_below(len(label.values), rng)]}
 
 
 def read_json_row(path: Path) -> dict[str, object]:
-    """Read a row from a file with a JSON object."""
+    """Read a row from a JSON file that holds one object."""
     try:
         row = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -35,7 +35,7 @@ def read_json_row(path: Path) -> dict[str, object]:
 
 
 def read_csv_row(path: Path, number: int, plan: Plan) -> dict[str, object]:
-    """Read one row, counted from 1, of a CSV file."""
+    """Read one row of a CSV file; the first row has the number 1."""
     columns = read_typed_columns(path, plan.entries)
     length = len(next(iter(columns.values())))
     if number > length:
@@ -44,7 +44,7 @@ def read_csv_row(path: Path, number: int, plan: Plan) -> dict[str, object]:
 
 
 def format_row(row: dict[str, object]) -> str:
-    """Return a row as text, one value a line."""
+    """Return a row as text, one value per line."""
     lines = (f"  {name} = {MISSING_TEXT if value is None else value}" for name, value in row.items())
     return "\n".join(lines)
 
@@ -60,8 +60,8 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
         rows.append([f"  {candidate.name}", f"{stderr:.3g}", mark])
     asked = "mean" if question.moment == MEAN else "mean square"
     lines = [
-        f"Why {question.mechanism.name}: how far a class's {asked} is off in closed form, of numbers spread",
-        'evenly over [-1, 1] and equally frequent classes. numeric = "auto" takes the first:',
+        f"Why {question.mechanism.name}: the standard error of a class's {asked} in closed form, for numbers",
+        'uniform in [-1, 1] and equally frequent classes. numeric = "auto" chooses the first mechanism:',
         *format_table(rows, "<><"),
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The author's key in a file, and the signature beside a survey."""
+"""Write an author's key file, and the signature file of a survey."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _PUBLIC_MODE = 0o644
 
 @dataclass(frozen=True)
 class SignatureFile:
-    """A signature that was written.
+    """A signature file that was written.
 
     Attributes
     ----------
     path : Path
-        Where the signature is.
+        Path of the signature file.
     digest : str
-        Of the plan.
+        Digest of the plan.
     public_key : str
-        Of the author.
+        Public key of the author.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class SignatureFile:
 
 
 def write_key(path: Path) -> str:
-    """Make a pair of keys, and write the private one to a new file that only its owner can read.
+    """Make a key pair, and write the private key to a new file that only its owner can read.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def write_key(path: Path) -> str:
     Raises
     ------
     SignatureError
-        If there is such a file already, it cannot be written, or cryptography is not installed.
+        If the file exists or cannot be written, or if cryptography is not installed.
     """
     keys = make_keys()
     try:
@@ -52,7 +52,7 @@ def write_key(path: Path) -> str:
         with os.fdopen(descriptor, "wb") as file:
             file.write(keys.private_pem)
     except FileExistsError as error:
-        raise SignatureError(f"{path.name}: is there already, and a lost key cannot be made again") from error
+        raise SignatureError(f"{path.name}: exists already, and a lost key cannot be restored") from error
     except OSError as error:
         raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
     return keys.public_key
@@ -68,7 +68,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
     key : Path
         The private key, as :func:`write_key` writes it.
     output : Path, optional
-        Beside the survey by default. An older signature there is replaced, any other file is not.
+        Beside the survey by default. An older signature is replaced, any other file is not.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""TOML that is written and edited as text: quoting, reading, and edits that keep the author's layout."""
+"""Write and edit TOML as text: quoting, reading, and edits that keep the author's layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_ID_LENGTH = 64
 
 
 class LayoutError(LdpError):
-    """A survey file whose layout cannot be edited by lines; says how to write it."""
+    """A survey file whose layout cannot be edited by lines; the message explains how to write it."""
 
 
 # -- text ---------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def format_key(name: str) -> str:
 
 
 def format_values(texts: Sequence[str], last: Sequence[str] = ()) -> str:
-    """Return ``values = [...]``, sorted but for `last`; numbers are bare only if all values are numbers."""
+    """Return ``values = [...]``, sorted, then `last`; numbers are bare only if all values are numbers."""
     ordered = [*sorted(texts, key=_natural_order), *last]
     is_bare = all(map(is_whole_number, ordered))
     return format_array("values", ordered if is_bare else [quote(text) for text in ordered])
@@ -68,12 +68,12 @@ def _natural_order(text: str) -> tuple[float, str]:
 
 
 def is_whole_number(text: str) -> bool:
-    """Return whether a text is a whole number as the survey spells it: no sign +, no leading zero."""
+    """Return whether a text is a whole number in the survey's form: no sign +, no leading zero."""
     return bool(_WHOLE_NUMBER.fullmatch(text)) and category_text(int(text)) == text
 
 
 def format_decimal(number: Decimal) -> str:
-    """Return a number as text, in scientific notation only if it is long otherwise."""
+    """Return a number as text, in scientific notation if it would be too long otherwise."""
     text = decimal_text(number)
     return text if len(text) <= _MAX_PLAIN_DIGITS else f"{number.normalize():E}"
 
@@ -113,7 +113,7 @@ def read_survey_text(path: Path) -> str:
     Raises
     ------
     SurveyError
-        If the file cannot be read, is no text, or is a plan, a model or a snapshot.
+        If the file cannot be read as text, or is a plan, a model or a snapshot.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -127,7 +127,7 @@ def read_survey_text(path: Path) -> str:
 
 
 def read_editable_survey(text: str) -> tuple[str, Survey]:
-    """Return an authored survey's text with bare line ends, and the survey; it must not be a validation."""
+    """Return a survey's text with LF line ends, and the survey; raise SurveyError for a validation round."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
     refuse_validation(survey)
@@ -152,24 +152,24 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def add_suffix(name: str, suffix: str) -> str:
-    """Return an id that ends in a suffix, cut to the greatest length of an id."""
+    """Return an id with a suffix, cut before the suffix to the maximum length of an id."""
     return name[: _MAX_ID_LENGTH - len(suffix)] + suffix
 
 
 def rename_survey(text: str, old: str, entry: Mapping[str, str]) -> str:
-    """Replace the id in its line, and add the family below; no id holds a quote or an escape."""
+    """Replace the id in its line, and add the family below; ids contain no quotes and no escapes."""
     lines = text.split("\n")
     index = (find_line(text, ("survey", "id")) or 1) - 1
     quoted = (f'"{old}"', f"'{old}'")
     written = min((each for each in quoted if each in lines[index]), key=lines[index].find, default=old)
     lines[index] = lines[index].replace(written, f'"{entry["id"]}"', 1)
     if "family" in entry:
-        lines.insert(index + 1, f'family = "{entry["family"]}"  # who answered one round answers no other')
+        lines.insert(index + 1, f'family = "{entry["family"]}"  # each person answers one round only')
     return "\n".join(lines)
 
 
 def replace_tables(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:
-    """Replace tables, each with the comments at its header and at its end, by others where the first was.
+    """Replace tables, including the comments at their headers and ends, by new ones in the first's place.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def replace_tables(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str
     Raises
     ------
     LayoutError
-        Naming the first of `paths` that has no header ``[...]``.
+        If a table has no header ``[...]``; the message names the first one.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     spans = sorted(_find_span(lines, _find_header(text, lines, path)) for path in paths)
@@ -194,12 +194,12 @@ def replace_tables(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str
 
 
 def set_entry(text: str, path: tuple[str, ...], value: int) -> str:
-    """Set an entry of a table, in its own line or, if it is new, below the table's header.
+    """Set an entry of a table in its line; a new entry is added below the table's header.
 
     Raises
     ------
     LayoutError
-        Naming the table, if it has no header ``[...]``.
+        If the table has no header ``[...]``; the message names it.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     header = _find_header(text, lines, path[:-1])
@@ -213,12 +213,12 @@ def set_entry(text: str, path: tuple[str, ...], value: int) -> str:
 
 
 def check_edit(changed: str, expected: Mapping[str, Any]) -> None:
-    """Check that a changed text parses to what is expected.
+    """Check that a changed text parses to the expected document.
 
     Raises
     ------
     LayoutError
-        If it does not, because the edit mistook one line for another.
+        If it does not, because the edit changed a wrong line.
     """
     try:
         same = parse_toml(changed) == expected
@@ -226,7 +226,7 @@ def check_edit(changed: str, expected: Mapping[str, Any]) -> None:
         same = False
     if not same:
         raise LayoutError(
-            "the survey is laid out too freely: write its id and each table on lines of its own"
+            "the layout of the survey cannot be edited: write its id and each table header on separate lines"
         )
 
 
@@ -234,7 +234,7 @@ def _find_header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
     line = find_line(text, path)
     if line is None or not _is_header(lines[line - 1]):
         name = ".".join((*path[:-1], "NAME")) if len(path) > 1 else path[0]
-        raise LayoutError(f"{'.'.join(path)}: needs a table of its own, under a header [{name}]")
+        raise LayoutError(f"{'.'.join(path)}: needs its own table with a header [{name}]")
     return line - 1
 
 
@@ -248,7 +248,7 @@ def _find_span(lines: list[str], header: int) -> tuple[int, int]:
     after = end
     while after < following and _is_comment(lines[after]):
         after += 1
-    if after < following or following == len(lines):  # otherwise they are the next header's
+    if after < following or following == len(lines):  # otherwise the comments belong to the next header
         end = after
     while end < following and not lines[end].strip():
         end += 1

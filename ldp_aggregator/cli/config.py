@@ -1,4 +1,4 @@
-"""A command's settings from a TOML file, below its options and environment variables, above its defaults."""
+"""Read a command's settings from a TOML file; options and environment variables override them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NOT_IN_FILES = {"config", "show_settings", "help"}
 
 
 class ReloadableCommand(click.Command):
-    """A command whose settings can be read again while it runs."""
+    """A command whose settings can be reloaded while it runs."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Keep the arguments: parsing consumes them."""
+        """Make a context that keeps a copy of the arguments, because parsing consumes them."""
         arguments = list(args)
         context = super().make_context(info_name, args, parent, **extra)
         context.meta[_ARGUMENTS] = arguments
@@ -29,12 +29,12 @@ class ReloadableCommand(click.Command):
 
 
 def reload_options(context: click.Context) -> dict[str, Any]:
-    """Return a running command's settings as they would be if it were started now.
+    """Return the settings that a running command would have if it were started now.
 
     Raises
     ------
     SettingsError
-        With the message that starting the command would print.
+        If they are invalid, with the message that starting the command would print.
     """
     try:
         arguments = list(context.meta[_ARGUMENTS])
@@ -44,7 +44,7 @@ def reload_options(context: click.Context) -> dict[str, Any]:
 
 
 def read_config(context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Take a file's settings as defaults; each is checked here, to be named by file and key."""
+    """Use a file's settings as defaults; each is checked here, so that errors name the file and the key."""
     if path is not None:
         known = {each.name: each for each in context.command.params if each.name not in _NOT_IN_FILES}
         context.default_map = {
@@ -65,10 +65,10 @@ def _load(path: Path) -> dict[str, Any]:
 def _check_value(
     context: click.Context, path: Path, parameter: click.Parameter | None, key: str, value: Any
 ) -> Any:
-    """Return the value of one key as the command would take it."""
+    """Return the value of one key, converted as for a command-line option."""
     if parameter is None:
         names = sorted(str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILES)
-        raise click.BadParameter(f"{path}: {key}: no such setting; there are {', '.join(names)}")
+        raise click.BadParameter(f"{path}: {key}: no such setting; choose one of {', '.join(names)}")
     types = _toml_types(parameter)
     is_list = parameter.nargs == -1 or getattr(parameter, "multiple", False)
     values = value if is_list and isinstance(value, list) else [value]
@@ -88,7 +88,7 @@ def _check_value(
 
 
 def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
-    """Return the types of TOML that a setting is written in."""
+    """Return the Python types of the TOML values that a setting accepts."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return (bool,)
     if isinstance(parameter.type, click.types.FloatParamType):
@@ -97,7 +97,7 @@ def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
 
 
 def setting_origins(context: click.Context) -> dict[str, str]:
-    """Return where the value of each setting comes from, as text."""
+    """Return the source of each setting's value, as text."""
     source_by_name = {}
     for parameter in context.command.params:
         name = str(parameter.name)

@@ -1,4 +1,4 @@
-"""Where a command writes its result, checked before the command computes it."""
+"""The output file of a command, checked before the command computes its result."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ldp_aggregator.atomic_file import require_replaceable
 
 
 class OutputFile(click.Path):
-    """The path of a file to write by :func:`~ldp_aggregator.atomic_file.write_atomically`."""
+    """The path of a file that :func:`~ldp_aggregator.atomic_file.write_atomically` will write."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuse a path where nothing can be written, by the name of its option."""
+        """Refuse a path that cannot be written; the error names the option."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         option = param.opts[-1] if param else "output"
         if not path.parent.is_dir():
@@ -38,7 +38,7 @@ class OutputFile(click.Path):
 
 
 def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
-    """Refuse an output that is the same file as an input of the command.
+    """Raise UsageError if the output is the same file as an input of the command.
 
     Parameters
     ----------

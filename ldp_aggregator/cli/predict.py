@@ -1,4 +1,4 @@
-"""ldp-predict: label the rows of a CSV file with a trained model."""
+"""ldp-predict: predict the labels of the rows of a CSV file with a trained model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("model", type=_PATH)
 @click.argument("rows", type=_PATH)
-@click.option("-o", "--output", type=OutputFile(), help="Where to write; standard output by default.")
+@click.option("-o", "--output", type=OutputFile(), help="Output file; standard output by default.")
 def main(model: Path, rows: Path, output: Path | None) -> None:
     """Predict the label of every row of ROWS (a .csv file) with MODEL (from ldp-train).
 
-    Prints CSV: the label, and one column of probability per label. Columns of ROWS that the model
-    does not know are ignored.
+    Writes CSV: the predicted label, and the probability of each label. Columns of ROWS that the model
+    does not use are ignored.
     """
     require_no_input(output, [model, rows])
     try:

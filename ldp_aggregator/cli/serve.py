@@ -33,7 +33,7 @@ from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 
 def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback that checks an option as :class:`CollectorSettings` does, and names the option."""
+    """Return a callback that checks an option as :class:`CollectorSettings` does; errors name the option."""
 
     def callback(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
         try:
@@ -46,7 +46,7 @@ def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.P
 
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
 def main() -> None:
-    """Collect randomised reports, each counted exactly once."""
+    """Collect randomised reports, and count each exactly once."""
 
 
 @main.command(cls=ReloadableCommand)
@@ -59,10 +59,10 @@ def main() -> None:
 )
 @click.option(
     "--config",
-    is_eager=True,  # before what it gives defaults to
+    is_eager=True,  # before the options that it sets defaults of
     callback=read_config,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A TOML file with these settings, named as here: store, bind, workers, ... and surveys.",
+    help="A TOML file with settings named like these options: store, bind, workers, ... and surveys.",
 )
 @click.option(
     "--store",
@@ -75,75 +75,74 @@ def main() -> None:
     default="127.0.0.1:8000",
     show_default=True,
     callback=_checked_by(check_address),
-    help="HOST:PORT; port 0 takes a free one.",
+    help="HOST:PORT; port 0 chooses a free port.",
 )
 @click.option(
     "--operator-bind",
     callback=_checked_by(check_address),
-    help="HOST:PORT where the operator's pages answer, and nowhere else; by default they do at --bind.",
+    help="HOST:PORT that serves the operator's pages instead of --bind; by default --bind serves them.",
 )
 @click.option(
     "--workers",
     default=2,
     show_default=True,
     type=click.IntRange(1, MAX_PROCESSES),
-    help="Processes.",
+    help="Number of processes.",
 )
 @click.option(
     "--threads",
     default=16,
     show_default=True,
     type=click.IntRange(1, MAX_THREADS),
-    help="Threads of each process.",
+    help="Number of threads of each process.",
 )
 @durability_option
 @click.option(
-    "--allow-open-redis", is_flag=True, help="Use a Redis over the network that asks for no password."
+    "--allow-open-redis", is_flag=True, help="Allow a Redis on the network that requires no password."
 )
 @click.option(
     "--rate",
     default=0,
     show_default=True,
     type=click.IntRange(0, MAX_REQUESTS_PER_MINUTE),
-    help="Reports that each worker takes from one address in a minute, each in a request of its own; "
-    "0: any number.",
+    help="Limit per worker on single-report requests from one address per minute; 0: no limit.",
 )
 @click.option(
     "--trusted-proxy",
     multiple=True,
     callback=_checked_by(parse_networks),
     metavar="ADDRESS",
-    help="A proxy whose X-Forwarded-For is believed; may be repeated. --rate behind a proxy needs it.",
+    help="A proxy whose X-Forwarded-For is trusted; may be repeated. Needed for --rate behind a proxy.",
 )
 @click.option(
     "--operator-token-file",
     envvar=f"{TOKEN_VARIABLE}_FILE",
-    type=click.Path(path_type=Path),  # opened later: a token given in its place must not be printed
-    help=f"Holds the operator's token; used rather than {TOKEN_VARIABLE}.",
+    type=click.Path(path_type=Path),  # opened later: if it is a token by mistake, it must not be printed
+    help=f"File with the operator's token; overrides {TOKEN_VARIABLE}.",
 )
 @click.option(
     "--gateway-token-file",
     envvar=f"{GATEWAY_TOKEN_VARIABLE}_FILE",
     type=click.Path(path_type=Path),
-    help=f"Holds the gateways' token, which lifts --rate; used rather than {GATEWAY_TOKEN_VARIABLE}.",
+    help=f"File with the gateways' token, which is exempt from --rate; overrides {GATEWAY_TOKEN_VARIABLE}.",
 )
-@click.option("--show-settings", is_flag=True, help="Say what would be used, and from where; serve nothing.")
+@click.option("--show-settings", is_flag=True, help="Print each setting and its source, and exit.")
 @click.pass_context
 def serve(context: click.Context, /, **options: Any) -> None:
-    """Serve SURVEYS (TOML files or compiled plans) until stopped; SIGHUP reads them and the settings again.
+    """Serve SURVEYS (TOML files or compiled plans) until stopped; SIGHUP reloads them and the settings.
 
-    An author's signature beside one (survey.toml.sig, see ldp-survey sign) is served with it, unchecked:
-    a collector knows no author's key.
+    An author's signature beside a survey (survey.toml.sig, see ldp-survey sign) is served with it. It is not
+    checked, because the collector has no author's key.
 
-    What is for the operator, the live page at / and /snapshot and /estimates of each survey, opens to the
-    token in the environment variable LDP_OPERATOR_TOKEN, or in a file. Tokens have at least 16 characters.
+    The operator's page at / and /snapshot and /estimates of each survey require the token in the
+    environment variable LDP_OPERATOR_TOKEN, or in a file. Tokens have at least 16 characters.
 
-    Options win over environment variables (LDP_COLLECTOR_SERVE_STORE, ...), those over the --config file.
+    Options override environment variables (LDP_COLLECTOR_SERVE_STORE, ...), and these the --config file.
     """
     if options["show_settings"]:
         _print_settings(context)
         return
-    # late: gunicorn is slow to import
+    # imported late: gunicorn is slow to import
     from ldp_aggregator.collector.serving.server import require_addresses
     from ldp_aggregator.collector.serving.server import serve as run_server
 
@@ -166,25 +165,25 @@ def serve(context: click.Context, /, **options: Any) -> None:
 
 
 _FIXED_SETTINGS = ("store", "bind", "operator_bind")
-"""Settings that only a new start changes: devices and counts would be in two places."""
+"""Settings that change only on restart; otherwise devices and counts would be in two places."""
 
 
 def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
-    """Print what is served, and where."""
+    """Print the surveys that are served and their addresses."""
     for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if plan.id in published.signatures:
-            click.echo("  with a signature, not checked here: only those who have the author's key can")
+            click.echo("  with a signature, which is not checked here: this needs the author's key")
     page = addresses[1] if addresses[1:] else "this address"
-    click.echo(f"the page / of {page} shows the operator how they are doing")
+    click.echo(f"the operator's page is / of {page}")
     click.echo(f"counting into {_without_password(published.settings.store)}")
     click.echo(published.guarantee)
     if published.settings.operator_token is None:
-        click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them to its holder")
+        click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them with this token")
 
 
 def _print_settings(context: click.Context) -> None:
-    """Print each setting and where it comes from, without the secrets."""
+    """Print each setting and its source, without secrets."""
     for name, origin in setting_origins(context).items():
         value = context.params[name]
         if name == "store":
@@ -202,7 +201,7 @@ for _command in (*surveys.COMMANDS, *transfer.COMMANDS, tokens):
 
 
 def _without_password(url: str) -> str:
-    """Return a store's URL without its password, however it is misspelt."""
+    """Return a store's URL without its password, even if the URL is malformed."""
     scheme, separator, rest = url.partition("://")
     address = rest.rpartition("@")[2].partition("?")[0]
     return (

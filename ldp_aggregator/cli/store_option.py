@@ -1,4 +1,4 @@
-"""Which store a command works on: the options that say so, and how it is open_for_command."""
+"""The store of a command: its options, and a context manager that opens it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ldp_aggregator.stores import Store
 from ldp_aggregator.training_sources import open_existing_store
 
 store_option = click.option(
-    "--store", "url", default="sqlite:///ldp.db", show_default=True, help="Where it counts."
+    "--store", "url", default="sqlite:///ldp.db", show_default=True, help="URL of the store."
 )
 durability_option = click.option(
     "--durability",
     type=click.Choice(["always", "everysec", "unchecked"]),
     default="always",
     show_default=True,
-    help="What Redis must promise: on disk before it is acknowledged; within a second; not checked.",
+    help="Required durability of Redis: on disk before a write is acknowledged; on disk within a second; not "
+    "checked.",
 )
 
 
@@ -27,7 +28,7 @@ durability_option = click.option(
 def open_for_command(
     url: str, open_function: Callable[[str], Store] = open_existing_store
 ) -> Iterator[Store]:
-    """Open a store, by default one that exists; print errors without a traceback."""
+    """Open a store, by default an existing one, and close it; print errors without a traceback."""
     try:
         store = open_function(url)
         try:

@@ -1,4 +1,4 @@
-"""ldp-survey: write, check, preview and sign a survey, and write its further rounds."""
+"""ldp-survey: write, check, size, preview and sign a survey, and write its further rounds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 
 
 class _SurveyGroup(click.Group):
-    """Commands whose errors are printed without a traceback."""
+    """A group of commands whose errors are printed without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -48,27 +48,29 @@ class _SurveyGroup(click.Group):
 
 @click.group(cls=_SurveyGroup)
 def main() -> None:
-    """Write a survey, check it, and look at one report of it.
+    """Write, check, size, preview and sign surveys.
 
-    A SURVEY is a TOML file, or the plan that it compiles to.
+    SURVEY is a TOML file or a compiled plan.
     """
 
 
 def _print_toml(text: str) -> None:
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
 
 
 @main.command()
-@click.option("--from", "sample", type=_FILE, help="Infer it from this PUBLIC sample, a CSV file.")
+@click.option("--from", "sample", type=_FILE, help="Infer the survey from this PUBLIC sample, a CSV file.")
 @click.option("--label", help="The sample's column to predict.")
 def init(sample: Path | None, label: str | None) -> None:
-    """Write a survey to start from to standard output: a commented example, or a draft of your own.
+    """Write a survey to start from to standard output: a commented example, or a draft from a sample.
 
-    A draft holds the values and the range of every column. Those are public from then on: never infer
+    A draft contains the values and the range of every column. They are public from then on: never infer
     them from private rows.
     """
     if (sample is None) != (label is None):
-        raise click.UsageError("--from and --label go together: a sample, and its column to predict")
+        raise click.UsageError(
+            "--from and --label must be given together: a sample, and its column to predict"
+        )
     if sample is None or label is None:
         _print_toml(_EXAMPLE.read_text("utf-8"))
     else:
@@ -78,7 +80,7 @@ def init(sample: Path | None, label: str | None) -> None:
 @main.command()
 @click.argument("survey", type=_FILE)
 def check(survey: Path) -> None:
-    """Name every mistake in SURVEY by line and field, or show what its questions cost."""
+    """Print every mistake in SURVEY by line and field, or an overview of its questions."""
     try:
         click.echo(format_overview(load_plan_file(survey)))
     except SurveyError as error:
@@ -91,18 +93,22 @@ def check(survey: Path) -> None:
 @click.argument("survey", type=_FILE)
 @click.option("-o", "--output", type=click.File("wb"), default="-", help="Standard output by default.")
 def compile_(survey: Path, output: BinaryIO) -> None:
-    """Write the plan of SURVEY: the canonical JSON whose digest every report carries."""
+    """Write the plan of SURVEY: canonical JSON, whose digest every report contains."""
     plan = load_plan_file(survey)
     output.write(plan.json)
 
 
 @main.command("preview")
 @click.argument("survey", type=_FILE)
-@click.option("--row", "row_file", type=_FILE, help="A JSON object: each feature, and the label, by name.")
+@click.option(
+    "--row", "row_file", type=_FILE, help="A file with a JSON object: each feature and the label by name."
+)
 @click.option("--csv", "table", type=_FILE, help="A CSV file of rows.")
-@click.option("--row-number", type=click.IntRange(min=1), default=1, help="Which row of it; 1 by default.")
-@click.option("--label", help="The label, where the row does not have it.")
-@click.option("--question", help="Look at this question instead of a drawn one.")
+@click.option(
+    "--row-number", type=click.IntRange(min=1), default=1, help="Row of the CSV file; 1 by default."
+)
+@click.option("--label", help="The label; overrides the row's.")
+@click.option("--question", help="Show this question instead of a drawn one.")
 def preview_(
     survey: Path,
     row_file: Path | None,
@@ -111,12 +117,12 @@ def preview_(
     label: str | None,
     question: str | None,
 ) -> None:
-    """Show for one row what is asked, what would be sent, and what that could have been.
+    """Show for one row which question is asked, what would be sent, and what other answers could send.
 
-    The row is made up unless --row or --csv gives one. Nothing is sent or kept.
+    The row is a random one unless --row or --csv gives one. Nothing is sent or stored.
     """
     if row_file and table:
-        raise click.UsageError("give the row by --row or by --csv, not both")
+        raise click.UsageError("give --row or --csv, not both")
     plan = load_plan_file(survey)
     if row_file:
         row = read_json_row(row_file)
@@ -137,23 +143,23 @@ def preview_(
 @click.option("--from", "sample", type=_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file.")
 @click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
 @click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numeric without.")
+@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numbers by default.")
 @click.option(
     "--ridge",
     type=click.FloatRange(min=0),
-    help=f"DCA's, in units of the mean within-class variance of an input; {DEFAULT_RIDGE} by default.",
+    help=f"Ridge of DCA, in units of the mean within-class variance of an input; {DEFAULT_RIDGE} by default.",
 )
 def project_(
     survey: Path, sample: Path, method: str, components: int, bins: int | None, ridge: float | None
 ) -> None:
-    """Project the numbers of SURVEY to a few components, and write that survey to standard output.
+    """Project the numbers of SURVEY to a few components, and write the new survey to standard output.
 
     DCA finds the directions that separate the classes, PCA those of the largest variance. Weights and
     ranges are fitted on the rows of --from and are public from then on. Epsilon does NOT cover the fit:
     never fit on private rows.
     """
     if method != "dca" and ridge is not None:
-        raise click.UsageError("--ridge goes with --method dca")
+        raise click.UsageError("--ridge is an option of --method dca only")
     _print_toml(
         write_projection(
             read_survey_text(survey),
@@ -169,22 +175,23 @@ def project_(
 
 @main.command("learn")
 @click.argument("survey", type=_FILE)
-@click.option("--pilot", type=_FILE, required=True, help="What ldp-train made of the first round's reports.")
+@click.option(
+    "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for the first round."
+)
 @click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numeric without.")
+@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numbers by default.")
 @click.option(
     "--people",
     type=click.IntRange(min=1),
-    help="How many will answer, both rounds together; by default as "
-    "many as make the first round's reports seven tenths of them.",
+    help="Number of people who will answer both rounds; by default the first round's reports / 0.7.",
 )
 def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people: int | None) -> None:
     """Learn a projection from a first round, and write the survey of the second to standard output.
 
-    SURVEY is what the first round answered, best by 70% of the people and with bins = 2 for every number.
-    Its class means, as estimated from the randomised reports, make the weights of the projection. Who
-    answered the first round answers no other of its family, so that two rounds cost no one more epsilon.
-    What is written says whether two rounds are recommended, or why not.
+    SURVEY is the survey of the first round, best answered by 70% of the people and with bins = 2 for every
+    number. The class means, estimated from its randomised reports, give the weights of the projection. A
+    person who answered one round answers no other round of the family, so two rounds cost nobody more
+    epsilon. The comments of the new survey state whether two rounds are recommended.
     """
     _print_toml(
         write_learned_round(read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people)
@@ -193,28 +200,32 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
 
 @main.command("narrow")
 @click.argument("survey", type=_FILE)
-@click.option("--pilot", type=_FILE, required=True, help="What ldp-train made of all rounds' reports so far.")
+@click.option(
+    "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
+)
 def narrow_(survey: Path, pilot: Path) -> None:
     """Leave out uninformative features, and write the survey of the next round to standard output.
 
-    SURVEY is what the latest round answered. Who answered it answers no other of its family, so that further
-    rounds cost no one more epsilon. What is written says how much of the label each feature explains, and is
-    trained together with the earlier rounds: ldp-train URL URL-round2 -o model.json.
+    SURVEY is the survey of the latest round. A person who answered one round answers no other round of the
+    family, so further rounds cost nobody more epsilon. The comments of the new survey state how much of the
+    label each feature explains. Train on all rounds together: ldp-train URL URL-round2 -o model.json.
     """
     _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
 
 
 @main.command("validate")
 @click.argument("survey", type=_FILE)
-@click.option("--model", type=_FILE, required=True, help="What ldp-train made of all rounds' reports so far.")
+@click.option(
+    "--model", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
+)
 def validate_(survey: Path, model: Path) -> None:
-    """Let devices validate a model: write the survey of a round that asks whether it is right.
+    """Let devices validate a model: write the survey of a round that asks whether its predictions are right.
 
-    SURVEY is what people answered (to look for mistakes in it, use ldp-survey check). Who answered it
-    answers no other of its family, so that a further round costs no one more epsilon. Devices validate
-    the model with all its features, and with the few that explain most. Trained on that round too, it
-    keeps the features with which it is most accurate: ldp-train URL URL-validation -o model.json; that
-    says how often it is right, too.
+    SURVEY is a survey that people answered (to find mistakes in a survey, use ldp-survey check). A person who
+    answered one round answers no other round of the family, so a further round costs nobody more epsilon.
+    Devices validate the model with all its features, and with the top few. Train on all rounds together:
+    ldp-train URL URL-validation -o model.json. The model keeps the features with which it is most accurate,
+    and ldp-train prints its accuracy.
     """
     _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
 
@@ -222,10 +233,10 @@ def validate_(survey: Path, model: Path) -> None:
 @main.command()
 @click.argument("keyfile", type=click.Path(path_type=Path))
 def keygen(keyfile: Path) -> None:
-    """Make a pair of keys for signing: write the private one to KEYFILE, print the public one.
+    """Make a key pair for signing: write the private key to KEYFILE, and print the public key.
 
-    Apps pin the public key. Keep KEYFILE from everybody, collectors above all, and keep a copy: who loses
-    it can sign no survey for those apps any more.
+    Apps pin the public key. Keep KEYFILE secret, above all from collectors, and keep a copy: without it you
+    can no longer sign surveys for these apps.
     """
     click.echo(write_key(keyfile))
 
@@ -237,12 +248,12 @@ def keygen(keyfile: Path) -> None:
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Beside SURVEY by default, .sig added to its name; a collector looks there.",
+    help="Signature file; by default SURVEY with .sig added to its name, where a collector finds it.",
 )
 def sign_(survey: Path, key: Path, output: Path | None) -> None:
-    """Sign the plan of SURVEY, so that apps that pin your public key take it.
+    """Sign the plan of SURVEY, so that apps that pin your public key accept it.
 
-    Sign one plan per survey id: a collector can serve any that you signed.
+    Sign only one plan per survey id: a collector can serve any plan that you signed.
     """
     signed = sign_file(survey, key, output)
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")

@@ -1,4 +1,4 @@
-"""ldp-collector status, open, close: list the surveys of a store, and set when they are open."""
+"""ldp-collector status, open, close: list the surveys of a store, and schedule them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _at_option = click.option(
 @click.command()
 @store_option
 def status(url: str) -> None:
-    """List the surveys of a store: phase, times (UTC), reports, rejections, tokens."""
+    """List the surveys of a store: phase, times (UTC), reports, rejected reports, tokens."""
     with open_for_command(url) as store:
         schedules = read_all_schedules(store)
         rows = [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]]
@@ -55,12 +55,12 @@ def status(url: str) -> None:
 @store_option
 @_at_option
 def open_(survey: str, url: str, at: datetime | None) -> None:
-    """Open SURVEY, now or later; until then its plan is not given. It stays open until it is closed."""
+    """Open SURVEY, now or later; until then its plan is not served. It stays open until it is closed."""
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
         _set_schedule(store, survey, Schedule(opens=_seconds(at)))
         if former.closes is not None:
-            click.echo(f"its close, {_format_time(former.closes)}, no longer holds: close it anew")
+            click.echo(f"its closing time, {_format_time(former.closes)}, is cancelled: close it again")
 
 
 @click.command()
@@ -72,12 +72,13 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     type=click.IntRange(0, 3650),
     default=0,
     show_default=True,
-    help="Days in which reports are still taken.",
+    help="Days after closing in which reports are still accepted.",
 )
 def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
-    """Close SURVEY, now or later: its plan is no longer given, and after the grace no report is taken.
+    """Close SURVEY, now or later: its plan is no longer served; after the grace period reports are refused.
 
-    Devices that were offline report within the grace; what comes later is refused, and deleted there.
+    Devices that were offline can report within the grace period. Later reports are refused, and devices
+    delete them.
     """
     with open_for_command(url) as store:
         schedule, closes = read_schedule(store, survey), _seconds(at)
@@ -97,7 +98,7 @@ def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
     states = {
         Phase.WAITING: f"opens {_format_time(schedule.opens)}",
         Phase.OPEN: f"open, closes {_format_time(schedule.closes)}" if schedule.closes else "open",
-        Phase.GRACE: f"closed; reports are taken for {schedule.grace / _DAY_SECONDS:g} days more",
+        Phase.GRACE: f"closed; reports are accepted for {schedule.grace / _DAY_SECONDS:g} days more",
         Phase.CLOSED: "closed",
     }
     click.echo(f"{survey}: {states[phase]}")

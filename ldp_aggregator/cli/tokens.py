@@ -1,4 +1,4 @@
-"""ldp-collector tokens: invitations to a survey."""
+"""ldp-collector tokens: create invitations to a survey."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldp_aggregator.stores.schedule import require_complete_import
 
 @click.group()
 def tokens() -> None:
-    """Invite people to a survey whose file says enrolment = "token"."""
+    """Invite people to a survey with enrolment = "token"."""
 
 
 @tokens.command()
@@ -21,11 +21,11 @@ def tokens() -> None:
 @store_option
 @click.option("--count", type=click.IntRange(1, 10_000_000), required=True, help="How many people to invite.")
 def create(survey: str, url: str, count: int) -> None:
-    """Print new tokens for SURVEY, one a line: each lets one person answer once, a question it names.
+    """Print new tokens for SURVEY, one per line: each lets one person answer once, a question that it names.
 
-    They are shown this once: the store keeps hashes. Whoever knows a token can answer with it, and whoever
-    knows to whom it was given can recognise that person's report; so treat the list as you would passwords.
-    They hold at the collectors that serve this very store.
+    They are shown only once, because the store keeps hashes. Anybody who knows a token can answer with it.
+    Anybody who knows to whom it was given can recognise that person's report. So protect the list like
+    passwords. Tokens are valid at the collectors of this store only.
     """
     with open_for_command(url) as store:
         plan = read_stored_plan(store, survey)

@@ -1,4 +1,4 @@
-"""ldp-collector export, merge, import: snapshots as files, and a survey copied to another store."""
+"""ldp-collector export, merge, import: write and add snapshots, and copy a survey to another store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @store_option
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def export(survey: str, url: str, output: Path) -> None:
-    """Write everything that training needs of SURVEY to a file, which ldp-train reads."""
+    """Write a snapshot of SURVEY to a file: all that ldp-train needs."""
     require_no_input(output, [url])
     with open_for_command(url) as store:
         snapshot = take_snapshot(store, survey)
@@ -38,7 +38,7 @@ def export(survey: str, url: str, output: Path) -> None:
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
-    """Add SNAPSHOTS of one plan, or of a survey's rounds, into one, if each counted other reports."""
+    """Add SNAPSHOTS of one plan, or of a survey's rounds, into one; no report may be in two of them."""
     require_no_input(output, snapshots)
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):
@@ -52,25 +52,26 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
 
 @click.command("import")
 @click.argument("survey")
-@click.option("--from", "source", required=True, help="The store that it leaves; it is only read.")
-@click.option("--store", "url", required=True, help="The store that it goes to.")
+@click.option("--from", "source", required=True, help="The old store; it is only read.")
+@click.option("--store", "url", required=True, help="The new store.")
 @durability_option
 def import_(survey: str, source: str, url: str, durability: str) -> None:
-    """Move SURVEY to another store: its plan, times, tokens, counters, and the ids of all its reports.
+    """Copy SURVEY to another store: its plan, times, tokens, counters, and the ids of all its reports.
 
-    Stop the collectors that count into the old store first; that they are stopped cannot be seen from here,
-    only that the totals stood still. Until all has arrived, collectors on the new store refuse reports, and
-    devices send them again later. If it was cut off, or the old store changed: run the same command again.
+    Stop the collectors of the old store first. This command cannot check that they are stopped, only that the
+    totals did not change. Until everything is copied, collectors on the new store refuse reports, and
+    devices send them again later. If the import was interrupted or the old store changed, run the same
+    command again.
     """
     if source == url:
-        raise click.ClickException("--from and --store name one store: nothing to move")
+        raise click.ClickException("--from and --store are the same store: nothing to copy")
     with open_for_command(source, partial(open_existing_store, read_only=True)) as old:
         read_stored_plan(old, survey)  # before the new store is made
         with open_for_command(url, open_store) as new:
             reports = _import_survey(old, new, survey, durability)
     click.echo(
-        f"{reports:,} reports of {survey} are in the new store: from now on run collectors on it, "
-        "and none on the old one"
+        f"{reports:,} reports of {survey} are in the new store: from now on run collectors on it only, "
+        "not on the old store"
     )
 
 
@@ -79,7 +80,7 @@ COMMANDS = (export, merge, import_)
 
 def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
     if isinstance(new, MemoryStore):
-        raise StoreError("memory:// forgets everything: import into sqlite:///FILE or a Redis")
+        raise StoreError("memory:// keeps nothing after a restart: import into sqlite:///FILE or a Redis")
     new.check_durability(StorePolicy(durability, allow_open=True))
     length = count_reports(old.totals(survey))
     with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:

@@ -486,9 +486,9 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
     for source, url, expected in (
         (source_url, target, "arrived already"),
-        (target, target, "one store"),
+        (target, target, "are the same store"),
         ("sqlite:///nowhere.db", target, "no such file"),
-        (source_url, "memory://", "forgets everything"),
+        (source_url, "memory://", "keeps nothing after a restart"),
     ):
         code, said = run(source, url)
         assert (code, expected in said) == (1, True), said

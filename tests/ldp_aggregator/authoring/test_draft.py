@@ -1,4 +1,4 @@
-"""Whatever the sample holds, its draft compiles, and every row of the sample fits it."""
+"""The draft of any sample compiles, and every row of the sample fits it."""
 
 import tomllib
 from decimal import Decimal
@@ -107,11 +107,11 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
         ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
     ],
 )
-def test_what_a_column_is_taken_for(column, entries):
+def test_a_column_s_type_is_inferred(column, entries):
     assert tuple(line for line in infer_feature(column).entries if not line.startswith("#")) == entries
 
 
-def test_spellings_that_an_application_would_miss_are_pointed_out():
+def test_spellings_that_applications_do_not_use_get_a_hint():
     assert any(
         "True and False are the values true and false" in line
         for line in infer_feature(["True", "a"]).entries
@@ -135,5 +135,5 @@ def test_an_id_is_made_of_the_file_name():
     assert make_survey_id("日本") == "my-survey"
 
 
-def test_the_warning_knows_what_clients_grant():
+def test_the_warning_uses_the_clients_default_limit_of_epsilon():
     assert float(overview.DEFAULT_MAX_EPSILON) == ldp_client.client.MAX_EPSILON

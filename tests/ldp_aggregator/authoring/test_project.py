@@ -1,4 +1,4 @@
-"""A projected survey keeps all that its author wrote but the numbers, and says where these went."""
+"""A projected survey keeps the author's text except the numbers, which become inputs of a projection."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def table(m=300, seed=1):
 TABLE = table()
 
 
-def said(text):
-    """Return a text as it reads, whatever its line breaks."""
+def unwrap(text):
+    """Return a text without comment marks and line breaks."""
     return " ".join(line.lstrip("# ") for line in text.splitlines())
 
 
@@ -118,7 +118,7 @@ def test_numbers_without_bins_are_inputs_too():
     assert tomllib.loads(text) == tomllib.loads(write_projection(SURVEY, TABLE, "rows.csv", bins=4))
 
 
-def test_all_else_stays_as_it_was_written():
+def test_everything_else_stays_as_it_was_written():
     text = write_projection(SURVEY, TABLE, "rows.csv")
     kept = text[text.index("# What this is about") :]
     assert kept[: kept.index("# Discriminant")] == SURVEY[: SURVEY.index("# About the hours")].replace(
@@ -161,17 +161,17 @@ def test_the_devices_components_are_centred_and_within_their_ranges():
     assert plan.encode_row(row) == tuple(coded[7])
 
 
-def test_the_text_begins_with_where_the_matrix_came_from():
+def test_the_text_begins_with_the_origin_of_the_projection():
     text = write_projection(SURVEY, TABLE, "my rows.csv", "dca", 2, ridge=0.02)
-    beginning = said(text.split("\n\n")[0])
+    beginning = unwrap(text.split("\n\n")[0])
     assert 'stated to be PUBLIC, "my rows.csv",' in beginning
     assert "Epsilon does not cover the fit" in beginning
-    assert "another id" in beginning
-    assert "(DCA), ridge 0.02 of" in said(text)
-    assert 'of "my rows.csv": 300 of its 300 rows.' in said(text)
+    assert "new id" in beginning
+    assert "(DCA), ridge 0.02 of" in unwrap(text)
+    assert 'of "my rows.csv": 300 of its 300 rows.' in unwrap(text)
     assert "# discriminant power 1." in text
     assert "# discriminant power 0:" in text
-    assert "Only the first component can tell 2 classes apart" in said(text)
+    assert "Only the first component can separate 2 classes" in unwrap(text)
     assert "Only the first" not in write_projection(SURVEY, TABLE, "rows.csv")
     by_pca = write_projection(SURVEY, TABLE, "rows.csv", "pca", 2)
     assert "ridge" not in by_pca
@@ -186,10 +186,10 @@ def test_rows_with_a_gap_are_left_out_and_counted():
         write_projection(SURVEY, gaps, "rows.csv"),
         write_projection(SURVEY, whole, "rows.csv"),
     )
-    assert "296 of its 300 rows; the others lack a number or the label." in said(text)
+    assert "296 of its 300 rows; the others lack a number or the label." in unwrap(text)
     assert tomllib.loads(text) == tomllib.loads(expected)
     by_pca = write_projection(SURVEY, gaps, "rows.csv", "pca")
-    assert "297 of its 300 rows; the others lack a number." in said(by_pca)
+    assert "297 of its 300 rows; the others lack a number." in unwrap(by_pca)
 
 
 def test_pca_needs_no_label():
@@ -206,7 +206,7 @@ def test_components_may_be_missing_if_an_input_may():
     assert [each.missing for each in survey.features if isinstance(each, CategoricalFeature)] == ["error"] * 2
 
 
-def test_components_take_the_weight_that_all_numbers_share():
+def test_components_have_the_weight_that_all_numbers_share():
     both = SURVEY.replace("bins = 3", "bins = 3\nweight = 4").replace("edges = [", "weight = 4\nedges = [")
     assert read_survey(write_projection(both, TABLE, "rows.csv", components=2)).weights[1:] == (
         1,
@@ -289,7 +289,7 @@ def test_a_projected_survey_is_not_projected_again():
 
 def test_a_survey_without_numbers_is_refused():
     text = SURVEY.replace("bins = 3", "bins = 3\nweight = 0").replace("edges = [", "weight = 0\nedges = [")
-    with pytest.raises(ProjectionError, match="asks for no number"):
+    with pytest.raises(ProjectionError, match="asks about no number"):
         write_projection(text, TABLE, "rows.csv")
 
 
@@ -305,14 +305,14 @@ def test_a_survey_without_numbers_is_refused():
 )
 def test_a_number_without_a_table_of_its_own_is_refused(old, new):
     assert old in SURVEY
-    with pytest.raises(LayoutError, match=r"features\.hours: needs a table of its own"):
+    with pytest.raises(LayoutError, match=r"features\.hours: needs its own table"):
         write_projection(SURVEY.replace(old, new), TABLE, "rows.csv")
 
 
 def test_a_layout_that_cannot_be_kept_is_refused():
     freely = SURVEY.replace('id = "tea" ', 'id = """\ntea""" ')
     assert read_survey(freely).id == "tea"
-    with pytest.raises(LayoutError, match="laid out too freely"):
+    with pytest.raises(LayoutError, match="layout of the survey cannot be edited"):
         write_projection(freely, TABLE, "rows.csv")
 
 
@@ -333,7 +333,7 @@ UNFIT = {
     "one class": (FitError, {"tired": ["yes"] * 300}, "all rows are of one class"),
     "constant": (FitError, {"hours": ["7"] * 300}, "hours: is the same in every row"),
     "clipped": (FitError, {"hours": ["99", "98"] * 150}, "hours: .* clipped to one bound"),
-    "all gaps": (FitError, {"hours": [""] * 300}, "at least 2 rows without gaps, not 0"),
+    "all gaps": (FitError, {"hours": [""] * 300}, "at least 2 rows without missing values, not 0"),
 }
 
 
@@ -351,6 +351,6 @@ def test_more_components_than_numbers_are_refused():
         write_projection(SURVEY, TABLE, "rows.csv", "pca", 3)
 
 
-def test_a_survey_with_mistakes_is_refused_as_ever():
+def test_a_survey_with_mistakes_is_refused():
     with pytest.raises(SurveyError, match=r"line 5: survey\.epsilon"):
         write_projection(SURVEY.replace("1.0", "0"), TABLE, "rows.csv")

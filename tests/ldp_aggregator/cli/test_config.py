@@ -82,7 +82,7 @@ def test_secrets_are_not_shown(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("workerz = 3", "workerz: no such setting; there are allow_open_redis, bind,"),
+        ("workerz = 3", "workerz: no such setting; choose one of allow_open_redis, bind,"),
         ("[serve]\nworkers = 3", "serve: no such setting"),
         ("config = 'x'", "config: no such setting"),
         ("workers = 99", "workers: 99 is not in the range 1<=x<=64"),

@@ -75,12 +75,12 @@ def test_the_ridge_is_the_authors_and_dcas(paths):
     assert "ridge 0.5 of" in run("project", survey, "--from", rows, "--ridge", 0.5).stdout
     refused = run("project", survey, "--from", rows, "--method", "pca", "--ridge", 0.5)
     assert refused.exit_code == 2
-    assert "--ridge goes with --method dca" in refused.stderr
+    assert "--ridge is an option of --method dca only" in refused.stderr
 
 
-def test_the_help_says_that_epsilon_does_not_cover_the_fit():
-    said = " ".join(run("project", "--help").stdout.split())
-    assert "Epsilon does NOT cover the fit: never fit on private rows." in said
+def test_the_help_states_that_epsilon_does_not_cover_the_fit():
+    help_text = " ".join(run("project", "--help").stdout.split())
+    assert "Epsilon does NOT cover the fit: never fit on private rows." in help_text
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_the_help_says_that_epsilon_does_not_cover_the_fit():
         (("--method", "lda"), "is not one of"),
     ],
 )
-def test_what_cannot_be_is_a_clear_error(paths, arguments, why):
+def test_invalid_options_are_a_clear_error(paths, arguments, why):
     survey, rows = paths
     result = run("project", survey, "--from", rows, *arguments)
     assert result.exit_code in (1, 2)
     assert why in " ".join(result.stderr.split())
 
 
-def test_public_rows_are_due(paths):
+def test_public_rows_are_required(paths):
     assert "--from" in run("project", paths[0]).stderr
 
 

@@ -163,10 +163,10 @@ def test_an_operator_opens_and_closes(url: str) -> None:
     assert said == "sleep: open, closes 2999-01-01 12:30\n"
     assert "2999-01-01 12:30  14 days" in run("status", "--store", url)[1]
     assert run("close", "sleep", "--store", url, "--grace", 3)[1].startswith(
-        "sleep: closed; reports are taken for 3"
+        "sleep: closed; reports are accepted for 3"
     )
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")
-    assert "no longer holds" in run("open", "sleep", "--store", url, "--at", "2999-01-01")[1]
+    assert "is cancelled" in run("open", "sleep", "--store", url, "--at", "2999-01-01")[1]
     code, said = run("close", "sleep", "--store", url, "--at", "2998-01-01")
     assert (code, "opens 2999-01-01 00:00, which is later" in said) == (1, True)
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")  # although it never opened

@@ -1,8 +1,8 @@
 """The whole protocol on real answers: `make demo`.
 
-13,310 respondents of a public survey (examples/yrbss/PROVENANCE.md) meet a collector on this machine. Four
-fifths of them report, each as a device of her own: a real client that randomises one answer, keeps a
-journal and sends one report over HTTP. The aggregator trains on the reports; the others test the model.
+13,310 respondents of a public survey (examples/yrbss/PROVENANCE.md) and a collector on this machine. Four
+fifths of them report, each from their own device: a real client that randomises one answer, keeps a journal
+and sends one report over HTTP. The aggregator trains on the reports; the other people test the model.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ Person = tuple[dict[str, object], str]
 
 
 @click.command()
-@click.option("--people", type=int, help="The number of people who take part; all by default.")
+@click.option("--people", type=int, help="Number of people who take part; all by default.")
 @click.option(
-    "--picture", type=click.Path(), help="Save a picture of the operator's page here (needs Chromium)."
+    "--picture",
+    type=click.Path(),
+    help="Save a screenshot of the operator's page to this file (needs Chromium).",
 )
 def main(people: int | None, picture: str | None) -> None:
     """Collect reports, train a model, and compare the results with the truth."""
@@ -50,7 +52,7 @@ def main(people: int | None, picture: str | None) -> None:
     reporting, others = everyone[: len(everyone) * 4 // 5], everyone[len(everyone) * 4 // 5 :]
     print(
         f"{len(reporting):,} people answer, each ONE of {len(plan.questions)} questions, randomised at "
-        f"epsilon {plan.epsilon} on her own device. {len(others):,} others test what comes out.\n"
+        f"epsilon {plan.epsilon} on their own device. {len(others):,} others test the model.\n"
     )
     with tempfile.TemporaryDirectory() as folder:
         with collector(folder) as url:
@@ -59,13 +61,13 @@ def main(people: int | None, picture: str | None) -> None:
                 save_picture(url, picture)
             run("ldp-train", url, "-o", f"{folder}/model.json")
         model = load_model(f"{folder}/model.json")
-    print("\nWhat the reports say, and what is true of the same people:\n")
+    print("\nEstimates from the reports, and the true values of the same people:\n")
     show_estimates(model.estimates_, plan, reporting)
     show_accuracy(model, plan, reporting, others)
 
 
 def read_people(plan: Plan) -> list[Person]:
-    """Read the answers as the survey's features read text; who gave no label cannot take part."""
+    """Read the answers of the people who gave a label; the survey's features parse the cells."""
     with (HERE / "answers.csv").open(newline="", encoding="utf-8") as file:
         lines = [line for line in csv.DictReader(file) if line[plan.row_label.name]]
     return [
@@ -98,7 +100,7 @@ def collector(folder: str) -> Iterator[str]:
 
 
 def report_all(url: str, people: Sequence[Person]) -> None:
-    """Let everyone answer, in as many processes as there are processors."""
+    """Let every person answer, with one process per processor."""
     batches = [people[start : start + 100] for start in range(0, len(people), 100)]
     outcome: Counter[str] = Counter()
     with (
@@ -108,11 +110,11 @@ def report_all(url: str, people: Sequence[Person]) -> None:
         for states in pool.map(answer, [url] * len(batches), batches):
             outcome.update(states)
             bar.update(len(states))
-    print("devices heard: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
+    print("receipts: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
 
 
 def save_picture(url: str, path: str) -> None:
-    """Save what an operator sees in a browser."""
+    """Save a screenshot of the operator's page."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
@@ -131,7 +133,7 @@ def save_picture(url: str, path: str) -> None:
 
 
 def answer(url: str, people: Sequence[Person]) -> list[str]:
-    """Be the devices of some people: each has her own client and journal (in memory, here)."""
+    """Run the devices of some people; each has its own client and journal (in memory, here)."""
     plan = ldp_client.load_plan(url)
     states = []
     for row, label in people:
@@ -149,7 +151,7 @@ def tool(name: str) -> str:
 
 
 def run(name: str, *arguments: str) -> None:
-    """Show a command, then run it."""
+    """Print a command, then run it."""
     print("$ " + " ".join([name, *arguments]))
     subprocess.run([tool(name), *arguments], check=True)
 
@@ -158,7 +160,7 @@ def run(name: str, *arguments: str) -> None:
 
 
 def show_estimates(estimates: dict, plan: Plan, people: Sequence[Person]) -> None:
-    """Print each conditional's 95% interval beside the truth among the same people."""
+    """Print each conditional's 95% confidence interval and its true value for the same people."""
     codes, labels = encode(plan, people)
     held = shown = 0
     print(" " * 44 + "".join(f"{plan.label.name} = {value}".ljust(26) for value in plan.label.values))
@@ -171,13 +173,13 @@ def show_estimates(estimates: dict, plan: Plan, people: Sequence[Person]) -> Non
                 held, shown = held + (low <= truth <= high), shown + 1
                 cells.append(f"{low:4.0%} to {high:4.0%}, true {truth:4.0%}")
             print(f"  {feature['name']} = {value}".ljust(44) + "".join(cell.ljust(26) for cell in cells))
-    print(f"\n{held} of {shown} intervals (95% each) hold the truth.\n")
+    print(f"\n{held} of {shown} intervals (95% each) contain the true value.\n")
 
 
 def show_accuracy(
     model: NaiveBayes, plan: Plan, reporting: Sequence[Person], others: Sequence[Person]
 ) -> None:
-    """Print the accuracy on people who did not report, between its two yardsticks."""
+    """Print the accuracy on people who did not report, and two baselines."""
     codes, labels = encode(plan, reporting)
     tests, truth = encode(plan, others)
     sizes = [feature.size for feature in plan.features]
@@ -190,7 +192,7 @@ def show_accuracy(
 
 
 def encode(plan: Plan, people: Sequence[Person]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the true codes (m, n) and label codes (m,), which nobody has outside a demonstration."""
+    """Return the true codes (m, n) and label codes (m,), which are not available outside a demonstration."""
     coded = [plan.encode(row, label) for row, label in people]
     return np.array([codes for codes, _ in coded]), np.array([label for _, label in coded])
 

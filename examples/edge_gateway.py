@@ -1,22 +1,22 @@
-"""A gateway at the edge that reports for the sensors behind it, each once per survey.
+"""A gateway that reports for its sensors, once per sensor and survey.
 
     python examples/edge_gateway.py examples/pumps.toml http://127.0.0.1:8000/v1/surveys/pumps-2026 \\
         --i-agree DIGEST < examples/pumps.jsonl
 
-Each line of the input is {"sensor": ID, "reading": {...}, "label": ...}. A sensor is a respondent: it has a
-journal of its own, FOLDER/ID.db. The operator agrees for the sensors, to one plan by its digest; without
---i-agree the gateway shows what there is to agree to, and reads nothing.
+Each line of the input is {"sensor": ID, "reading": {...}, "label": ...}. A sensor is a respondent: it has its
+own journal, FOLDER/ID.db. The operator agrees for the sensors, to one plan by its digest. Without --i-agree
+the gateway prints the terms to agree to, and reads nothing.
 
-All sensors report from the gateway's address. A collector that limits the rate of reports (--rate) lifts the
-limit for the token in LDP_GATEWAY_TOKEN, which gateway and collector share.
+All sensors report from the gateway's address. A collector with a rate limit (--rate) exempts clients with
+the token in LDP_GATEWAY_TOKEN, which gateway and collector share.
 
-Why here: a sensor cannot randomise, and gateway, sensors and readings belong to the same operator. So the
-gateway is the last machine that may see a raw reading: it keeps one no longer than it takes to report it,
-writes none to disk or screen, and lets none pass.
+Why on a gateway: a sensor cannot randomise, and gateway, sensors and readings belong to the same operator. So
+the gateway is the last machine that may see a raw reading. It keeps a reading only until it is reported, and
+never writes it to disk or screen or sends it.
 
-Never collect PEOPLE's raw answers so. A web server that embeds the client sees every raw answer, and whoever
-runs or breaks into it does too: the noise then protects nobody from it. A person's answers are randomised on
-her own device, as in terminal_survey.py and questionnaire.py.
+Never collect PEOPLE's raw answers in this way. A web server that embeds the client sees every raw answer, and
+so does anybody who operates it or breaks into it: the noise does not protect people from them. Randomise a
+person's answers on their own device, as in terminal_survey.py and questionnaire.py.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ def main() -> None:
     parser.add_argument("survey", help="the survey's URL, or the file of its plan")
     parser.add_argument("url", nargs="?", help="the survey's URL, if its plan is a file")
     parser.add_argument("--i-agree", metavar="DIGEST", default="", help="agree to this plan for all sensors")
-    parser.add_argument("--folder", type=Path, default=Path("sensors"), help="where the journals are kept")
-    parser.add_argument("--wait", type=float, default=10, help="seconds for the last verdicts (default: 10)")
+    parser.add_argument("--folder", type=Path, default=Path("sensors"), help="folder of the journals")
+    parser.add_argument(
+        "--wait", type=float, default=10, help="seconds to wait for the last responses (default: 10)"
+    )
     chosen = parser.parse_args()
     try:
         plan = load_plan(chosen.survey)
@@ -65,17 +67,17 @@ def terms(plan: Plan) -> str:
     asked = ", ".join(entry.name for entry in (*plan.entries, plan.row_label))
     sends = "ONE of them, together with the last"
     if plan.validation:
-        sends = "whether it guesses the last right from the others"
+        sends = "whether it predicts the last correctly from the others"
     return (
         f"The survey {plan.id} asks each sensor for: {asked}.\nThe gateway sends {sends}, once, "
         f"randomised at epsilon {float(plan.epsilon):g}.\n\n"
-        f"Nothing was read yet. If the sensors are yours and you agree for them, add\n\n"
+        f"No input was read yet. If the sensors are yours and you agree for them, add\n\n"
         f"    --i-agree {plan.digest}"
     )
 
 
 class Gateway:
-    """Keeps a client and the latest outcome of each sensor; a reading is gone once it is reported."""
+    """Keeps a client and the latest receipt of each sensor, and no readings."""
 
     def __init__(self, plan: Plan, url: str, folder: Path) -> None:
         self.plan, self.url, self.folder = plan, url, folder
@@ -92,10 +94,10 @@ class Gateway:
                 sensor, reading, label = str(message["sensor"]).lower(), message["reading"], message["label"]
                 if not SAFE.fullmatch(sensor):
                     raise ValueError
-            except (ValueError, TypeError, KeyError, RecursionError):  # their texts may quote the line
+            except (ValueError, TypeError, KeyError, RecursionError):  # their messages may quote the line
                 self.bad_lines += 1
                 print(
-                    f'line {number} is skipped: it is no {{"sensor": ID, "reading": {{...}}, "label": ...}} '
+                    f'line {number} is skipped: it is not {{"sensor": ID, "reading": {{...}}, "label": ...}} '
                     "with an ID of letters, digits, - and _",
                     file=sys.stderr,
                 )
@@ -103,7 +105,7 @@ class Gateway:
                 self.report(sensor, reading, label)
 
     def report(self, sensor: str, reading: dict, label: object) -> None:
-        """Report a sensor's first reading that fits; its later ones tell nothing to anybody."""
+        """Report a sensor's first reading that fits; later readings are ignored."""
         if sensor in self.outcomes and self.outcomes[sensor].state not in TRY_AGAIN:
             return
         if sensor not in self.clients:
@@ -111,10 +113,12 @@ class Gateway:
             self.clients[sensor] = Client(self.plan, self.url, journal=journal, transport=self.transport)
         granted = self.clients[sensor].grant()  # the operator has agreed
         receipt = self.clients[sensor].report(reading, label)
-        self.outcomes[sensor] = granted if receipt.state is State.NO_CONSENT else receipt  # it knows why
+        self.outcomes[sensor] = (
+            granted if receipt.state is State.NO_CONSENT else receipt
+        )  # `granted` has the reason
 
     def finish(self, seconds: float) -> None:
-        """Wait for verdicts, so long for all together, and print them; what is unsent waits on disk."""
+        """Wait up to `seconds` for all responses, and print the outcomes; unsent reports stay on disk."""
         end = monotonic() + seconds
         for sensor, client in self.clients.items():
             standing = client.flush(max(0.0, end - monotonic()))

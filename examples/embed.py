@@ -1,4 +1,4 @@
-"""The smallest embedding: one person answers one survey.
+"""The smallest program with the client: one person answers one survey.
 
 LDP_SURVEY_URL=http://127.0.0.1:8000/v1/surveys/yrbss-2013 python examples/embed.py
 """
@@ -7,6 +7,6 @@ import ldp_client
 
 answer = {"gender": "female", "grade": 10, "hours_tv": 2, "hours_sleep": 7.5, "strength_training_days": 3}
 with ldp_client.configure() as client:
-    client.grant()  # in an application: once the person has agreed
+    client.grant()  # in an application: after the person has agreed
     print(ldp_client.report({**answer, "texted_while_driving": None}, "yes"))
     print(client.flush())

@@ -1,12 +1,12 @@
-"""Figures 3 and 4 of Yilmaz et al. (2019): numbers in bins and as Gaussians, raw and projected, and ours.
+"""Reproduce Figures 3 and 4 of Yilmaz et al. (2019), numbers in bins and as Gaussians, and compare ours.
 
     LDP_DATA=DIRECTORY python examples/figures34.py [--repeats 100] [--public-share 0] [--plots DIRECTORY]
 
-DIRECTORY holds australian.csv and pima.csv (UCI), all columns numbers but the label in the column `class`.
-Prints Markdown tables. "paper" follows the paper's protocol: a label question beside the others, its own
-estimator, projections fitted on the very rows that report, which epsilon does not cover
-(--public-share .2 fits them on a fifth of the training rows instead, which then do not report). "ours" is
-what a survey gets by default. Ranges are read off the rows, which is fine for public data and nothing else.
+DIRECTORY contains australian.csv and pima.csv (UCI); all columns are numbers except the label in the column
+`class`. Prints Markdown tables. "paper" follows the paper's protocol: a label question beside the others, the
+paper's estimator, and projections fitted on the rows that report, which epsilon does not cover (with
+--public-share .2 they are fitted on a fifth of the training rows, which then do not report). "ours" is the
+default of a survey. Ranges are computed from the rows, which is allowed for public data only.
 """
 
 from __future__ import annotations

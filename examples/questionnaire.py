@@ -1,11 +1,11 @@
-"""A questionnaire on the person's own device, drawn with Textual: she agrees, answers, and sees it arrive.
+"""A questionnaire on a person's own device, made with Textual: they agree, answer, and see the outcome.
 
     pip install '.[examples]'
     python examples/questionnaire.py http://127.0.0.1:8000/v1/surveys/yrbss-2013
     python examples/questionnaire.py examples/yrbss/survey.toml http://127.0.0.1:8000/v1/surveys/yrbss-2013
 
-Keys: Tab and Shift-Tab go from question to question, Space turns the switch, Enter opens a list of answers,
-Ctrl-S sends, Ctrl-Q quits. Nothing is drawn or sent while the switch is off.
+Keys: Tab and Shift-Tab move between questions, Space toggles the switch, Enter opens a list of answers,
+Ctrl-S sends, Ctrl-Q quits. Nothing is randomised or sent while the switch is off.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 class Question(Vertical):
-    """One question: a list of answers, or a number to type, and what is wrong with it."""
+    """One question: a list of answers or a field for a number, and an error message."""
 
     def __init__(self, entry) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Question(Vertical):
         yield Label(classes="problem")
 
     def read(self) -> object:
-        """Return the answer; raises RowError, and says so on the screen, if the survey does not take it."""
+        """Return the answer; show a message and raise RowError if it does not fit the survey."""
         problem = self.query_one(".problem", Label)
         problem.update("")
         try:
@@ -73,7 +73,7 @@ class Question(Vertical):
 
 
 class Questionnaire(App[None]):
-    """The survey as one form; a switch for the person's consent stands above all questions."""
+    """The survey as one form, with a switch for the person's consent above the questions."""
 
     TITLE = "Survey"
     BINDINGS = (("ctrl+s", "send", "Send"), ("ctrl+q", "quit", "Quit"))
@@ -88,7 +88,7 @@ class Questionnaire(App[None]):
     """
 
     class Outcome(Message):
-        """Something became of the answer."""
+        """The client has a new receipt."""
 
         def __init__(self, receipt: Receipt) -> None:
             super().__init__()
@@ -97,10 +97,10 @@ class Questionnaire(App[None]):
     def __init__(self, plan: Plan, url: str, **options) -> None:
         super().__init__()
         self.plan = plan
-        self.client = AsyncClient(plan, url, on_outcome=self.tell, **options)
+        self.client = AsyncClient(plan, url, on_outcome=self.post_outcome, **options)
 
-    def tell(self, receipt: Receipt) -> None:
-        """Hand an outcome to the screen; a message may be posted from any thread."""
+    def post_outcome(self, receipt: Receipt) -> None:
+        """Post a receipt to the screen; messages may be posted from any thread."""
         self.post_message(self.Outcome(receipt))
 
     def compose(self) -> ComposeResult:
@@ -119,7 +119,7 @@ class Questionnaire(App[None]):
 
     async def on_mount(self) -> None:
         self.sub_title = self.plan.id
-        self.show(await self.client.flush(0))  # tries to send what an earlier run could not
+        self.show(await self.client.flush(0))  # sends a report that an earlier run could not send
 
     async def on_unmount(self) -> None:
         await self.client.close()
@@ -143,15 +143,15 @@ class Questionnaire(App[None]):
             return
         self.query_one("#form").disabled = True
         label = answers.pop(self.plan.row_label.name)
-        await self.client.report(answers, label)  # what becomes of it arrives as an Outcome
+        await self.client.report(answers, label)  # the result arrives as an Outcome
 
     @on(Outcome)
-    async def hear(self, outcome: Outcome) -> None:
-        is_news = outcome.receipt.state is not State.QUEUED  # by now it may have been sent
-        self.show(outcome.receipt if is_news else await self.client.status())
+    async def show_outcome(self, outcome: Outcome) -> None:
+        is_final = outcome.receipt.state is not State.QUEUED  # a queued report may have been sent by now
+        self.show(outcome.receipt if is_final else await self.client.status())
 
     def show(self, receipt: Receipt) -> None:
-        """Let the screen say how the survey stands, and allow what can still be done."""
+        """Show the state of the survey, and enable the actions that are possible in it."""
         self.query_one("#status", Static).update(in_words(receipt))
         self.query_one("#form").disabled = receipt.state not in (State.READY, State.INVALID)
         switch = self.query_one(Switch)

@@ -1,10 +1,10 @@
-"""A survey in the terminal of the person who answers it. She reads what it promises, agrees, answers, once.
+"""A survey in a person's own terminal: they read the terms, agree, and answer once.
 
     python examples/terminal_survey.py http://127.0.0.1:8000/v1/surveys/yrbss-2013
     python examples/terminal_survey.py examples/yrbss/survey.toml http://127.0.0.1:8000/v1/surveys/yrbss-2013
     python examples/terminal_survey.py http://127.0.0.1:8000/v1/surveys/yrbss-2013 --withdraw
 
-The second form takes no plan but the one in the file, whatever the collector serves.
+The second form accepts only the plan in the file, even if the collector serves another one.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def main() -> None:
 
 
 def take_part(client: Client) -> Receipt:
-    """Lead through the survey, as far as the person goes along; say how it stands then."""
+    """Show the terms, ask for consent and answers, and report; return the last receipt."""
     if client.status().state not in (State.NO_CONSENT, State.READY):
-        return client.flush()  # she answered already; what an earlier run could not send is sent now
+        return client.flush()  # answered already; send a report that an earlier run could not send
     show(client.plan)
     try:
         if not agrees("Do you want to take part?"):
@@ -46,7 +46,7 @@ def take_part(client: Client) -> Receipt:
             return receipt
         row = {feature.name: ask(feature) for feature in client.plan.entries}
         label = ask(client.plan.row_label)
-        print("\nThat was all. Only to show you what is sent, here is one draw; yours is drawn afresh:\n")
+        print("\nThat was all. To show you what is sent, here is one example; your report is drawn again:\n")
         print(client.preview(row, label))
         if agrees("\nDraw, disguise and send?"):
             receipt = client.report(row, label)
@@ -59,7 +59,7 @@ def take_part(client: Client) -> Receipt:
 def withdraw(client: Client) -> Receipt:
     receipt = client.withdraw()
     if receipt.state in (State.SENT, State.DUPLICATE):
-        print("What is counted cannot be taken back: nobody can tell which report was yours.")
+        print("A counted report cannot be taken back: nobody knows which report was yours.")
     return receipt
 
 
@@ -77,7 +77,7 @@ def agrees(question: str) -> bool:
 
 
 def ask(entry: CategoricalFeature | BinnedFeature | NumericFeature | Label) -> object:
-    """Ask until there is an answer that the survey takes; None is one where it may be skipped."""
+    """Ask until the answer fits the survey; None is an answer if the question may be skipped."""
     if isinstance(entry, Label):
         return choose(entry.name, entry.values, may_skip=False)
     if isinstance(entry, CategoricalFeature):
@@ -109,7 +109,7 @@ def enter(feature: BinnedFeature | NumericFeature) -> object:
             print(f"  Please type a number like 7.5{skip}.")
             continue
         if feature.is_clipped(number):
-            print("  That is beyond the survey's range, and counts as the end of the range.")
+            print("  That is outside the survey's range, and counts as the end of the range.")
         return number
 
 

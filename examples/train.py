@@ -1,4 +1,4 @@
-"""Train from a snapshot, on another machine than the collector's.
+"""Train a model from a snapshot, on another machine than the collector's.
 
 curl -H "Authorization: Bearer $LDP_OPERATOR_TOKEN" http://host:8000/v1/surveys/ID/snapshot > snapshot.json
 python examples/train.py snapshot.json model.json

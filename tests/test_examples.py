@@ -1,4 +1,4 @@
-"""Every example runs as its first lines say."""
+"""Every example runs with the commands in its docstring."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PUMPS = EXAMPLES / "pumps.toml"
 
 
 def run(script: str, *arguments: object, typed: Sequence[str] = (), code: int = 0, **environment: str) -> str:
-    """Run an example, type some lines into it; return all that it printed."""
+    """Run an example with some lines of input; return its output."""
     result = subprocess.run(
         [sys.executable, str(EXAMPLES / script), *map(str, arguments)],
         env={**os.environ, **environment},
@@ -43,7 +43,7 @@ def run(script: str, *arguments: object, typed: Sequence[str] = (), code: int = 
 
 def test_the_demo_counts_every_device() -> None:
     shown = run("demo.py", "--people", 500)
-    assert "devices heard: 400 sent" in shown
+    assert "receipts: 400 sent" in shown
     assert "400 reports" in shown
     assert re.search(r"this model, from randomised reports +\d", shown)
 
@@ -81,18 +81,18 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def person(tmp_path: Path) -> dict[str, str]:
-    """A person's environment: a journal of her own, and nothing that forbids reports."""
+    """A person's environment: their own journal, and no setting that forbids reports."""
     return {"LDP_JOURNAL": str(tmp_path / "journal.db"), "DO_NOT_TRACK": "", "LDP_CLIENT_OFF": ""}
 
 
-def test_a_person_answers_in_her_terminal_once(base: str, person: dict[str, str]) -> None:
+def test_a_person_answers_in_the_terminal_once(base: str, person: dict[str, str]) -> None:
     url = f"{base}/yrbss-2013"
     first = run("terminal_survey.py", url, typed=["yes", *ANSWERS, "y"], **person)
     assert "at most 74% sure" in first
     assert load_plan_file(SURVEY).digest in first
     assert first.count("Please type a number in brackets") == 1
     assert first.count("Please type a number like 7.5") == 2
-    assert first.count("beyond the survey's range") == 1
+    assert first.count("outside the survey's range") == 1
     assert "The true answer, which stays on the device" in first
     assert first.endswith("has arrived, and counts once. Thank you!\n")
     second = run("terminal_survey.py", SURVEY, url, **person)
@@ -101,7 +101,7 @@ def test_a_person_answers_in_her_terminal_once(base: str, person: dict[str, str]
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ([""], "You do not take part: nothing was sent.\n"),
         (["n"], "You do not take part: nothing was sent.\n"),
@@ -110,9 +110,9 @@ def test_a_person_answers_in_her_terminal_once(base: str, person: dict[str, str]
     ],
 )
 def test_nothing_is_sent_from_a_terminal_without_a_yes(
-    base: str, person: dict[str, str], typed: list[str], told: str
+    base: str, person: dict[str, str], typed: list[str], message: str
 ) -> None:
-    assert run("terminal_survey.py", f"{base}/yrbss-2013", typed=typed, **person).endswith(told)
+    assert run("terminal_survey.py", f"{base}/yrbss-2013", typed=typed, **person).endswith(message)
     shown = run("terminal_survey.py", f"{base}/yrbss-2013", "--withdraw", **person)
     assert shown == "You do not take part: nothing was sent.\n"
 
@@ -229,22 +229,25 @@ def test_the_gateway_s_token_lifts_the_collector_s_rate(tmp_path: Path) -> None:
         assert "2 queued" in without
 
 
-def test_there_are_words_for_every_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_sentence_for_every_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)
 
 
-def test_an_expired_answer_is_not_said_to_be_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sentence_for_an_expired_survey_allows_a_counted_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    said = importlib.import_module("wording").in_words(Receipt(State.EXPIRED))
-    assert said == "The survey is over: nothing more is sent. An answer sent before may have been counted."
+    sentence = importlib.import_module("wording").in_words(Receipt(State.EXPIRED))
+    assert (
+        sentence == "The survey is over: nothing more is sent. An answer sent before may have been counted."
+    )
 
 
 def test_every_answer_that_does_not_fit_is_shown_to_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     problems = (("age", "is missing"), ("hours", "is infinite"))
     receipt = Receipt(State.INVALID, field="age", why="is missing", problems=problems)
-    said = importlib.import_module("wording").in_words(receipt)
+    sentence = importlib.import_module("wording").in_words(receipt)
     assert (
-        said == "An answer does not fit the survey: nothing was sent. (age: is missing; hours: is infinite)"
+        sentence
+        == "An answer does not fit the survey: nothing was sent. (age: is missing; hours: is infinite)"
     )

@@ -1,4 +1,4 @@
-"""Trim the YRBSS selection to what survey.toml asks: `python trim.py yrbss.csv > answers.csv`."""
+"""Reduce the YRBSS selection to the columns of survey.toml: `python trim.py yrbss.csv > answers.csv`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 GAPS = ("", "NA")
 ACTIVE_DAYS = 5
-# the questionnaire's open ends, as the numbers that a form would take
+# open-ended answers of the questionnaire, as numbers
 HOURS_OF_TV = {"do not watch": "0", "<1": "0.5", "5+": "5"}
 HOURS_OF_SLEEP = {"<5": "4", "10+": "10"}
 
 
 def trim(row: dict[str, str]) -> dict[str, str]:
-    """Keep six answers and derive the label; a gap stays empty."""
+    """Keep six answers and derive the label; a missing answer stays empty."""
     row = {name: "" if cell in GAPS else cell.removesuffix(".0") for name, cell in row.items()}
     return {
         "gender": row["gender"],
@@ -28,22 +28,22 @@ def trim(row: dict[str, str]) -> dict[str, str]:
 
 
 def recode(answer: str, numbers: dict[str, str]) -> str:
-    """Replace the answers that are no plain number."""
+    """Replace the answers that are not numbers."""
     return numbers.get(answer, answer)
 
 
 def texted(days: str) -> str:
-    """Fold the days of the last 30 into yes and no."""
+    """Reduce the number of days, of the last 30, to yes and no."""
     return days if days in ("", "did not drive") else "no" if days == "0" else "yes"
 
 
 def active(days: str) -> str:
-    """Tell whether the person was active for an hour on at least five of the last seven days."""
+    """Return whether the person was active for an hour on at least five of the last seven days."""
     return days and ("yes" if int(days) >= ACTIVE_DAYS else "no")
 
 
 def main(path: str) -> None:
-    """Write the trimmed rows; a row without a label is no respondent of this survey."""
+    """Write the reduced rows that have a label."""
     with Path(path).open(newline="", encoding="utf-8") as file:
         rows = [trim(row) for row in csv.DictReader(file)]
     writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")

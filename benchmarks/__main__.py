@@ -1,4 +1,4 @@
-"""Measure every topic (or those named) and print one table."""
+"""Run all benchmarks, or the named topics, and print one table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LINE = "{:<42} {:>10} {:>10} {:>9} {:>10}  {:<7}  {}"
 
 
 def main(topics: list[str]) -> None:
-    """Run the topics in turn; a row is printed when it is measured."""
+    """Run the topics in turn; print each row when it is measured."""
     unknown = [topic for topic in topics if topic not in TOPICS]
     if unknown:
         sys.exit(f"no topic {unknown[0]!r}: choose from {', '.join(TOPICS)}")
@@ -34,7 +34,7 @@ def line(row: Row) -> str:
 
 
 def time(seconds: float) -> str:
-    """Write seconds with three digits, in the unit that suits them."""
+    """Format seconds with three digits and a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Aggregating: from the reports in hand to estimated frequencies."""
+"""Benchmark aggregation: from reports in memory to estimated frequencies."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ with warnings.catch_warnings():
 DOMAIN, EPSILON = 64, 1.0
 REPORTS = 1_000_000
 PEER_REPORTS = 100_000
-"""The peers walk through a list, one report after the other: a tenth of ours is timed, per report."""
+"""The peers process a list one report at a time, so a tenth of our reports is timed, per report."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield one row per goal; every side gets the same reports in the form that it asks for."""
+    """Yield one row per goal; every library gets the same reports in its own input format."""
     values = np.random.default_rng(1).integers(0, DOMAIN, REPORTS)
     yield direct(values)
     yield unary(values)
@@ -61,7 +61,7 @@ def unary(values: NDArray[np.int64]) -> Row:
     mechanism = design("OUE", DOMAIN, Decimal(1))
     payloads = mechanism.perturb_many(values, FastStream(1))
     vectors = np.unpackbits(payloads[:PEER_REPORTS], axis=1, bitorder="little").astype(np.float64)
-    reports = [vector.copy() for vector in vectors]  # vectors of their own, of floats: what UE_Client returns
+    reports = [vector.copy() for vector in vectors]  # separate vectors of floats, as UE_Client returns them
     peers = {
         "multi-freq-ldpy": each(lambda: UE_Aggregator_MI(reports, EPSILON), PEER_REPORTS),
         "pure-ldp": pure_ldp(lambda: UEServer(EPSILON, DOMAIN, use_oue=True), reports),

@@ -1,8 +1,8 @@
-"""Counting archives of raw reports, how fast and in what memory: `python -m benchmarks.archives [REPORTS]`.
+"""Benchmark counting archives of raw reports, time and memory: `python -m benchmarks.archives [REPORTS]`.
 
-Every way runs in a process of its own; memory is the most that was resident in it, its libraries
-included. The intake stands for reading a whole file into memory and counting report by report; it gets
-a tenth of the reports.
+Every method runs in its own process; memory is the peak resident memory of this process, with its
+libraries. The intake reads a whole file into memory and counts report by report; it gets a tenth of the
+reports.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def intake(*paths: str) -> int:
 
 
 def write(reports: str, *paths: str) -> int:
-    """Write archives of different reports, so many in each."""
+    """Write archives with `reports` different reports each."""
     for number, path in enumerate(paths):
         write_archive(make_plan(), Path(path), int(reports), seed=number * int(reports))
     return int(reports) * len(paths)
@@ -82,7 +82,7 @@ def show(name: str, way: str, *paths: str) -> None:
 
 
 def timed(way: str, *arguments: str) -> tuple[int, float, float, int]:
-    """Run one way in a process; return its reports, seconds, seconds of its processor and megabytes."""
+    """Run one method in a process; return its reports, seconds, CPU seconds and peak memory in MB."""
     command = [sys.executable, "-m", "benchmarks.archives", way, *arguments]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     reports, seconds, cpu, memory = run.stdout.split()
@@ -96,7 +96,7 @@ def measure(way: str, *arguments: str) -> None:
 
 
 def resident() -> int:
-    """Return the most megabytes that this process ever held; Linux counts in kilobytes, macOS in bytes."""
+    """Return the peak resident memory of this process in MB; Linux counts in kilobytes, macOS in bytes."""
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 

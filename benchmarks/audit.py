@@ -1,11 +1,11 @@
-"""The full audit: what each mechanism's messages give away, and which layer flags which bug; docs/privacy.md.
+"""Run the full audit: what each mechanism's messages reveal, and which bugs are flagged; docs/privacy.md.
 
     make audit
     python -m benchmarks.audit [--trials 1000000] [--epsilons 0.5,1,2] [mechanisms...]
 
-One question each, about two values (or a number) and two labels, answered by the public client; four people,
-six pairs. "bound" is the lower bound on epsilon from the bytes alone, wrong once in a million runs. Then the
-clients with a bug, and how long reports take.
+Each mechanism answers one question about two values (or a number) and two labels with the public client, for
+four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
+in a million runs. Further tables list the clients with a bug, and how long reports take.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TIMED = 100_000
 
 
 def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:
-    """Return a plan that asks hardly anything but one question by this mechanism."""
+    """Return a plan that nearly always asks one question by this mechanism, and the question."""
     kind = "frequency" if mechanism in DISCRETE else "numeric"
     feature = 'values = ["a", "b"]' if mechanism in DISCRETE else "range = [0, 1]"
     text = SURVEY.format(epsilon=epsilon, feature=feature, kind=kind, mechanism=mechanism)
@@ -94,7 +94,7 @@ def flagged(mutant: Mutant) -> str:
 
 
 class Network:
-    """Notes when a report reaches it."""
+    """A transport that records when a report reaches it."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         self.reached = time.perf_counter_ns()
@@ -102,7 +102,7 @@ class Network:
 
 
 def until_sent(mechanism: str, runs: int) -> Timing:
-    """Compare the times from the call of `report` until its bytes are handed to the network."""
+    """Compare the times from the call of `report` until its bytes reach the transport."""
     plan, question = question_of(mechanism, "1")
     order = make_people(plan, question) * runs
     random.SystemRandom().shuffle(order)
@@ -153,7 +153,7 @@ def print_bugs() -> None:
 
 
 def print_times(mechanisms: Sequence[str]) -> None:
-    """Time one after the other; nothing else runs meanwhile."""
+    """Time one mechanism after the other, with no other process running."""
     print("\n| mechanism | us per report | medians differ by | Kolmogorov-Smirnov p | runs of each |")
     print("|---|---|---|---|---|", flush=True)
     for mechanism in mechanisms:

@@ -1,7 +1,7 @@
-"""One report on a device, part by part, from the row to the sender's wake-up.
+"""Benchmark the steps of one report on a device, from the row to the start of the sender.
 
-`python -m benchmarks.client` prints medians in microseconds. A whole report is a device's first: its journal
-is new, its client too, and the sender's thread is started. Nothing is sent meanwhile.
+`python -m benchmarks.client` prints medians in microseconds. A whole report is a device's first: journal and
+client are new, and the sender's thread is started. Nothing is sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 REPEATS, REPORTS = 2_000, 200
 URL = "http://collector.test/v1/surveys/bench"
 HEAD = '[survey]\nid = "bench"\nepsilon = 1.0\n[label]\nname = "label"\nvalues = ["yes", "no"]\n'
-VALUES = [str(value) for value in range(32)]  # together with the label, 64
+VALUES = [str(value) for value in range(32)]  # with the label, 64
 CHOICE = f"[features.asked]\nvalues = {VALUES}\n[mechanism]\nfrequency = "
 Case = tuple[Plan, dict[str, object]]
 CASES: dict[str, Case] = {
@@ -37,14 +37,14 @@ Times = dict[str, float]
 
 
 class Nobody:
-    """A collector that is never there."""
+    """A transport without a collector."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        raise TransportError("no answer from the collector: none is there")
+        raise TransportError("no answer from the collector: it does not exist")
 
 
 def median(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Time some work, and return the median of its repeats."""
+    """Return the median time of `work` over its repeats, in seconds."""
     seconds = []
     gc.disable()
     for _ in range(repeats):
@@ -56,7 +56,7 @@ def median(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def steps(plan: Plan, row: dict[str, object]) -> Times:
-    """Time the steps of `encoders.survey.randomise`, the first question asked."""
+    """Time the steps of `encoders.survey.randomise` for the first question, in seconds."""
     rng, question = SystemEntropy(), plan.questions[0]
     truth = question.value(*plan.encode(row, "yes"))
     payload = question.mechanism.perturb(truth, rng)
@@ -72,7 +72,7 @@ def steps(plan: Plan, row: dict[str, object]) -> Times:
 
 @contextmanager
 def journals(plan: Plan, synchronous: str) -> Iterator[Iterator[Journal]]:
-    """Make new journals in which the person has agreed."""
+    """Make new journals that hold the person's consent."""
 
     def granted(folder: str) -> Iterator[Journal]:
         for number in range(2 * REPORTS):
@@ -98,7 +98,7 @@ def commit(plan: Plan, synchronous: str) -> float:
 
 
 def enqueue(plan: Plan) -> float:
-    """Time the sender's wake-up, which starts its thread."""
+    """Time the start of the sender, which starts its thread, in seconds."""
     seconds = []
     with journals(plan, "OFF") as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):

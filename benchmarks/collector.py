@@ -1,4 +1,4 @@
-"""Collecting, over HTTP: what counting on disk costs beside answering, and what bodies of many save."""
+"""Benchmark the collector over HTTP: the cost of counting on disk, and the gain of many reports per body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPEATS = 11
 
 
 def rows() -> Iterator[Row]:
-    """Yield one row per goal, or none where there is no redis-server."""
+    """Yield one row per goal, or none without redis-server."""
     if not shutil.which("redis-server"):
         print("collector: needs redis-server, which is not installed")
         return
@@ -43,13 +43,13 @@ def rows() -> Iterator[Row]:
 
 
 class Posts:
-    """Fresh posts to one server: `count` bodies of `reports` reports each."""
+    """New posts to one server: `count` bodies of `reports` reports each."""
 
     def __init__(self, url: str, count: int, reports: int) -> None:
         self._url, self._count, self._reports = url, count, reports
 
     def timer(self) -> Timer:
-        """Time the sending alone; the reports are made before, new ones in every round."""
+        """Return a timer of the sending alone; new reports are made before each round."""
 
         def timed() -> float:
             requests = spell(self._url, [b"".join(reports(self._reports)) for _ in range(self._count)])
@@ -59,7 +59,7 @@ class Posts:
 
 
 def reports(count: int) -> Iterator[bytes]:
-    """Yield reports of random people, each on a question drawn as a device draws it."""
+    """Yield reports of random people, with questions drawn as devices draw them."""
     plan, entropy = survey(), SystemEntropy()
     digest, values = bytes.fromhex(plan.digest), np.random.default_rng()
     for _ in range(count):

@@ -1,6 +1,6 @@
-"""Exactly once, durable, secret: collector and stores, tried at length. What was tried, and what held.
+"""Long trials of collector and stores: reports are counted exactly once, durable and secret.
 
-`make test` tries the same in short. Exits with 1 if the promise was broken. SCALE=0.1 tries a tenth of it.
+`make test` runs the same trials in short. Exits with 1 if a trial failed. SCALE=0.1 runs a tenth of the size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def kills(kind: str, reports: int, wanted: int) -> Trial:
         seen = trials.kills(folder, kind, scaled(reports), scaled(wanted))
         return (
             f"{seen.seen.total():,} reports in {seen.posts:,} posts, {seen.attempts:,} attempts; "
-            f"{_list(seen.kills)} killed; every cell as it must be; first answers: {_list(seen.seen)}"
+            f"{_list(seen.kills)} killed; every counter is correct; first responses: {_list(seen.seen)}"
         )
 
     return trial
@@ -43,7 +43,7 @@ def cuts(folder: Path) -> str:
 
 def repeats(folder: Path) -> str:
     seen = trials.repeats(folder, scaled(1_000_000), scaled(10_000))
-    return f"{seen.duplicates:,} repeated reports and {seen.reused:,} reused ids told; none counted"
+    return f"{seen.duplicates:,} repeated reports and {seen.reused:,} reused ids reported; none counted"
 
 
 def fuzz(folder: Path) -> str:
@@ -52,14 +52,16 @@ def fuzz(folder: Path) -> str:
         seen = list(pool.map(trials.fuzz_intake, [half, half], [11, 12]))
         seen += pool.map(trials.fuzz_pages, [scaled(60_000)] * 2, [13, 14])
     seen.append(trials.fuzz_wire(folder, scaled(20_000)))
-    told: Counter[str] = sum((each.outcomes for each in seen), Counter())
+    outcomes: Counter[str] = sum((each.outcomes for each in seen), Counter())
     bodies = sum(each.bodies for each in seen)
-    return f"{bodies:,} bodies, no 5xx, worker grew by {seen[-1].grown:.1f} MB; {_list(told)}"
+    return f"{bodies:,} bodies, no 5xx, worker grew by {seen[-1].grown:.1f} MB; {_list(outcomes)}"
 
 
 def several(kind: str) -> Callable[[Path], str]:
     def trial(folder: Path) -> str:
-        return f"as one would count: {_list(trials.several(folder, kind, scaled(60_000), 1000))}"
+        return (
+            f"same counts as a single collector: {_list(trials.several(folder, kind, scaled(60_000), 1000))}"
+        )
 
     return trial
 
@@ -67,8 +69,8 @@ def several(kind: str) -> Callable[[Path], str]:
 def shard_loss(folder: Path) -> str:
     seen = trials.shard_loss(folder, scaled(400), turns=5)
     return (
-        f"{seen.refused} posts told 503 and counted once later; the other questions went on; "
-        f"an answer took {seen.slowest * 1e3:.0f} ms at most"
+        f"{seen.refused} posts answered with 503 and counted once later; the other questions continued; "
+        f"a response took {seen.slowest * 1e3:.0f} ms at most"
     )
 
 
@@ -86,8 +88,8 @@ def searched(kind: str) -> Trial:
     def trial(folder: Path) -> str:
         seen = secrecy(folder, kind, scaled(100_000))
         return (
-            f"{seen.reports:,} reports in {seen.requests:,} requests; {seen.bytes / 1e6:,.0f} MB hold no "
-            f"address, header, body, row or time; answers: {_list(seen.answers)}"
+            f"{seen.reports:,} reports in {seen.requests:,} requests; {seen.bytes / 1e6:,.0f} MB contain no "
+            f"address, header, body, row or time; responses: {_list(seen.answers)}"
         )
 
     return trial
@@ -99,7 +101,7 @@ def soaked(folder: Path) -> str:
     return (
         f"{seen.seen['recorded']:,} reports and {seen.seen['duplicate']:,} repeated, {seen.posts:,} posts: "
         f"{reports:,.0f} reports and {posts:,.0f} posts a second, at the end {seen.slowed:.2f} of the early "
-        f"speed; an answer took {seen.median * 1e3:.0f} ms (median), {seen.slowest:.1f} s at most; a worker "
+        f"speed; a response took {seen.median * 1e3:.0f} ms (median), {seen.slowest:.1f} s at most; a worker "
         f"grew by {seen.grown:.1f} MB to {seen.resident:.0f} MB, and by {seen.files} open files"
     )
 
@@ -117,15 +119,15 @@ def every() -> Iterator[tuple[str, Trial]]:
     yield "kill -9 of collector, SQLite", kills("sqlite", 200_000, 30)
     yield "Redis's file cut at an acknowledgement", cuts
     yield "repeated reports, reused ids", repeats
-    yield "spoilt bodies", fuzz
+    yield "malformed bodies", fuzz
     yield "two collectors, one Redis", several("redis")
     yield "two collectors, a cluster of three", several("cluster")
     yield "a cluster loses a shard, five times", shard_loss
-    yield "1,000 slow headers, nginx before it", slow_headers
-    yield "what Redis and collector keep, searched", searched("redis")
-    yield "what SQLite and collector keep, searched", searched("sqlite")
+    yield "1,000 slow headers, behind nginx", slow_headers
+    yield "data of Redis and collector, searched", searched("redis")
+    yield "data of SQLite and collector, searched", searched("sqlite")
     yield "ten minutes at full speed", soaked
-    yield "three shards, two collectors: how fast", shards
+    yield "speed of three shards, two collectors", shards
 
 
 def _list(counts: Counter[str] | Counter[int]) -> str:

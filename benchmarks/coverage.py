@@ -1,11 +1,12 @@
-"""How often 95% intervals hold the truth: ``python -m benchmarks.coverage [--surveys 1000] [MECHANISM...]``.
+"""Measure the coverage of 95% intervals: ``python -m benchmarks.coverage [--surveys 1000] [MECHANISM...]``.
 
-Every mechanism, at three budgets, through the whole protocol. Each survey draws its people afresh from one
-law (three classes, the last of them rare; every second feature may be missing), so intervals are judged by
-the law, not by the very people who were drawn. The first table tells of each kind of figure how often its
-intervals hold, one by one; of those that say something, which are not all that is possible; and of the
-worst single figure. The second, how often all that are shown together hold at once, and how much wider they
-are for it. The third, how often classes that are alike, and an even prior, are called distinguishable.
+Every mechanism runs through the whole protocol at three values of epsilon. Each survey draws new people from
+one distribution (three classes, the last one rare; every second feature may be missing), and coverage means
+that an interval contains the value of the distribution, not that of the people drawn. The first table has,
+for each kind of estimate, the coverage of single intervals, that of the informative ones (which are not the
+whole possible range), and that of the worst single estimate. The second table has the coverage of
+simultaneous intervals, and how much wider they are. The third has how often equal classes, and a uniform
+prior, are called distinguishable.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ Kind = tuple[str, str]
 """What is estimated, and of which feature."""
 
 SETTINGS = (("0.5", 20_000), ("1", 10_000), ("4", 4_000))
-"""Budgets, and how many people report."""
+"""Epsilons, and numbers of people who report."""
 CHUNK = 50
-"""Surveys of one piece of work."""
+"""Surveys of one job."""
 SHARES = np.array([0.6, 0.33, 0.07])
 TWO = np.array([[0.3, 0.5, 0.8], [0.7, 0.5, 0.2]])
 FIVE = np.array([[0.5, 0.1, 0.2], [0.25, 0.3, 0.2], [0.15, 0.3, 0.1], [0.04, 0.1, 0.4], [0.06, 0.2, 0.1]])
@@ -75,7 +76,7 @@ missing = "category"
 
 @dataclass(frozen=True)
 class Law:
-    """A number: least (of each class) + span u^power, with u even on [0, 1]; how often it is missing."""
+    """A number: least (of each class) + span u^power, with u uniform on [0, 1], and its share of missing."""
 
     least: tuple[float, float, float]
     span: float
@@ -99,7 +100,7 @@ LAWS = {"age": Law((20, 40, 30), 40, 1, 0.0), "income": Law((0, 50, 20), 150, 3,
 
 @dataclass(frozen=True)
 class Cell:
-    """One mechanism at one budget; `alike` if the classes differ in nothing and are equally likely."""
+    """One mechanism at one epsilon; `alike` if the classes are equal and equally frequent."""
 
     mechanism: str
     epsilon: str
@@ -117,7 +118,7 @@ class Cell:
         return read_survey(head + (NUMBERS if numeric else CATEGORY)).compile()
 
     def shares(self, name: str) -> Floats:
-        """P(value | label)."""
+        """Return P(value | label)."""
         return np.repeat(VALUES[name][:, :1], 3, axis=1) if self.alike else VALUES[name]
 
     def truths(self) -> dict[Kind, Floats]:
@@ -151,23 +152,26 @@ class Cell:
 
 @dataclass(frozen=True)
 class Seen:
-    """Of many surveys and one figure: whether intervals hold, arrays of shape (surveys, cells)."""
+    """Whether the intervals of one estimate contain the truth in many surveys, arrays (surveys, cells)."""
 
     held: NDArray[np.bool_]
-    told: NDArray[np.bool_]
+    informative: NDArray[np.bool_]
     simultaneous: NDArray[np.bool_]
     wider: Floats
 
     @classmethod
     def of(cls, figure: IntervalEstimate, truth: Floats, bounds: tuple[float, float]) -> Seen:
         held = (figure.low <= truth) & (truth <= figure.high)
-        told = (figure.low > bounds[0]) | (figure.high < bounds[1])
+        informative = (figure.low > bounds[0]) | (figure.high < bounds[1])
         simultaneous = (figure.simultaneous_low <= truth) & (truth <= figure.simultaneous_high)
         wider = (figure.simultaneous_high - figure.simultaneous_low) / np.maximum(
             figure.high - figure.low, 1e-12
         )
         return cls(
-            held.reshape(1, -1), told.reshape(1, -1), simultaneous.reshape(1, -1), wider.reshape(1, -1)
+            held.reshape(1, -1),
+            informative.reshape(1, -1),
+            simultaneous.reshape(1, -1),
+            wider.reshape(1, -1),
         )
 
     @classmethod
@@ -175,15 +179,15 @@ class Seen:
         def join(name: str) -> NDArray[Any]:
             return np.concatenate([getattr(part, name) for part in parts], axis)
 
-        return cls(join("held"), join("told"), join("simultaneous"), join("wider"))
+        return cls(join("held"), join("informative"), join("simultaneous"), join("wider"))
 
 
 Found = tuple[dict[Kind, Seen], dict[str, float]]
-"""What was seen of each figure; how often each feature's classes, and the prior, were distinguishable."""
+"""The coverage of each estimate; how often each feature's classes, and the prior, were distinguishable."""
 
 
 def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, IntervalEstimate, tuple[float, float]]]:
-    """Yield every figure with what is possible."""
+    """Yield every estimate and its possible range."""
     yield ("prior", "class"), estimates.raw_prior, (0, 1)
     for feature, each in zip(plan.features, estimates.features, strict=True):
         of = len(plan.label.values) - 1
@@ -238,7 +242,7 @@ def merged(parts: list[Found]) -> Found:
 
 
 def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield a line per kind of figure, pooled over budgets and features."""
+    """Yield a line per kind of estimate, pooled over epsilons and features."""
     for what in dict.fromkeys(what for seen, _ in found.values() for what, _ in seen):
         parts = {
             (cell.epsilon, name): part
@@ -247,19 +251,19 @@ def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
             if kind == what
         }
         pooled = Seen.joined(list(parts.values()), 1)
-        told = pooled.held[pooled.told].mean()
+        informative = pooled.held[pooled.informative].mean()
         where, worst = min(
             ((f"{name}, {epsilon}", part.held.mean(axis=0).min()) for (epsilon, name), part in parts.items()),
             key=lambda each: each[1],
         )
         yield (
-            f"| {mechanism} | {what} | {pooled.held.mean():.1%} | {told:.1%} | {1 - pooled.told.mean():.0%} "
-            f"| {worst:.1%} ({where}) |"
+            f"| {mechanism} | {what} | {pooled.held.mean():.1%} | {informative:.1%} "
+            f"| {1 - pooled.informative.mean():.0%} | {worst:.1%} ({where}) |"
         )
 
 
 def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield a line per kind of table: a number's intervals are simultaneous."""
+    """Yield a line per kind of table; all intervals of a number are simultaneous."""
     tables: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for seen, _ in found.values():
         groups: dict[Kind, list[Seen]] = defaultdict(list)
@@ -269,7 +273,7 @@ def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
             groups["number" if name in LAWS else what, name].append(part)
         for (what, _), parts in groups.items():
             joined = Seen.joined(parts, 1)
-            wider = np.median(joined.wider[joined.told])
+            wider = np.median(joined.wider[joined.informative])
             tables[what].append((float(joined.simultaneous.all(axis=1).mean()), float(wider)))
     for what, figures_of in tables.items():
         held, wider = np.array(figures_of).T
@@ -277,7 +281,7 @@ def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
 
 
 def flags(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield one line: the false alarms, pooled over budgets."""
+    """Yield one line: the false alarms, pooled over epsilons."""
     alarms = [each for _, each in found.values()]
     shown = ", ".join(f"{name} {np.mean([each[name] for each in alarms]):.1%}" for name in alarms[0])
     yield f"| {mechanism} | {shown} |"
@@ -287,10 +291,10 @@ TABLES = (
     (
         coverage,
         False,
-        "mechanism | figure | hold | of those told | not told | worst single (feature, epsilon)",
+        "mechanism | estimate | coverage | if informative | uninformative | worst single (feature, epsilon)",
     ),
-    (simultaneous, False, "mechanism | table | all hold at once | worst | times as wide, at most"),
-    (flags, True, "mechanism | called distinguishable although alike"),
+    (simultaneous, False, "mechanism | table | simultaneous coverage | worst | times as wide, at most"),
+    (flags, True, "mechanism | called distinguishable although equal"),
 )
 
 

@@ -1,6 +1,6 @@
-"""The client's promises, tried at length on real parts: what was tried, and what held.
+"""Long trials of the client's guarantees with real processes, servers and journals.
 
-`make test` tries the same in short. Exits with 1 if a promise was broken.
+`make test` runs the same trials in short. Exits with 1 if a trial failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KILLS = 200
 QUEUED = 400
 PROCESSES, SURVEYS = 8, 1_000
 LOADED = 0.5
-"""Seconds that a busy machine may add to an exit."""
+"""Tolerance for an exit on a busy machine, in seconds."""
 
 Trial = Callable[[Path], str]
 
@@ -31,15 +31,15 @@ def faults(folder: Path) -> str:
     kinds, per_kind = len(seen.injected), max(seen.injected.values())
     return (
         f"{seen.injected.total()} faults, {per_kind} of each kind ({kinds}); {seen.states.total()} devices "
-        f"in {seen.attempts} attempts: {_list(seen.states)}; each counted once, same bytes, none left behind"
+        f"in {seen.attempts} attempts: {_list(seen.states)}; each counted once, same bytes, none left unsent"
     )
 
 
 def kills(folder: Path) -> str:
     seen = trials.kills(folder, KILLS)
     return (
-        f"{seen.killed} killed, at {seen.lines} lines of the client and any moment ({seen.finished} were "
-        f"done before); journals were left {_list(seen.found)}; each survey randomised and counted once"
+        f"{seen.killed} killed, at {seen.lines} lines of the client and at random times ({seen.finished} "
+        f"finished before); journal states: {_list(seen.found)}; each survey randomised and counted once"
     )
 
 
@@ -47,7 +47,9 @@ def exits(server: str, spread: float) -> Trial:
     def trial(folder: Path) -> str:
         end = trials.exits(folder, server, 4, QUEUED, spread)
         assert end.handlers <= EXIT_SECONDS + LOADED, f"the exit took {end.handlers:.2f} s"
-        return f"{end.queued} reports in 4 journals: handlers {end.handlers:.2f} s, all {end.process:.2f} s"
+        return (
+            f"{end.queued} reports in 4 journals: handlers {end.handlers:.2f} s, process {end.process:.2f} s"
+        )
 
     return trial
 
@@ -66,7 +68,7 @@ def every() -> Iterator[tuple[str, Trial]]:
     for server in trials.SERVERS:
         yield f"exit, server {server}", exits(server, 0.0)
         yield f"exit, none tried yet, server {server}", exits(server, 60.0)
-    yield "a crowd on one journal", crowd
+    yield "many processes on one journal", crowd
 
 
 def _list(counts: Counter[State] | Counter[str]) -> str:
@@ -74,12 +76,12 @@ def _list(counts: Counter[State] | Counter[str]) -> str:
 
 
 def run(what: str, trial: Trial) -> bool:
-    """Try one promise in a folder of its own, and print a line."""
+    """Run one trial in its own folder, and print a line."""
     start, held, seen = time.monotonic(), True, ""
     with tempfile.TemporaryDirectory() as folder:
         try:
             seen = trial(Path(folder))
-        except Exception as error:  # whatever it was: the other promises are tried too
+        except Exception as error:  # any failure: the other trials still run
             held, seen = False, f"{type(error).__name__}: {error}"
     took = f"{time.monotonic() - start:.0f} s"
     print(f"{what:<42} {'held' if held else 'BROKEN':<7} {took:>6}  {seen}", flush=True)
@@ -87,10 +89,10 @@ def run(what: str, trial: Trial) -> bool:
 
 
 def run_all(trials: Iterable[tuple[str, Trial]]) -> bool:
-    """Try promises in turn; tell whether all of them held."""
-    print(f"{'what was tried':<42} {'':<7} {'took':>6}  what was seen")
+    """Run the trials in turn; return whether all of them held."""
+    print(f"{'trial':<42} {'':<7} {'took':>6}  observed")
     held = [run(what, trial) for what, trial in trials]
-    print(f"{sum(held)} of {len(held)} promises held")
+    print(f"{sum(held)} of {len(held)} trials held")
     return all(held)
 
 

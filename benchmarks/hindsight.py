@@ -1,10 +1,10 @@
-"""What people could tell at epsilon 1 if it were known which features to ask about; and what more would tell.
+"""Accuracy at epsilon 1 if the most informative features were known beforehand.
 
     LDP_DATA=DIRECTORY python -m benchmarks.hindsight [--users 1000000]       # ten minutes on one core
 
-All are asked about the features that explain most of the label in the rows themselves, which no survey
-knows; the best number of them is chosen by the rows that test. Beside it: what it takes to know a table, the
-median standard error of P(value | label).
+Everybody is asked about the features that explain most of the label in the true rows, which no survey knows;
+the best number of features is chosen on the test rows. The last column is the median standard error of
+P(value | label) if all features are asked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KEPT = (1, 2, 3, 4, 6, 8, 12, 20)
 
 
 def ask_most_relevant(rows: EncodedRows, kept: int, users: int) -> Survey:
-    """Ask about the features that explain most of the label in the rows that report."""
+    """Return the survey about the features that explain most of the label in the rows that report."""
     survey = rows.table.survey
     labels, prior = rows.table.labels[rows.split.train], np.exp(rows.baseline.prior)
     relevance = []
@@ -46,7 +46,7 @@ def ask_most_relevant(rows: EncodedRows, kept: int, users: int) -> Survey:
 
 
 def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[str]]:
-    """Measure data set by data set."""
+    """Measure one data set after the other."""
     for name in DATA_SETS:
         splits = coded(directory / f"{name}.csv", repeats, seed)
         seen = [drawn(view, users, seed, number) for number, view in enumerate(splits)]
@@ -81,7 +81,7 @@ def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.argument("directory", envvar="LDP_DATA", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def main(directory: Path, users: int, repeats: int, seed: int) -> None:
-    """Print accuracies: of all features, of the best with hindsight, and without privacy."""
+    """Print accuracies: with all features, with the best in hindsight, and without privacy."""
     head = ["", "features", "all", "best", "of them", "non-private", "s.e. of P(value | label)"]
     click.echo("\n".join(format_table([head, *rows(directory, users, repeats, seed)], "<>>>>>>")))
 

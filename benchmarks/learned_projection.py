@@ -1,9 +1,9 @@
-"""Whether a projection learned in a first round beats plain questions; see docs/learned-projection.md.
+"""Compare a projection learned in a first round with plain questions; see docs/learned-projection.md.
 
     python -m benchmarks.learned_projection [--data DIRECTORY] [--repeats 20] [sets...]
 
-DIRECTORY (or LDP_DATA) holds australian.csv and pima.csv. A user is a training row drawn with replacement
-and sends one report, by the very code that devices and aggregator run, in the first round or the second.
+DIRECTORY (or LDP_DATA) contains australian.csv and pima.csv. A user is a training row drawn with replacement
+and sends one report in the first or the second round, by the code that devices and aggregator run.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ Floats = NDArray[np.float64]
 
 
 def synthetic(name: str, rng: np.random.Generator) -> dict[str, list[object]]:
-    """Draw 4000 rows of two normal classes; the bounds are four standard deviations off the middle."""
+    """Draw 4000 rows of two normal classes; the bounds are four standard deviations from the middle."""
     labels = (rng.random(4_000) < (0.15 if name == "imbal" else 0.5)).astype(int)
     places = np.arange(16)
     some = {"sparse": 1.6 / np.sqrt(3) * (places < 3), "corr": 0.6 * (places % 2 == 0)}
-    apart = some.get(name, np.full(len(places), 0.4))
+    difference_of_means = some.get(name, np.full(len(places), 0.4))
     correlations = (0.6 if name == "corr" else 0.0) ** np.abs(np.subtract.outer(places, places))
     x = rng.normal(size=(len(labels), len(places))) @ np.linalg.cholesky(correlations).T
-    x = np.clip(x + np.outer(labels - 0.5, apart), -4, 4)
-    x[0], x[1] = -4, 4  # which makes these the bounds
+    x = np.clip(x + np.outer(labels - 0.5, difference_of_means), -4, 4)
+    x[0], x[1] = -4, 4  # the bounds are inferred from the rows
     columns: dict[str, list[object]] = {f"x{place}": list(column) for place, column in enumerate(x.T)}
     return {**columns, "class": [str(label) for label in labels]}
 
 
 def real(name: str, data: str) -> dict[str, list[object]]:
-    """Read a real set; its bounds are read off its rows."""
+    """Read a real data set; its bounds are inferred from its rows."""
     columns = read_text_columns(os.path.join(data, f"{name}.csv"))
     return {key: list(cells if key == "class" else map(float, cells)) for key, cells in columns.items()}
 
@@ -69,7 +69,7 @@ def variant_of(name: str, epsilon: Decimal = EPSILONS[0]) -> Variant:
 
 @dataclass(frozen=True)
 class Draw:
-    """One population: labelled rows, split into those that users are drawn from and those to test on."""
+    """One population: labelled rows, split into the rows that users are drawn from and test rows."""
 
     table: LabelledTable
     split: Split
@@ -77,7 +77,7 @@ class Draw:
 
     @cached_property
     def encoded(self) -> dict[str, EncodedRows]:
-        """The rows as each way codes them, whatever the epsilon."""
+        """The encoded rows of each variant, which do not depend on epsilon."""
         return {name: encode_repeats(self.table, [self.split], variant_of(name))[0] for name in WAYS}
 
     def accuracies(self, cell: int) -> list[float]:
@@ -106,7 +106,7 @@ def draw(name: str, data: str, seed: int) -> Draw:
 
 
 def measure(name: str, data: str, repeats: int) -> Floats:
-    """Return accuracies in points, shape (repeats, cells, ways)."""
+    """Return accuracies in percentage points, shape (repeats, cells, ways)."""
     draws = (draw(name, data, seed) for seed in range(repeats))
     return 100 * np.array([[each.accuracies(cell) for cell in range(len(CELLS))] for each in draws])
 

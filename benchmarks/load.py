@@ -1,4 +1,4 @@
-"""A lean sender: requests are spelled in advance, so that what is timed is the server."""
+"""Send prepared HTTP requests with little overhead, so that the server's time is measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def spell(url: str, bodies: Iterable[bytes]) -> list[bytes]:
 
 
 def send(url: str, requests: list[bytes], connections: int) -> None:
-    """Send the requests over some connections at once; each must be answered with 200."""
+    """Send the requests over several connections at once; each response must be 200."""
     shares = [requests[start::connections] for start in range(connections)]
     with ThreadPoolExecutor(connections) as pool:
         list(pool.map(lambda share: _send_in_turn(url, share), shares))

@@ -1,4 +1,4 @@
-"""Two ways of doing one thing, timed in turns, so that what disturbs one disturbs the other too."""
+"""Time two implementations in turns, so that disturbances affect both."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Literal
 
 Timer = Callable[[], float]
-"""Does the work once and returns the seconds that one unit of it (a report, a post) took."""
+"""Does the work once and returns the seconds per unit (a report, a post)."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What the ratio has to be: a gain is peer/ours, a price is ours/peer, an extra is ours - peer."""
+    """The required ratio: a gain is peer/ours, a price is ours/peer, an extra is ours - peer (seconds)."""
 
     bound: float
     kind: Literal["gain", "price", "extra"]
@@ -35,7 +35,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: medians of the seconds, and the median of the repeats' own ratios."""
+    """One line of the table: the median seconds of both, and the median of the repeats' ratios."""
 
     what: str
     ours: float
@@ -46,22 +46,22 @@ class Row:
 
 
 def gain(bound: float) -> Goal:
-    """Ours is at least `bound` times faster than the peer."""
+    """Return the goal that ours is at least `bound` times faster than the peer."""
     return Goal(bound, "gain")
 
 
 def price(bound: float) -> Goal:
-    """Ours takes at most `bound` times what the peer takes."""
+    """Return the goal that ours takes at most `bound` times as long as the peer."""
     return Goal(bound, "price")
 
 
 def extra(seconds: float) -> Goal:
-    """Ours takes at most `seconds` more than the peer."""
+    """Return the goal that ours takes at most `seconds` longer than the peer."""
     return Goal(seconds, "extra")
 
 
 def each(work: Callable[[], object], units: int) -> Timer:
-    """Time `work`, which does `units` units of it."""
+    """Return a timer of `work`, which does `units` units."""
 
     def timed() -> float:
         gc.disable()
@@ -76,7 +76,7 @@ def each(work: Callable[[], object], units: int) -> Timer:
 
 
 def compare(what: str, ours: Timer, peers: Mapping[str, Timer], goal: Goal, repeats: int = 15) -> Row:
-    """Time ours and the fastest peer in turns, and take the median of the turns' ratios."""
+    """Time ours and the fastest peer in turns, and return a row with the median ratio."""
     ours()  # unmeasured, as in `_fastest`: the first round compiles, allocates and fills caches
     against = _fastest(peers)
     peer = peers[against]

@@ -1,4 +1,4 @@
-"""Randomising: one report on a device, and a simulated population."""
+"""Benchmark randomising: one report on a device, and a simulated population."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOMAIN, EPSILON = 64, 1.0
 REPORTS = 2_000
 POPULATION = 1_000_000
 PEER_POPULATION = 100_000
-"""The peer has no form for populations, only a loop over users: a tenth of them is timed, per user."""
+"""The peer has no function for populations, only a loop over users: a tenth of them is timed, per user."""
 
 
 def rows() -> Iterator[Row]:
@@ -41,7 +41,7 @@ def rows() -> Iterator[Row]:
 
 
 def one_by_one(perturb: Callable[[int], object], values: list[int]) -> Timer:
-    """Randomise one value after the other, as as many devices would."""
+    """Return a timer that randomises one value after the other, as devices do."""
 
     def work() -> None:
         for value in values:

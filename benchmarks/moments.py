@@ -1,9 +1,9 @@
-"""How far off class means are, by mechanism: ``python -m benchmarks.moments [--repeats 100]``.
+"""Measure the errors of class means by mechanism: ``python -m benchmarks.moments [--repeats 100]``.
 
-Known Gaussians: two classes (.6 and .4), n numbers of standard deviation .2 around class means within
-.3 of zero, 100,000 users with one report each, through the whole protocol. Mean-squared errors
-over repeats, features and classes: of what a mechanism estimates, beside its closed form; of the class means
-and mean squares that follow, beside the best of Yilmaz et al.'s three approaches.
+The data are known Gaussians: two classes (.6 and .4), n numbers of standard deviation .2 around class means
+within .3 of zero, and 100,000 users with one report each, through the whole protocol. Mean-squared errors are
+averaged over repeats, features and classes. Those of a mechanism's own estimates are compared with their
+closed form, those of class means and mean squares with the best of Yilmaz et al.'s three approaches.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def plan_of(cell: Cell) -> Plan:
 
 
 def errors(cell: Cell) -> Floats:
-    """Return what :func:`compare` does, for each repeat."""
+    """Return the result of :func:`compare` for each repeat."""
     plan, seen = plan_of(cell), []
     means = np.linspace(-REACH, REACH, 2 * cell.numbers).reshape(2, -1)  # (classes, numbers)
     for repeat in range(cell.repeats):
@@ -74,17 +74,20 @@ def errors(cell: Cell) -> Floats:
 
 
 def compare(numbers: Sequence[ClassMoments], means: Floats) -> Floats:
-    """Return for mean and square: squared error of E[x 1(class)], its closed form, of the class's moment."""
+    """Return (2, 3), of mean and square: error of E[x 1(class)], its closed form, error of the class's moment.
+
+    Errors are squared, and averaged over classes and numbers.
+    """
     prior, found = np.array(PRIOR), np.zeros((2, 3))
     for number, mu in zip(numbers, means.T, strict=True):
         second = mu**2 + SPREAD**2
         fourth = mu**4 + 6 * mu**2 * SPREAD**2 + 3 * SPREAD**4
-        heard = (number.mean_question, number.square_question)
+        questions = (number.mean_question, number.square_question)
         assert number.second is not None
         quantities = number.mean, number.second.over(number.present)
         truths = (mu, second), (second, fourth)
         for place in range(2):
-            question, quantity, (first, its_square) = heard[place], quantities[place], truths[place]
+            question, quantity, (first, its_square) = questions[place], quantities[place], truths[place]
             assert question is not None
             assert quantity is not None
             mechanism = mechanism_of(question.question)
@@ -120,14 +123,14 @@ def main() -> None:
 
 HEAD = """\
 n numbers, epsilon, mechanism. MSE / closed form: of E[x 1(class)] and E[x^2 1(class)], with its standard
-error. MSE: of a class's mean and mean square. / best: the same over the least of the paper's three.
+error. MSE: of a class's mean and mean square. / best: the same over the smallest of the paper's three.
 
 | n | eps | mechanism | MSE / closed form, means | squares | MSE, means | / best | MSE, squares | / best |
 |---|---|---|---|---|---|---|---|---|"""
 
 
 def row(found: Floats, best: Floats) -> str:
-    """Return the figures of one mechanism; `found` has shape (repeats, 2, 3)."""
+    """Return the results of one mechanism; `found` has shape (repeats, 2, 3)."""
     parts = []
     for place in range(2):
         squared, closed = found[:, place, 0], found[:, place, 1].mean()

@@ -1,9 +1,9 @@
-"""From which share of made-up reports on the support tests raise an alarm: docs/poisoning.md's tables.
+"""Measure from which share of fake reports the support tests raise an alarm: docs/poisoning.md's tables.
 
     python -m benchmarks.poisoning
 
-Fake reports of Cao, Jia and Gong's maximal gain attack (2021) among honest ones, through the
-mechanisms and the counters of the real thing. A share is that of fakes among all reports.
+Fake reports of Cao, Jia and Gong's maximal gain attack (2021) among honest ones, with the real mechanisms and
+counters. A share is that of fakes among all reports.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
 
 QUESTIONS = 10
 LEVEL = 1e-6 / (2 * QUESTIONS)
-"""Of one test of one question, in a survey of ten: once in a million surveys in all."""
+"""Level of one test of one question in a survey of ten: one false alarm in a million surveys."""
 SHARES = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
 REPEATS = 20
 CAUGHT = 0.9
@@ -51,19 +51,19 @@ def unpadded(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Gen
 
 
 def padded(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
-    """Support the targets, and others at random up to the number of ones expected of an honest report."""
+    """Support the targets, and random others up to the expected number of ones of an honest report."""
     expected = round(float(bits.own[0] + (bits.length - 1) * bits.off))
     return _filled(bits, targets, np.full(fakes, expected), rng)
 
 
 def padded_at_random(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
-    """Do the same with a number of ones drawn as an honest report's is."""
+    """Support the targets and random others, with the number of ones drawn as in an honest report."""
     others = rng.binomial(bits.length - 1, float(bits.off), fakes)
     return _filled(bits, targets, others + (rng.random(fakes) < float(bits.own[0])), rng)
 
 
 def one_target_each(bits: SupportCounters, fakes: int, targets: int, rng: np.random.Generator) -> Matrix:
-    """Support one of the targets for certain, and randomise all else as a device does."""
+    """Support one of the targets with certainty, and randomise everything else as a device does."""
     order = rng.random((fakes, bits.length))
     order[np.arange(fakes), rng.integers(0, targets, fakes)] = -1.0
     return order < float(bits.off) if bits.ones is None else _first(order, np.full(fakes, bits.ones))
@@ -90,7 +90,7 @@ def _first(order: NDArray[np.float64], sizes: NDArray[np.int64]) -> Matrix:
 
 
 def lying(oracle: FrequencyOracle, fakes: int, targets: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Answer one of the targets through an honest device: input poisoning. Returns counters."""
+    """Return the counters of honest devices with false answers, one of the targets (input poisoning)."""
     bits = oracle.support_counters
     assert bits is not None
     payloads = oracle.perturb_many(rng.integers(0, targets, fakes), FastStream(int(rng.integers(1 << 32))))
@@ -116,7 +116,7 @@ def alarms(bits: SupportCounters, cells: NDArray[np.int64]) -> tuple[bool, bool]
 
 
 def least_share(oracle: FrequencyOracle, honest: list[NDArray[np.int64]], n: int, attack: str) -> list[str]:
-    """Return the least share of fakes that each test, and either, catches nine times in ten."""
+    """Return the smallest share of fakes that each test, and either test, detects in 90% of the repeats."""
     bits, targets = oracle.support_counters, TARGETS[oracle.domain]
     assert bits is not None
     found = ["-"] * 3
@@ -134,17 +134,17 @@ def least_share(oracle: FrequencyOracle, honest: list[NDArray[np.int64]], n: int
 
 
 def moved(oracle: FrequencyOracle, n: int, attack: str, share: str) -> str:
-    """Return how far fakes of that share, or of the largest tried, move a target, in standard errors."""
+    """Return how far fakes of that share, or of the largest share, move a target, in standard errors."""
     part = float(share.rstrip("%")) / 100 if share != "-" else SHARES[-1]
     targets, slope = TARGETS[oracle.domain], oracle.on_mean - oracle.off_mean
-    raised = 1 - oracle.off_mean  # by a fake that supports the target for certain
+    raised = 1 - oracle.off_mean  # by a fake that supports the target with certainty
     raised = {"lying": slope / targets, "one target each": raised / targets}.get(attack, raised)
     stderr = (oracle.variance(1 / oracle.domain) / n) ** 0.5
     return f"{'> ' * (share == '-')}{part * raised / slope / stderr:.0f}"
 
 
 def honest_counts(oracle: FrequencyOracle, n: int) -> list[NDArray[np.int64]]:
-    """Return the counters of honest people, whose answers are as uneven as 1, 1/2, 1/3, ..."""
+    """Return the counters of honest people, whose answers have probabilities proportional to 1, 1/2, ..."""
     bits = oracle.support_counters
     assert bits is not None
     law = 1 / np.arange(1, oracle.domain + 1)
@@ -156,7 +156,7 @@ def honest_counts(oracle: FrequencyOracle, n: int) -> list[NDArray[np.int64]]:
 
 
 def influence_rows() -> None:
-    """Print what a single payload can add to one estimate, and what a hundredth of 10,000 reports does."""
+    """Print the range of a single payload's contribution to an estimate, and the effect of 1% of reports."""
     print("| mechanism | eps | least | most | 1% of 10,000 moves it by |")
     print("|---|---|---|---|---|")
     for name, epsilon in product((*MECHANISMS, *NUMERIC_MECHANISMS), ("0.5", "1", "2")):
@@ -168,7 +168,7 @@ def influence_rows() -> None:
 
 
 def oracle_reach(name: str, epsilon: str) -> tuple[float, float, float]:
-    """Return the range of one report's estimate of a frequency, and the variance of an honest one's."""
+    """Return the range of one report's contribution to a frequency, and the variance of an honest one."""
     oracle = design(name, 8, Decimal(epsilon))
     slope = oracle.on_mean - oracle.off_mean
     least, most = oracle.contribution_range(np.array([1.0, 0.0]) / slope, np.array([1, 7]))
@@ -177,7 +177,7 @@ def oracle_reach(name: str, epsilon: str) -> tuple[float, float, float]:
 
 
 def number_reach(name: str, epsilon: str) -> tuple[float, float, float]:
-    """Do the same for E[x 1(class)], with two classes."""
+    """Return the same as :func:`oracle_reach` for E[x 1(class)], with two classes."""
     mechanism = design_numeric(name, NumericDomain(2), Decimal(epsilon))
     unit = np.eye(mechanism.cells, dtype=np.int64)
     zero = mechanism.moments(np.zeros(mechanism.cells, dtype=np.int64), 1)[0, 0, 0]
@@ -201,8 +201,8 @@ def main() -> None:
             honest = honest_counts(oracle, n)
             for attack in (*attacks, "lying"):
                 shares = least_share(oracle, honest, n, attack)
-                told = [str(domain), str(TARGETS[domain]), epsilon, f"{n:,}", attack, *shares]
-                print("| " + " | ".join([*told, moved(oracle, n, attack, shares[-1])]) + " |", flush=True)
+                cells = [str(domain), str(TARGETS[domain]), epsilon, f"{n:,}", attack, *shares]
+                print("| " + " | ".join([*cells, moved(oracle, n, attack, shares[-1])]) + " |", flush=True)
 
 
 if __name__ == "__main__":

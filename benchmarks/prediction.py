@@ -1,4 +1,4 @@
-"""Predicting labels: a million rows of twenty numbers, beside scikit-learn's classifiers on the same rows."""
+"""Benchmark prediction: a million rows of twenty numbers, compared with scikit-learn on the same rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = [NumericFeature(name, "0", "100") for name in NAMES]
 
 
 def rows() -> Iterator[Row]:
-    """Yield one row per goal; both classifiers are fitted on, and predict, the same arrays."""
+    """Yield one row per goal; both classifiers are fitted on the same arrays and predict the same arrays."""
     for k, goal in ((2, gain(5)), (5, gain(1.7))):
         labels, rng = people(k)
         share = (0.3 + 0.4 * labels / k)[:, None]
@@ -45,7 +45,7 @@ def people(k: int) -> tuple[NDArray[np.int64], np.random.Generator]:
 def against(
     peer: Any, features: list[Any], table: NDArray[Any], labels: NDArray[np.int64], what: str, goal: Goal
 ) -> Row:
-    """Time whole calls of predict, checks of the rows and the labels' own names included."""
+    """Time whole calls of predict, with the checks of the rows and the labels' names."""
     values = tuple(map(str, range(labels.max() + 1)))
     fields: tuple[Feature, ...] = tuple(features)
     survey = Survey(

@@ -1,10 +1,10 @@
-"""Rounds that narrow or validate, on made-up people: where that pays, and where it costs.
+"""Measure rounds that narrow or validate on synthetic people: where they gain accuracy, and where they lose.
 
     python -m benchmarks.rounds        # ten minutes on one core
 
-Every feature has two values. Of some of them each is the label's own with a given probability, so that they
-all tell as much as each other; in the last set they even err together, but for one that errs less and by
-itself. The others tell nothing.
+Every feature has two values. Each informative feature equals the label with a given probability, so all are
+equally informative. In the last set they are identical, except for one that is more accurate and independent.
+The other features are uninformative.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ PEOPLE = 5_000
 
 
 class World(NamedTuple):
-    """How many features tell nothing, how many tell, how often these are right; how often one more is."""
+    """Numbers of uninformative and informative features, and how often these, and one more, are right."""
 
-    silent: int
-    telling: int
+    uninformative: int
+    informative: int
     right: float
     alone: float | None = None
 
 
 WORLDS = {
-    "1 of 31 tells, .9": World(30, 1, 0.9),
-    "3 of 23 tell, .8": World(20, 3, 0.8),
-    "10 of 20 tell, .7": World(10, 10, 0.7),
-    "20 of 20 tell, .65": World(0, 20, 0.65),
-    "10 tell the same, .7, and 1 .9": World(0, 10, 0.7, 0.9),
+    "1 of 31 informative, .9": World(30, 1, 0.9),
+    "3 of 23 informative, .8": World(20, 3, 0.8),
+    "10 of 20 informative, .7": World(10, 10, 0.7),
+    "20 of 20 informative, .65": World(0, 20, 0.65),
+    "10 identical, .7, and 1 of .9": World(0, 10, 0.7, 0.9),
 }
 EPSILONS = (0.5, 1, 2, 4)
 ROUNDS = (1, 2, 3)
@@ -49,14 +49,14 @@ def make_people(world: World, seed: int) -> dict[str, list[str]]:
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, PEOPLE)
 
-    def tells(right: float) -> NDArray[np.int64]:
+    def draw_feature(right: float) -> NDArray[np.int64]:
         return np.where(rng.random(PEOPLE) < right, label, 1 - label)
 
     if world.alone:
-        columns = [tells(world.alone), *[tells(world.right)] * world.telling]
+        columns = [draw_feature(world.alone), *[draw_feature(world.right)] * world.informative]
     else:
-        columns = [tells(world.right) for _ in range(world.telling)]
-    columns += [rng.integers(0, 2, PEOPLE) for _ in range(world.silent)]
+        columns = [draw_feature(world.right) for _ in range(world.informative)]
+    columns += [rng.integers(0, 2, PEOPLE) for _ in range(world.uninformative)]
     return {
         "class": list(np.array(["a", "b"])[label]),
         **{f"f{number}": list(np.array(["x", "y"])[column]) for number, column in enumerate(columns)},
@@ -64,7 +64,7 @@ def make_people(world: World, seed: int) -> dict[str, list[str]]:
 
 
 def rows(repeats: int, seed: int) -> Iterator[list[str]]:
-    """Measure world by world, epsilon by epsilon."""
+    """Measure each kind of people at each epsilon."""
     for name, world in WORLDS.items():
         people = make_people(world, seed)
         features = tuple(CategoricalFeature(each, ("x", "y"), "error") for each in people if each != "class")
@@ -94,9 +94,9 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
 @click.option("--repeats", type=click.IntRange(min=2), default=100, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def main(repeats: int, seed: int) -> None:
-    """Print the accuracy of one, two and three rounds, and of one that is validated."""
-    told = [f"{each} round{'s' * (each > 1)}" for each in ROUNDS]
-    head = ["people", "epsilon", *told, "validated", "non-private"]
+    """Print the accuracy of one, two and three rounds, and of a validated round."""
+    rounds = [f"{each} round{'s' * (each > 1)}" for each in ROUNDS]
+    head = ["people", "epsilon", *rounds, "validated", "non-private"]
     click.echo("\n".join(format_table([head, *rows(repeats, seed)], "<>>>>>>")))
 
 

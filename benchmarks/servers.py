@@ -1,7 +1,7 @@
-"""The servers that benchmarks.collector posts to: Redis, and our collector with and without it.
+"""Servers for benchmarks.collector: Redis, and our collector with and without a store.
 
-`python -m benchmarks.servers STORE` serves the survey below, on a store's URL, or on "none": the same
-application decodes, checks and answers, and nothing is kept.
+`python -m benchmarks.servers STORE` serves the survey below on a store's URL, or on "none": the same
+application decodes, checks and responds, but keeps nothing.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StorePolicy, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
-"""Numbers of values of the survey's features; each is asked together with a label of two."""
+"""Numbers of values of the survey's features; each is asked with a label of two classes."""
 
 _HEAD = '[survey]\nid = "bench"\nepsilon = 1.0\n[label]\nname = "label"\nvalues = ["yes", "no"]\n'
 
 
 @functools.cache
 def survey() -> Plan:
-    """Return the plan that all the servers serve."""
+    """Return the plan that all servers serve."""
     features = [f"[features.f{size}]\nvalues = {[str(value) for value in range(size)]}\n" for size in SIZES]
     return read_survey(_HEAD + "".join(features)).compile()
 
 
 class NoStore(MemoryStore):
-    """Keeps a survey's plan and forgets every report."""
+    """A store that keeps a survey's plan and no reports."""
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         return [{} for _ in batches]
@@ -46,7 +46,7 @@ class NoStore(MemoryStore):
 
 @contextmanager
 def redis_server() -> Iterator[str]:
-    """Run a Redis of our own that syncs every write before it answers, and yield its URL."""
+    """Run a Redis that syncs every write before it responds, and yield its URL."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "redis.sock")
         options = {"--port": "0", "--unixsocket": str(path), "--dir": directory, "--logfile": "redis.log"}
@@ -66,7 +66,7 @@ def sqlite_file() -> Iterator[str]:
 
 @contextmanager
 def collector(store: str) -> Iterator[str]:
-    """Run the collector on a store, one worker, and yield the URL that takes its survey's reports."""
+    """Run the collector on a store with one worker, and yield the URL for its survey's reports."""
     with _running([sys.executable, "-m", "benchmarks.servers", store]) as server:
         assert server.stdout is not None
         yield f"{server.stdout.readline().strip()}/v1/surveys/{survey().id}/reports"
@@ -74,7 +74,7 @@ def collector(store: str) -> Iterator[str]:
 
 @contextmanager
 def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    # without the collector's log, which would stand between the table's lines
+    # without the collector's log, which would mix with the table's lines
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             yield process
@@ -84,14 +84,14 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def _open(url: str) -> Store:
     store = NoStore() if url == "none" else open_store(url)
-    # as a collector does: from then on the settings are read at every acknowledgement
+    # as a collector does: from now on the settings are read at every acknowledgement
     store.check_durability(StorePolicy())
     store.publish(survey().id, survey().json)
     return store
 
 
 class BenchmarkSurveys(PublishedSurveys):
-    """Surveys on a store that may be none."""
+    """Published surveys on a store that may be "none"."""
 
     def make_app(self) -> Flask:
         return create_app(self.settings, _open(self.settings.store))

@@ -1,4 +1,4 @@
-"""Three shards of a Redis Cluster and two collectors, against one Redis and one collector, in turns.
+"""Compare three shards of a Redis Cluster and two collectors with one Redis and one collector, in turns.
 
 There is no goal: on few processors either may be faster.
 """
@@ -18,7 +18,7 @@ from tests.servers import redis_cluster, redis_server
 
 
 def ratios(folder: Path, repeats: int = REPEATS) -> list[Row]:
-    """Time single posts, then bodies of many, on both."""
+    """Time single posts, then bodies of many reports, on both."""
     with ExitStack() as stack:
         one = [stack.enter_context(collector(stack.enter_context(redis_server(folder))))]
         cluster = stack.enter_context(redis_cluster(folder))
@@ -30,14 +30,14 @@ def ratios(folder: Path, repeats: int = REPEATS) -> list[Row]:
 
 
 def _posts(urls: Sequence[str], count: int, size: int) -> Timer:
-    """Time the sending alone of so many bodies; the collectors share them, and the connections."""
+    """Return a timer of sending `count` bodies; the collectors share the bodies and the connections."""
     share, connections = count // len(urls), CONNECTIONS // len(urls)
 
     def bodies() -> list[bytes]:
         return [b"".join(reports(size)) for _ in range(share)]
 
     def timed() -> float:
-        requests = [spell(url, bodies()) for url in urls]  # before, and new ones in every round
+        requests = [spell(url, bodies()) for url in urls]  # made before the timing, new ones in every round
 
         def post() -> None:
             with ThreadPoolExecutor(len(urls)) as pool:

@@ -1,4 +1,4 @@
-"""Starting: what `import ldp_client` adds to a bare Python."""
+"""Benchmark startup: the time that `import ldp_client` adds to a bare Python."""
 
 from __future__ import annotations
 

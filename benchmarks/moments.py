@@ -74,7 +74,7 @@ def errors(cell: Cell) -> Floats:
 
 
 def compare(numbers: Sequence[ClassMoments], means: Floats) -> Floats:
-    """Return (2, 3), of mean and square: error of E[x 1(class)], its closed form, error of the class's moment.
+    """Return (2, 3), of mean and square: error of E[x 1(class)], closed form, error of the class moment.
 
     Errors are squared, and averaged over classes and numbers.
     """

@@ -1,4 +1,4 @@
-"""The aggregator: collects reports, estimates from totals, trains and predicts.
+"""The aggregator: collects reports, computes estimates from totals, trains models and predicts.
 
 The names below load on first use, so that a collector runs without scikit-learn.
 """

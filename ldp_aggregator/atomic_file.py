@@ -1,4 +1,4 @@
-"""Atomic writing of result files: complete or not at all, and never through a symbolic link."""
+"""Writes result files atomically, and never through a symbolic link."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRI
     path : path
     data : bytes
     mode : int
-        Permissions of a new file, by default for its owner alone; a file that is replaced keeps its own.
+        Permissions of a new file, by default for its owner alone; a replaced file keeps its permissions.
 
     Raises
     ------
     OSError
-        If the path is a symbolic link, no regular file or a SQLite database, or cannot be written. What
-        was there before is unchanged.
+        If the path is a symbolic link, not a regular file or a SQLite database, or cannot be written. An
+        existing file is then unchanged.
     """
     target = Path(path)
     existing_mode = require_replaceable(target)
@@ -48,12 +48,12 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRI
 
 
 def require_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Return the permissions of the file at this path, None if there is none.
+    """Return the permissions of the file at this path; None if there is no file.
 
     Raises
     ------
     OSError
-        If the path is a symbolic link, no regular file, a SQLite database or one of its other files.
+        If the path is a symbolic link, not a regular file, a SQLite database or one of its other files.
     """
     _refuse_database(Path(path))
     try:
@@ -63,7 +63,7 @@ def require_replaceable(path: str | os.PathLike[str]) -> int | None:
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, "is a symbolic link; name the file itself", str(path))
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "is no regular file; name another one", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file; name another one", str(path))
     return stat.S_IMODE(mode)
 
 

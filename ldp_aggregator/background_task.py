@@ -1,4 +1,4 @@
-"""Work that runs some seconds after it was requested, on a thread of its own; safe to fork."""
+"""Runs work some seconds after a request, on its own thread; safe to fork."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 _tasks: weakref.WeakSet[BackgroundTask] = weakref.WeakSet()
 _blocked_tasks: list[BackgroundTask] = []
-"""The tasks that cannot run while this process is forked."""
+"""The tasks that are blocked while this process is forked."""
 
 
 class BackgroundTask:
@@ -37,7 +37,7 @@ class BackgroundTask:
         self._timer: threading.Timer | None = None
 
     def request(self, seconds: float) -> None:
-        """Run within so many seconds, unless a run is pending already."""
+        """Schedule a run within this many seconds, unless a run is pending already."""
         with self._state:
             if self._timer is None or not self._timer.is_alive():
                 self._timer = threading.Timer(seconds, self._run_once)
@@ -60,14 +60,14 @@ class BackgroundTask:
             with self._state:
                 if self._timer is not threading.current_thread():
                     return
-                self._timer = None  # what is requested from now on may come too late for this run
+                self._timer = None  # later requests may come too late for this run
             seconds = self._run()
         if seconds is not None:
             self.request(seconds)
 
 
 def _before_fork() -> None:
-    """Wait for what is running: a child would inherit locks, SQLite's too, that nobody releases there."""
+    """Wait for running tasks: the child would inherit locks, also SQLite's, that nobody releases there."""
     for task in sorted(_tasks, key=id):  # one order, if two threads fork
         task._running.acquire()
         _blocked_tasks.append(task)

@@ -1,4 +1,4 @@
-"""Reads CSV files as columns, of text or of the values that a survey's features read from text."""
+"""Reads CSV files as columns of text, or of values that a survey's features parse from text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 class TableError(LdpError):
-    """A CSV file that is no table; the message names the row, never its content."""
+    """A CSV file that is not a valid table; the message names the row, never its content."""
 
 
 def read_typed_columns(
@@ -37,10 +37,10 @@ def read_typed_columns(
     Raises
     ------
     TableError
-        If the file is no table, see :func:`read_text_columns`.
+        If the file is not a valid table, see :func:`read_text_columns`.
     RowError
-        Naming the feature and the row, counted from 1, of a cell that is no number but should be one;
-        with one for each such feature in `problems`.
+        If a cell is not a number but should be one; names the feature and the row, counted from 1.
+        `problems` contains one error for each such feature.
     """
     columns: dict[str, Sequence[object]] = dict(read_text_columns(path))
     known = [feature for feature in features if feature.name in columns]
@@ -65,7 +65,7 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     ------
     TableError
         If the file cannot be read, has no header, names a column twice, has a row of another length
-        than the header, or seems to be separated by something else than commas.
+        than the header, or seems to have another separator than commas.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -73,7 +73,7 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise TableError(f"{path}: is no UTF-8 CSV file") from error
+        raise TableError(f"{path}: is not a UTF-8 CSV file") from error
     if not header:
         raise TableError(f"{path}: the first line must name the columns")
     repeated = [name for name, count in Counter(header).items() if count > 1]

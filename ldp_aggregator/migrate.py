@@ -1,8 +1,8 @@
-"""Copies a survey to another store, where no report that was counted before counts again.
+"""Copies a survey to another store, in which a report that was counted before does not count again.
 
-The reports' ids are copied too; a snapshot has none. Only what the target lacks is written to it, so that a
-copy that was cut off is completed by another run. Until then the target takes no reports: its schedule names
-the run that has locked it. Of two runs at once, the later one goes on.
+Unlike a snapshot, a copy includes the reports' ids. Only what the target lacks is written, so another run
+completes an interrupted copy. Until then the target accepts no reports: its schedule names the run that has
+locked it. Of two concurrent runs, the later one continues.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, unknown_survey_er
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
-"""After this time every collector has seen the lock of a survey, and what it took before is written."""
+"""After this time every collector has seen the lock of a survey, and all earlier reports are written."""
 
 TotalsByCounter = Mapping[tuple[str, str], Total]
-"""By the name under which a store keeps them (the survey's, or that of its tokens), and counter."""
+"""Totals by (name, counter); the name is that of the survey, or the namespace of its tokens."""
 
 
 class MigrationError(LdpError):
-    """A survey that cannot be copied; the source is as it was."""
+    """A survey that cannot be copied; the source is unchanged."""
 
 
 def migrate_survey(source: Store, target: Store, survey: str, progress: Callable[[int], object] = int) -> int:
@@ -38,12 +38,12 @@ def migrate_survey(source: Store, target: Store, survey: str, progress: Callable
     Parameters
     ----------
     source : Store
-        Only read. Nothing may be counted in it meanwhile.
+        It is only read. No report may be counted in it meanwhile.
     target : Store
-        Holds nothing of the survey but its plan, or what an earlier run from this source has left.
+        Contains nothing of the survey except its plan, or the copy of an interrupted run from this source.
     survey : str
     progress : callable
-        Called with the number of reports that were copied since it was last called.
+        Called with the number of reports copied since its last call.
 
     Returns
     -------
@@ -53,10 +53,10 @@ def migrate_survey(source: Store, target: Store, survey: str, progress: Callable
     Raises
     ------
     MigrationError
-        If the target collects the survey itself or has all of it, if another run goes on, or the source
-        goes on counting.
+        If the target collects the survey itself or has a complete copy, if another run has started, or if
+        the source counts reports meanwhile.
     StoreError
-        If a store cannot be used or lacks the survey. To run it again is safe.
+        If a store cannot be used or lacks the survey. Running it again is safe.
     """
     return _Migration(source, target, survey).run(progress)
 
@@ -77,7 +77,7 @@ class _Migration:
         if survey not in plans:
             raise unknown_survey_error(survey, plans)
         if schedule.import_run:
-            raise MigrationError(f"{survey} has not arrived in the source itself: complete that import first")
+            raise MigrationError(f"the import of {survey} into the source is incomplete: complete it first")
         totals = self._read_totals(source)
         self._lock_target(plans[survey])
         self._copy_cells(totals)
@@ -112,25 +112,25 @@ class _Migration:
         time.sleep(LOCK_VISIBLE_SECONDS)
         if self._lacks_reports(self._source, target):
             if not former.import_run:
-                target.set_schedule(survey, former.to_json())  # nothing of the source is in it
+                target.set_schedule(survey, former.to_json())  # it contains nothing of the source yet
             raise self._foreign_reports_error()
 
     def _require_unused_target(self) -> None:
-        """Refuse a target that collects the survey, or to which all of it was copied before."""
+        """Refuse a target that collects the survey itself, or that has a complete copy."""
         counted = any(total.n for total in self._read_totals(self._source).values())
         if counted and not self._lacks_reports(self._target, self._source):
             raise MigrationError(
-                f"{self._survey} has arrived already: run its collectors on the target, and none on the "
-                "source"
+                f"{self._survey} was imported completely already: run its collectors on the target, and "
+                "none on the source"
             )
         if self._read_totals(self._target) or self._survey in self._target.schedules():
             raise MigrationError(
-                f"the target collects {self._survey} itself, or has times for it: import into a store "
-                "without it"
+                f"the target collects {self._survey} itself, or has opening times for it: import into a "
+                "store without it"
             )
 
     def _lacks_reports(self, store: Store, other: Store) -> bool:
-        """Return whether a store lacks reports or tokens of another one, or has others under their ids."""
+        """Return whether a store lacks reports or tokens of `other`, or has others under their ids."""
         return any(
             store.find_recorded(name, {counter: ids})[counter]
             != dict(zip(byte_rows(ids), byte_rows(marks), strict=True))
@@ -140,7 +140,7 @@ class _Migration:
         )
 
     def _copy_cells(self, totals: TotalsByCounter) -> None:
-        """Make the target's cells equal the source's; its numbers of reports grow as ids are recorded."""
+        """Make the target's cells equal to the source's; numbers of reports grow when ids are recorded."""
         target_totals = self._read_totals(self._target)
         missing = {
             key: total.cells - target_totals[key].cells if key in target_totals else total.cells
@@ -158,7 +158,7 @@ class _Migration:
             raise self._concurrent_run_error()
 
     def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-        """Record ids of reports whose tallies the target has; those that it knows are left out."""
+        """Record ids of reports whose tallies the target has; ids that it has already are left out."""
         ids, marks = ids_and_marks
         (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
         new = np.array([report_id not in known for report_id in byte_rows(ids)])
@@ -166,11 +166,11 @@ class _Migration:
             self._record_ids(name, counter, (ids[new], marks[new]), width)
 
     def _verify_copy(self, totals: TotalsByCounter) -> None:
-        """Compare the target with the source; the error names the fix."""
+        """Compare the target with the source; the error states what to do."""
         expected = _comparable_totals(totals)
         if expected != _comparable_totals(self._read_totals(self._source)):
             raise MigrationError(
-                "the source changed meanwhile: stop its collectors, and run the same command again"
+                "the source changed during the import: stop its collectors, and run the same command again"
             )
         if expected == _comparable_totals(self._read_totals(self._target)):
             return
@@ -178,18 +178,18 @@ class _Migration:
         if self._lacks_reports(self._source, self._target):
             raise self._foreign_reports_error()
         raise MigrationError(
-            f"the target does not hold what the source holds of {self._survey}: run the same command "
-            "again, alone"
+            f"the target and the source differ for {self._survey}: run the same command again, with no other "
+            "import at the same time"
         )
 
     def _require_lock(self) -> None:
-        """Refuse to go on when another run has locked the survey."""
+        """Raise an error if another run has locked the survey."""
         if read_schedule(self._target, self._survey) != self._lock:
             raise self._concurrent_run_error()
 
     def _concurrent_run_error(self) -> MigrationError:
         return MigrationError(
-            f"another import of {self._survey} was begun: let one end, then run the same command again"
+            f"another import of {self._survey} has started: wait for its end, then run the same command again"
         )
 
     def _foreign_reports_error(self) -> MigrationError:

@@ -1,4 +1,4 @@
-"""Simulate the reports of a population in memory: every user answers one question, as a device would.
+"""Simulates the reports of a population in memory: every user answers one question, like a device.
 
 The plan, the mechanisms and the integers are the same as on devices; only the network, the journal and the
 system's entropy are left out.
@@ -20,7 +20,7 @@ from ldp_aggregator.snapshot import Snapshot, Total
 
 
 def parse_epsilon(value: float | str | Decimal) -> Decimal:
-    """Return an epsilon as the decimal it is written as.
+    """Return epsilon as a decimal with the digits as written.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
 
 
 def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
-    """Return the index of the question each of `count` users is asked, as :meth:`Plan.draw` draws it."""
+    """Return the index of the question of each of `count` users, drawn like :meth:`Plan.draw`."""
     limits = np.array(thresholds([question.weight for question in plan.questions]), dtype=np.uint64)
     return np.searchsorted(limits, np.frombuffer(rng.take(8 * count), "<u8"), side="right")
 
@@ -45,7 +45,7 @@ def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
 def simulate_reports(
     plan: Plan, codes: IntArray, labels: IntArray, rng: RandomSource, users: IntArray | None = None
 ) -> Snapshot:
-    """Return the totals after each user has sent one report; if the plan validates a model, they validate it.
+    """Return the totals after one report of each user; in a validation round the users validate the model.
 
     Parameters
     ----------

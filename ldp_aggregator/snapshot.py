@@ -36,19 +36,19 @@ _RETAKE_HINT = "Take the snapshot from the collector again"
 
 
 class SnapshotError(LdpError):
-    """A snapshot that cannot be read, or two that cannot be added up."""
+    """A snapshot that cannot be read, or snapshots that cannot be added up."""
 
 
 class _FieldError(Exception):
-    """An entry of a snapshot that is wrong; the message begins with its name."""
+    """A wrong entry of a snapshot; the message begins with its name."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """Totals of one survey at one time.
 
-    Snapshots of one plan add up, and so do those of a family's rounds if one round has all questions of the
-    others: the sum has the plan of that round.
+    Snapshots of one plan can be added. So can those of a family's rounds, if one round has all questions of
+    the others; the sum has the plan of that round.
 
     Attributes
     ----------
@@ -89,12 +89,13 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, data: bytes, name: str = "the snapshot") -> Snapshot:
-        """Read a snapshot from JSON; errors begin with `name`, and name the wrong entry.
+        """Read a snapshot from JSON; errors begin with `name` and name the wrong entry.
 
         Raises
         ------
         SnapshotError
-            If the data are no snapshot, truncated, of another version, have no valid plan, or do not fit it.
+            If the data are not a snapshot, are truncated or of another version, or have an invalid plan or
+            counters that do not fit it.
         """
         try:
             document = json.loads(data)
@@ -118,8 +119,8 @@ class Snapshot:
 def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
     """Add up snapshots of one plan, or of the rounds of one family, in any order.
 
-    Of several rounds that have all questions, the sum has the plan of the family's first round, or else of
-    the first id.
+    If several rounds have all questions, the sum has the plan of the family's first round, otherwise that of
+    the first id in alphabetical order.
 
     Raises
     ------
@@ -128,7 +129,7 @@ def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
     """
 
     def rank(snapshot: Snapshot) -> tuple[int, bool, str]:
-        # the round with most questions comes first: of two others, neither may cover the other
+        # the round with most questions comes first: neither of two others may cover the other
         plan = snapshot.plan
         return -len(plan.questions), plan.id != plan.family, plan.id
 
@@ -136,12 +137,12 @@ def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
-    """Return which of two plans has all questions of the other; the first if both do.
+    """Return the plan that has all questions of the other plan; the first if both do.
 
     Raises
     ------
     SnapshotError
-        If neither does, or if they are no rounds of one family: their reports cannot be added up.
+        If neither does, or if they are not rounds of one family: their reports cannot be added.
     """
     for plan, covered in ((one, other), (other, one)):
         keys = {question.key for question in plan.questions}
@@ -155,13 +156,13 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
             "ldp-train both, as separate sources"
         )
     raise SnapshotError(
-        f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, and are no "
-        f"rounds of one family of which one asks all that the other asks"
+        f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, which are not "
+        f"rounds of one family where one round asks all questions of the other"
     )
 
 
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
-    """Return what all rounds of a family have in common, whatever their questions."""
+    """Return what all rounds of a family have in common."""
     return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
 
 
@@ -173,7 +174,7 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     StoreError
         If the store has no such survey.
     IncompleteImportError
-        If an import has not brought all of it yet.
+        If the survey's import into the store is not complete.
     """
     plan = read_stored_plan(store, survey)
     require_complete_import(store, survey)

@@ -1,6 +1,6 @@
 """Reads the sources of training: collectors, stores, snapshot files and archives of raw reports.
 
-Each source gives snapshots, and snapshots of one plan, or of the rounds of one survey, add up.
+Each source yields snapshots; those of one plan, or of the rounds of one survey, are added up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TrainingData(NamedTuple):
     snapshot : Snapshot
         The sum of all rounds.
     validation : Snapshot or None
-        The sum of the validation round's, if a source has one.
+        The sum of those of the validation round, if a source has one.
     """
 
     snapshot: Snapshot
@@ -41,7 +41,7 @@ class TrainingData(NamedTuple):
 
 
 class SourceError(LdpError):
-    """A source that yields no totals; says what to do about it."""
+    """A source that cannot be read; the message states what to do."""
 
 
 def read_training_data(
@@ -59,15 +59,15 @@ def read_training_data(
     ----------
     sources : sequence of str
         URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
-        paths of snapshots and of archives of raw reports, concatenated, maybe compressed with gzip, of any
-        size. Reports are counted once across all archives; between other sources nothing tells one report
-        from another.
+        paths of snapshots and of archives of raw reports: concatenated, possibly compressed with gzip, of
+        any size. Each report counts once across all archives; duplicates between other sources cannot be
+        detected.
     plan : Plan, optional
-        Of the reports in archives; other sources have plans of their own, one of which must be this one.
+        The plan of the reports in archives. Without archives, one of the sources must have this plan.
     surveys : sequence of str
         Which surveys of a store to read, if it holds several: one, or the rounds of one.
     token : str, optional
-        The operator's, for collectors.
+        The operator's token, for collectors.
     warn : callable
         Called for damage to archives; their undamaged reports are counted.
     scheduler : str, optional
@@ -77,12 +77,12 @@ def read_training_data(
     ------
     SourceError
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
-        the sources validate several models, or hold nothing but a validation round.
+        the sources validate several models, or contain only a validation round.
     SnapshotError
-        If a snapshot is damaged, or the sources' plans are no rounds of one survey, see
+        If a snapshot is damaged, or the sources' plans are not rounds of one survey, see
         :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
     IncompleteImportError
-        If an import is still bringing the survey into its store.
+        If the survey's import into its store is not complete.
     """
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
     for names in (resolved, list(surveys)):
@@ -103,18 +103,18 @@ def read_training_data(
         except ArchiveError as error:
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
-        raise SourceError("the sources do not answer the plan that was given, which only raw reports need")
+        raise SourceError("the sources do not answer the plan that was given; only raw reports need one")
     return _separate_validation(snapshots)
 
 
 def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
-    """Add up the rounds, and separately what validates a model."""
+    """Add up the rounds that train a model and, separately, those that validate one."""
     rounds = [each for each in snapshots if not each.plan.validation]
     validations = [each for each in snapshots if each.plan.validation]
     if not rounds:
         raise SourceError(
-            f"{validations[0].plan.id} validates a model, and cannot train one: name the rounds that it was "
-            "made from, too"
+            f"{validations[0].plan.id} validates a model, and cannot train one: name the rounds that the "
+            "model was made from, too"
         )
     for each in validations:
         if each.plan.validation != validations[0].plan.validation:
@@ -125,7 +125,7 @@ def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
 
 
 def _is_archive(source: str) -> bool:
-    """Return whether a source is an archive, no snapshot: only JSON starts with a brace."""
+    """Return whether a source is an archive, not a snapshot: only JSON starts with a brace."""
     if "://" in source:
         return False
     try:
@@ -149,7 +149,7 @@ def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[Snapshot
     Raises
     ------
     SourceError
-        If there is no such file, or several surveys and none is named.
+        If there is no such file, or if the store holds several surveys and none is named.
     StoreError
         If the store cannot be used or lacks the survey.
     """
@@ -194,7 +194,7 @@ def _find_only_survey(store: Store) -> str:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Follows no redirect: the token is for the named host alone."""
+    """Follows no redirect, since the token is for the named host only."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -208,12 +208,12 @@ def fetch_snapshot(url: str, token: str | None) -> Snapshot:
     url : str
         ``http://host:8000/v1/surveys/ID``.
     token : str or None
-        The operator's.
+        The operator's token.
 
     Raises
     ------
     SourceError
-        If the collector is out of reach, refuses, or sends no snapshot.
+        If the collector cannot be reached, refuses, or does not send a snapshot.
     """
     if not token:
         raise SourceError(f"{url}: reading a collector needs the operator's token in {TOKEN_VARIABLE}")
@@ -223,14 +223,14 @@ def fetch_snapshot(url: str, token: str | None) -> Snapshot:
         with build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as response:
             body: bytes = response.read()
     except HTTPError as error:
-        raise SourceError(f"{url}: the collector refused: {_describe_refusal(error)}") from error
+        raise SourceError(f"{url}: the collector refused the request: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise SourceError(f"{url}: the collector is out of reach: {error}") from error
     return Snapshot.from_json(body, url)
 
 
 def _describe_refusal(error: HTTPError) -> str:
-    """Return the status, and the detail of the problem document if there is one."""
+    """Return the status, and the detail of the problem document or the status text."""
     try:
         problem = json.loads(error.read(_MAX_PROBLEM_BYTES))
         detail = problem.get("detail") or problem.get("title")

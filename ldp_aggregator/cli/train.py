@@ -1,4 +1,4 @@
-"""ldp-train: from collected totals to a model file."""
+"""ldp-train: trains a model file from collected totals."""
 
 from __future__ import annotations
 
@@ -26,8 +26,13 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @click.option("--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX too (extra [onnx]).")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
-@click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan of raw reports.")
-@click.option("--audit", "audit_file", type=_PATH, help="The survey's audit (ldp-audit --json), to be kept.")
+@click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan that raw reports answer.")
+@click.option(
+    "--audit",
+    "audit_file",
+    type=_PATH,
+    help="The survey's audit (ldp-audit --json), to add to the model file.",
+)
 @click.option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
 @click.option(
     "--survey",
@@ -56,13 +61,14 @@ def main(
 
     A SOURCE is a collector's URL (http://host:8000/v1/surveys/ID, with the operator's token in
     LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or an archive of
-    raw reports (with --plan): concatenated, maybe compressed with gzip, of any size. Several sources of
-    one plan, or of the rounds of one survey, are added up; a round that validates a model (ldp-survey
-    validate) tells which features it keeps. A report counts once across all archives; name
-    no reports by two sources of another kind.
+    raw reports (with --plan): concatenated, possibly compressed with gzip, of any size. Several sources of
+    one plan, or of the rounds of one survey, are added up. A validation round (ldp-survey validate) selects
+    the features that the model keeps. Each report counts once across all archives. Duplicates between
+    other sources are not detected, so name each report in one of them only.
 
-    Archives beyond some tens of megabytes take temporary files (in TMPDIR), about as large as they are
-    unpacked. With --dask, workers must see them under the same paths, and hold one archive each in memory.
+    Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as the
+    unpacked archives. With --dask, workers must see the archives under the same paths, and each needs
+    memory for one archive.
     """
     if onnx_file and onnx_file.resolve() == output.resolve():
         raise click.UsageError(f"--output and --onnx are the same file, {output}: name two")
@@ -94,7 +100,7 @@ def main(
 
 
 def _require_reports(snapshot: Snapshot) -> None:
-    """Refuse to train on no report, and name why reports were refused."""
+    """Refuse to train without reports; the error counts refused reports by reason."""
     if any(total.n for total in snapshot.totals.values()):
         return
     refused = sum(snapshot.rejections.values())
@@ -104,9 +110,9 @@ def _require_reports(snapshot: Snapshot) -> None:
     if Reason.WRONG_PLAN in snapshot.rejections:
         plan = snapshot.plan
         why += f"; {Reason.WRONG_PLAN}: they do not answer {plan.id} with digest {plan.digest}"
-        why += ", so name the survey or plan that they answer"
+        why += ", so give the survey or plan that they answer"
     raise click.ClickException(
-        f"no report was counted, {why}; no model is written (--allow-empty writes one from no reports)"
+        f"no report was counted, {why}; no model is written (--allow-empty writes one without reports)"
     )
 
 

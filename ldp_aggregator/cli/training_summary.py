@@ -14,20 +14,36 @@ from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.snapshot import Snapshot
 
 _UNKNOWN = "unknown"
+_ABBREVIATIONS = {
+    "DE": "direct encoding",
+    "SUE": "symmetric unary encoding",
+    "OUE": "optimised unary encoding",
+    "SHE": "summation with histogram encoding",
+    "THE": "thresholding with histogram encoding",
+    "SS": "subset selection",
+}
+_INTERVALS = (
+    "single: contains the truth 19 times in 20; simultaneous: all of them contain it at once, 19 times in 20"
+)
 _GAIN_RANGE = 2.0
-"""Width of an interval of a gain that is its whole range."""
+"""Width of the interval of an unknown gain: its whole range."""
 
 
 def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
-    """Return the summary of an estimation: reports per question, the prior, the checks, warnings."""
+    """Return the summary of a training: reports per question, prior, validation, checks and warnings."""
     lines = [f"{estimates.survey}: {estimates.reports} reports, epsilon {snapshot.plan.epsilon}", ""]
     rows = (
         [] if estimates.label_n is None else [_feature_row(estimates.label, f"{estimates.label_n} reports")]
     )
     for place, feature in enumerate(estimates.features):
         rows.append(_describe_feature(feature, estimates.label, place in estimates.used_features))
-    lines += format_table(rows, "<><<<")
-    lines += ["", f"P({estimates.label}), with 95% intervals", *_format_prior(estimates)]
+    lines += [*format_table(rows, "<><<<"), *_explain_table(rows, estimates.label)]
+    lines += [
+        "",
+        f"P({estimates.label}), with 95% intervals",
+        *_format_prior(estimates),
+        *wrap_text(_INTERVALS, "  "),
+    ]
     lines += _format_rejections(snapshot)
     if estimates.poisoning:
         lines += ["", *estimates.poisoning.lines]
@@ -43,7 +59,7 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
 
 
 def format_privacy(statement: Mapping[str, Any]) -> str:
-    """Return a privacy statement in words: the epsilon of one report, and that of shuffled reports."""
+    """Return a privacy statement as text: the epsilon of one report, and that of shuffled reports."""
     questions = statement["questions"] + statement.get("validation", {}).get("questions", [])
     spent = max((entry["epsilon"] for entry in questions), key=Decimal)
     audit, shuffled = statement["audit"], statement["only_if_shuffled"]
@@ -70,8 +86,19 @@ def _feature_row(
     return [f"  {name}", reports, mechanism, relevance, note]
 
 
+def _explain_table(rows: list[list[str]], label: str) -> list[str]:
+    """Return the legend of the table of features: `explains`, and the abbreviations of mechanisms."""
+    names = {name for row in rows for name in row[2].split(" + ")}
+    legend = [f"{short} = {long}" for short, long in _ABBREVIATIONS.items() if short in names]
+    if any(row[3] for row in rows):
+        legend.append(
+            f"explains = how much of {label} a feature explains, from 0 to 1, with its 95% interval"
+        )
+    return ["", *wrap_text("; ".join(legend), "  ")] if legend else []
+
+
 def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: bool) -> list[str]:
-    """Return a feature's row: its reports, their mechanism, and its relevance."""
+    """Return a feature's row: its reports, their mechanism, its relevance and notes."""
     notes = []
     if isinstance(feature, NumberResult):
         mean, square = feature.mean_question, feature.square_question
@@ -110,7 +137,7 @@ def _format_rejections(snapshot: Snapshot | None) -> list[str]:
 
 
 def _format_validation(validation: Estimates) -> list[str]:
-    """Return the accuracy of the validated model, the gains of its top-k features, and the selected ones."""
+    """Return the accuracy of the validated model, the gains of its top-k sets, and the selected features."""
     result = validation.validation_result
     assert result is not None
     model, accuracy, gains = result.model, result.accuracy, result.gains

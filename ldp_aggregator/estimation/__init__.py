@@ -1,8 +1,8 @@
-"""Totals to estimates: raw and consistent, each with its standard error.
+"""Estimates from totals: raw ones for people, smoothed ones for the classifier.
 
 The entry point is :func:`estimate_snapshot`. It computes raw estimates of each question
 (:mod:`raw_estimates`), lets an estimator turn them into the classifier's probabilities
-(:mod:`estimators`), and returns both with confidence intervals (:mod:`estimates`).
+(:mod:`estimators`), and returns both, the raw ones with confidence intervals (:mod:`estimates`).
 """
 
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
@@ -30,7 +30,7 @@ __all__ = [
     "project_simplex",
 ]
 
-# The former names, for one release.
+# The old names, kept for one release.
 Conditional = ClassConditional
 FeatureEstimate = FeatureResult
 Figure = IntervalEstimate

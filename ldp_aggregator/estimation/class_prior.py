@@ -16,13 +16,14 @@ from ldp_aggregator.estimation.numeric.moments import Moments
 
 @dataclass(frozen=True)
 class LabelShares:
-    """P(label) as one question estimates it.
+    """P(label), estimated by one question.
 
     Attributes
     ----------
     question : int
-        Its index in the plan.
+        Index of the question in the plan.
     value, variance : (k,) arrays
+        The estimate and its variance.
     """
 
     question: int
@@ -31,13 +32,13 @@ class LabelShares:
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
-        """Sum the values of a coupled question: g(c) = sum over a of F[a, c]; the label question has one."""
+        """Sum F over the feature's values: G(c) = sum over a of F[a, c]; the label question has one value."""
         variance = np.maximum(frequencies.covariance.class_covariances(k)[1], 0.0)
         return cls(frequencies.question.index, frequencies.raw.reshape(-1, k).sum(axis=0), variance)
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
-        """Return G of a mean or square question that estimates it."""
+        """Take G from the moments of a mean or square question that estimates P(label)."""
         return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2])
 
 
@@ -58,12 +59,12 @@ class PooledPrior:
 
     @property
     def known(self) -> bool:
-        """Whether any question estimates it."""
+        """Whether any question estimates the prior."""
         return bool(self.weights)
 
 
 def pool_prior(shares: Sequence[LabelShares], k: int) -> PooledPrior:
-    """Return the prior with each question weighted by its inverse variance, averaged over the classes."""
+    """Return the weighted mean of the shares, weighted by the inverse of the mean variance over classes."""
     if not shares:
         return PooledPrior(IntervalEstimate.unknown((k,)), {})
     weights = np.array([1.0 / each.variance.mean() for each in shares])

@@ -1,4 +1,4 @@
-"""From a snapshot of counters to all estimates of a survey."""
+"""Computes all estimates of a survey from a snapshot of its counters."""
 
 from __future__ import annotations
 
@@ -51,17 +51,18 @@ class Estimates:
     reports : int
         Reports of all questions.
     raw_prior : IntervalEstimate
-        (k,) P(label), unbiased, for people.
+        (k,) P(label), unbiased; the one that people see.
     prior : (k,) array
-        P(label), a distribution, for the classifier.
+        P(label), a distribution; the one that the classifier uses.
     features : tuple of (FeatureResult or NumberResult)
     poisoning : PoisoningSummary or None
         Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
         computed.
     validation_result : ValidationResult or None
-        If the survey is a validation round.
+        None unless the survey is a validation round.
     validation : Estimates or None
-        Those of a validation round of an earlier model: the classifier uses the features it selects.
+        The estimates of a validation round of an earlier model, or None. The classifier uses only the
+        features that the round selects.
     """
 
     survey: str
@@ -80,7 +81,7 @@ class Estimates:
 
     @property
     def used_features(self) -> frozenset[int]:
-        """The places of the features that the classifier uses: all, or those that a validation selects."""
+        """Indices of the features that the classifier uses: all, or those that a validation round selects."""
         result = self.validation.validation_result if self.validation else None
         return result.selected_features if result else frozenset(range(len(self.features)))
 
@@ -92,11 +93,11 @@ class Estimates:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before using the estimates, one sentence each."""
+        """What a reader must know before using the estimates, one sentence each."""
         return tuple(_find_warnings(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON; unknown and infinite values become None."""
+        """Return all estimates for JSON; unknown and infinite values become None."""
         optional = {"validation_result": self.validation_result, "validation": self.validation}
         return {name: part.as_dict() for name, part in optional.items() if part} | {
             "survey": self.survey,
@@ -133,16 +134,16 @@ def estimate_snapshot(
         The estimator of the classifier's probabilities; raw estimates do not depend on it, except that
         "paper" takes the prior from the label question alone.
     validation : Snapshot, optional
-        The counters of a round that validated an earlier model: features that the validation result does
-        not select become uninformative for the classifier.
+        The counters of a round that validated an earlier model. Features that it does not select become
+        uninformative for the classifier.
     poisoning : bool
-        Whether to check for fabricated reports, which takes up to half as long again.
+        Whether to check for fabricated reports; this takes up to 50% longer.
 
     Raises
     ------
     EstimationError
-        On an unknown estimator, or one that needs a question the survey does not ask; or if the validated
-        model is no model of this survey.
+        If the estimator is unknown or needs a question that the survey does not ask, or if the validated
+        model is not a model of this survey.
     """
     stages, plan = _find_estimator(estimator), snapshot.plan
 
@@ -155,7 +156,7 @@ def estimate_snapshot(
     # 3. Per feature, P(value | class) for the classifier: a table, or a normal distribution per class.
     conditionals = stages.estimate_conditionals(raw, prior.smoothed)
 
-    # 4. The validation round, if there was one: features that it does not select become uninformative.
+    # 4. If there was a validation round: features that it does not select become uninformative.
     validated = None
     if validation:
         check_same_survey(snapshot, validation)
@@ -165,7 +166,7 @@ def estimate_snapshot(
     # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
     features = tuple(_describe_features(snapshot, raw, conditionals, prior.smoothed))
 
-    # 6. If asked: tests for fabricated reports, and how far they could move the estimates.
+    # 6. On request: tests for fabricated reports, and how far such reports could move the estimates.
     summary = check_poisoning(snapshot, raw, features, prior.raw) if poisoning else None
 
     return Estimates(
@@ -204,7 +205,7 @@ class NaiveBayesParameters:
 def estimate_parameters(
     snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
 ) -> NaiveBayesParameters:
-    """Run stages 1 to 4 of :func:`estimate_snapshot` only: what a classifier needs, in half the time."""
+    """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_snapshot`, in half the time."""
     stages, raw = _find_estimator(estimator), compute_raw_estimates(snapshot)
     prior = stages.estimate_prior(raw).smoothed
     conditionals = stages.estimate_conditionals(raw, prior)
@@ -246,7 +247,7 @@ def _describe_features(
 
 def _find_warnings(estimates: Estimates) -> Iterator[str]:
     if estimates.reports == 0:
-        yield "there are no reports yet: every estimate is a guess"
+        yield "there are no reports yet, so the estimates contain no information"
         return
     for feature in estimates.features:
         if feature.warning:
@@ -258,4 +259,4 @@ def _find_warnings(estimates: Estimates) -> Iterator[str]:
     if estimates.validation:
         yield from (f"{estimates.validation.survey}: {each}" for each in estimates.validation.warnings)
     if not math.isfinite(float(estimates.raw_prior.stderr.max())):
-        yield f"{estimates.label}: nothing is known about the prior"
+        yield f"{estimates.label}: no reports estimate its prior"

@@ -1,9 +1,8 @@
-"""Estimators: from raw estimates to the probabilities a classifier uses.
+"""Estimators: from raw estimates to the probabilities that a classifier uses.
 
-"paper" follows Yilmaz et al. 2019 to the letter. "default" is the project's own: it pools the prior from
-all questions and shrinks differences that noise could explain towards features that are independent of the
-label, because at a small epsilon the paper's plain ratios of noisy counts let such features outvote the
-prior.
+"paper" follows Yilmaz et al. 2019 exactly. "default" is the project's own: it pools the prior from all
+questions, and shrinks differences between classes that noise could explain. Without shrinkage, at a small
+epsilon, the paper's ratios of noisy counts let uninformative features outvote the prior.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ldp_aggregator.estimation.raw_estimates import RawEstimates
 
 
 class EstimationError(LdpError):
-    """Totals that the chosen estimator cannot turn into probabilities."""
+    """The chosen estimator cannot compute probabilities from these totals."""
 
 
 ClassConditional = FloatArray | Gaussian
@@ -57,9 +56,9 @@ class Estimator:
     Attributes
     ----------
     estimate_prior : callable
-        Of the raw estimates.
+        Takes the raw estimates.
     estimate_conditionals : callable
-        Of the raw estimates and the smoothed prior; each column of a table is a distribution.
+        Takes the raw estimates and the smoothed prior. Each column of a returned table is a distribution.
     """
 
     estimate_prior: Callable[[RawEstimates], PriorEstimate]
@@ -67,12 +66,12 @@ class Estimator:
 
 
 def _default_prior(raw: RawEstimates) -> PriorEstimate:
-    """Return the posterior of the prior pooled from all reports: noise alone never rules out a class."""
+    """Return the pooled prior and its posterior mean, which noise alone never makes zero for a class."""
     return PriorEstimate(raw.prior.estimate, smooth_prior(raw.prior.estimate))
 
 
 def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
-    """Return posterior tables and shrunk normal distributions; a noisy feature cannot outvote the prior."""
+    """Return posterior tables and shrunk normal distributions, so noisy features cannot outvote the prior."""
     discrete = {
         place: each for place, each in enumerate(raw.feature_estimates) if not isinstance(each, ClassMoments)
     }
@@ -83,7 +82,7 @@ def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditio
 
 
 def _paper_prior(raw: RawEstimates) -> PriorEstimate:
-    """Return the label question's prior, negative counts set to 1 (Yilmaz et al. 2019, section 3.1.1).
+    """Return the prior from the label question; negative counts become 1 (Yilmaz et al. 2019, section 3.1.1).
 
     Raises
     ------
@@ -100,8 +99,8 @@ def _paper_prior(raw: RawEstimates) -> PriorEstimate:
 
 
 def _paper_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
-    """Return plain ratios of counts, negative ones set to 1 (Yilmaz et al. 2019, sections 3.1.2 and 3.2)."""
-    assert raw.label is not None  # the prior came from it
+    """Return ratios of counts; negative counts become 1 (Yilmaz et al. 2019, sections 3.1.2 and 3.2)."""
+    assert raw.label is not None  # or _paper_prior has raised an error
     class_counts = _positive_counts(raw.label, raw.k)
     return tuple(
         paper_gaussian(each, class_counts)

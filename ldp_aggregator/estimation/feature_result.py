@@ -1,4 +1,4 @@
-"""The result of one discrete feature, for people and for the classifier."""
+"""The result of one discrete feature: raw estimates for people, probabilities for the classifier."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FeatureResult:
     conditionals : IntervalEstimate
         P(value | label), raw, for people.
     relevance : Relevance
-        Of the raw estimates.
+        Computed from the raw estimates.
     smoothed : array
         P(value | label), distributions, for the classifier.
     """
@@ -66,7 +66,7 @@ class FeatureResult:
         smoothed: FloatArray,
         prior: FloatArray,
     ) -> Self:
-        """Build it from the raw estimates of a coupled question and the table of an estimator."""
+        """Build the result from the raw estimates of a coupled question and the table of an estimator."""
         k = smoothed.shape[1]
         unknown = IntervalEstimate.unknown(smoothed.shape)
         return cls(
@@ -86,12 +86,12 @@ class FeatureResult:
 
     @property
     def distinguishable_entries(self) -> BoolArray:
-        """For which values some two classes' P(value | label) are distinguishable, see :mod:`intervals`."""
+        """For each value, whether P(value | label) of any two classes differs, see :mod:`intervals`."""
         return detect_class_differences(self.conditionals)
 
     @property
     def distinguishable(self) -> bool:
-        """Whether some two classes differ significantly."""
+        """Whether at least two classes differ significantly."""
         return bool(self.distinguishable_entries.any())
 
     @property
@@ -101,7 +101,7 @@ class FeatureResult:
 
     @property
     def warning(self) -> str | None:
-        """What a reader should know, if anything."""
+        """A warning for readers, or None."""
         if self.mechanism is None:
             return "the survey does not ask about it, so it cannot inform a prediction"
         if self.n == 0:
@@ -110,12 +110,12 @@ class FeatureResult:
         if self.noise <= average:
             return None
         return (
-            f"mostly noise. With {self.n} reports a frequency is off by {self.noise:.2g}, and the average "
-            f"one is {average:.2g}"
+            f"mostly noise: with {self.n} reports the standard error of a frequency is {self.noise:.2g}, and "
+            f"an average frequency is {average:.2g}"
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the estimate for JSON."""
+        """Return the result for JSON."""
         return {
             "name": self.name,
             "kind": self.kind,

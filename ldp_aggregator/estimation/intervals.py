@@ -1,9 +1,9 @@
 """Confidence intervals: estimates with standard errors and 95% intervals, single and simultaneous.
 
-Of many intervals that hold 19 times in 20 each, some miss. So every estimate has two: a single interval,
-and a wider simultaneous one. The simultaneous intervals of one prior, of one feature's table, or of one
-number's means, variances and missing shares all hold, 19 times in 20, however they depend on each other
-(Bonferroni).
+A single 95% interval contains the truth 19 times in 20, so of many intervals some miss it. Therefore every
+estimate has two intervals: a single one, and a wider simultaneous one. The simultaneous intervals of one
+prior, of one feature's table, or of one number's means, variances and missing shares all contain the truth
+at once, 19 times in 20, however they depend on each other (Bonferroni).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class IntervalEstimate:
     Attributes
     ----------
     value : array
-        Nearly unbiased, so possibly outside the possible range; NaN where nothing is known.
+        Nearly unbiased, so it may be outside the possible range; NaN where nothing is known.
     stderr : array
         Infinite where nothing is known.
     low, high : array
         The 95% interval, cut to the possible range: [0, 1] for probabilities. Where nothing is known it is
         the whole range.
     simultaneous_low, simultaneous_high : array
-        Intervals that all hold at once in 95% of surveys.
+        Intervals that all contain the truth at once in 95% of surveys.
     """
 
     value: FloatArray
@@ -72,7 +72,7 @@ class IntervalEstimate:
 
     @classmethod
     def unknown(cls, shape: tuple[int, ...], bounds: Bounds = PROBABILITY) -> IntervalEstimate:
-        """Return estimates of quantities of which there is no report."""
+        """Return estimates of quantities on which there are no reports."""
         return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
     def as_dict(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class IntervalEstimate:
 
 
 def simultaneous_z(intervals: int) -> float:
-    """Return how many standard errors wide, on either side, so many simultaneous 95% intervals are."""
+    """Return the half-width, in standard errors, of this many simultaneous 95% intervals."""
     return NormalDist().inv_cdf(1 - SIMULTANEOUS_ERROR / (2 * max(intervals, 1)))
 
 
@@ -107,8 +107,8 @@ def to_json_list(array: FloatArray) -> Any:
 def estimate_joint_intervals(frequencies: Frequencies, k: int) -> IntervalEstimate:
     """Return P(value, label) of a coupled question, (A, k), with its intervals.
 
-    The interval is Wilson's, with a mechanism in between: all f for which F is within 1.96 of the standard
-    errors that it would have if f were the truth. It holds for rare values too, whose counters are skewed.
+    The interval is Wilson's, with the noise of the mechanism: all f for which F is within 1.96 standard
+    errors of f, computed as if f were the truth. It is valid for rare values too, whose counters are skewed.
     """
     value = frequencies.raw.reshape(-1, k)
     if frequencies.n == 0:
@@ -124,9 +124,9 @@ def estimate_conditional_intervals(frequencies: Frequencies, k: int) -> Interval
 
     The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before negatives are
     replaced; its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's:
-    all r for which F - r G is within 1.96 of the standard errors of 0 that it would have if r were the truth.
-    For a class so rare that the ratio is not informative the interval is [0, 1]; elsewhere it agrees with
-    the delta method.
+    all r for which F - r G is within 1.96 standard errors of 0, computed as if r were the truth. If a class
+    is so rare that the ratio is not informative, the interval is [0, 1]; otherwise it agrees with the delta
+    method.
     """
     joint = frequencies.raw.reshape(-1, k)
     if frequencies.n == 0:
@@ -155,8 +155,7 @@ def ratio_intervals(
     """Return Fieller's intervals {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}, cut to `bounds`.
 
     The variance is constant + linear r + quadratic r^2. The simultaneous intervals are those of `count`
-    ratios. Where the bottom is not distinguishable from zero the set is unbounded, and its ends are the
-    bounds.
+    ratios. Where the bottom is not distinguishable from zero, the set is unbounded and is cut to `bounds`.
     """
 
     def interval(z: float) -> Interval:
@@ -170,7 +169,7 @@ def ratio_intervals(
         high = np.where(bounded, (middle + root) / divisor, bounds[1])
         return np.clip(low, *bounds), np.clip(high, *bounds)
 
-    # near 1 rounding alone can put the estimate, or the single interval, outside
+    # near 1 rounding can put the estimate outside its interval, or that outside the simultaneous one
     inside = np.clip(top / np.where(bottom > 0, bottom, np.inf), *bounds)
     low, high = interval(Z95)
     low, high = np.minimum(low, inside), np.maximum(high, inside)
@@ -180,10 +179,10 @@ def ratio_intervals(
 
 # -- differences between classes ------------------------------------------------------------------
 #
-# Two classes are distinguishable where their simultaneous intervals do not overlap. If they were equal, both
-# intervals would contain their common truth, 19 times in 20, and so overlap. That needs neither independence
-# nor a linearised difference, which raises many false alarms where noise is large. A difference that is not
-# distinguishable may be noise; there may still be one.
+# Two classes are distinguishable where their simultaneous intervals do not overlap. If the classes were
+# equal, both intervals would contain their common truth, 19 times in 20, and so overlap. This assumes neither
+# independence nor a linearised difference, which raises many false alarms where noise is large. Classes that
+# are not distinguishable may still differ.
 
 
 def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
@@ -193,7 +192,7 @@ def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
 
 
 def detect_class_differences(estimate: IntervalEstimate) -> BoolArray:
-    """Return whether some two classes are distinguishable: of (k,) estimates, or per row of (A, k)."""
+    """Return whether any two classes are distinguishable: of (k,) estimates, or of each row of (A, k)."""
     return np.asarray(estimate.simultaneous_low.max(axis=-1) > estimate.simultaneous_high.min(axis=-1))
 
 
@@ -201,12 +200,12 @@ def detect_class_differences(estimate: IntervalEstimate) -> BoolArray:
 
 
 def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
-    """Return half the width of a typical 95% interval, per class; infinite where one is not known.
+    """Return half the width of a typical 95% interval, per class; infinite if an estimate is unknown.
 
     Parameters
     ----------
     estimate : IntervalEstimate
-        (k,) or (A, k): of a class's values, the root mean square.
+        (k,) or (A, k); of a table, the root mean square over the values of each class.
     """
     rows = estimate.stderr.reshape(-1, estimate.stderr.shape[-1])
     margins: FloatArray = Z95 * np.sqrt(np.mean(rows**2, axis=0))

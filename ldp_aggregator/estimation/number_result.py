@@ -1,4 +1,4 @@
-"""The result of one numeric feature, for people in its own unit, and for the classifier."""
+"""The result of one numeric feature: for people in its own unit, for the classifier in normalised units."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class NumberResult:
     name : str
     mean_question, square_question : QuestionSummary
     means, squares : IntervalEstimate
-        E[number | label] and E[number^2 | label], of the numbers that are present.
+        E[number | label] and E[number^2 | label], over the numbers that are present.
     variances, deviations : IntervalEstimate
-        The variance, and its root: the standard deviation.
+        Variances and standard deviations.
     relevance : Relevance
-        Of the raw estimates.
+        Computed from the raw estimates.
     missing : IntervalEstimate or None
         P(missing | label); None if the number cannot be missing.
     smoothed : Gaussian
-        For the classifier, in normalised units: the bounds of the feature are -1 and 1.
+        For the classifier, in normalised units, in which the bounds of the feature are -1 and 1.
     width : float
-        One normalised unit in the feature's own.
+        One normalised unit in the feature's own unit.
     noise : float
         Typical standard error of a mean, weighted by the prior; at most `width`.
     """
@@ -83,7 +83,7 @@ class NumberResult:
         smoothed: Gaussian,
         prior: FloatArray,
     ) -> Self:
-        """Build it from the raw estimates of two questions and the normal distributions of an estimator."""
+        """Build the result from raw estimates of two questions and normal distributions of an estimator."""
         means, variances = _means(feature, raw), _variances(feature, raw)
         missing = raw.estimate_missing() if raw.can_be_missing else None
         return cls(
@@ -103,23 +103,23 @@ class NumberResult:
 
     @property
     def distinguishable_entries(self) -> dict[str, bool]:
-        """For which statistics some two classes are distinguishable, see :mod:`intervals`."""
+        """For each statistic, whether any two classes differ significantly, see :mod:`intervals`."""
         estimates = {"means": self.means, "variances": self.variances, "missing": self.missing}
         return {name: bool(detect_class_differences(each)) for name, each in estimates.items() if each}
 
     @property
     def distinguishable(self) -> bool:
-        """Whether some two classes differ significantly."""
+        """Whether at least two classes differ significantly."""
         return any(self.distinguishable_entries.values())
 
     @property
     def spread(self) -> float:
-        """Typical standard deviation within a class for the classifier; at most a quarter of the range."""
+        """Typical standard deviation within a class, for the classifier; at most a quarter of the range."""
         return min(float(np.sqrt(self.smoothed.variance.mean())), 0.5) * self.width
 
     @property
     def warning(self) -> str | None:
-        """What a reader should know, if anything."""
+        """A warning for readers, or None."""
         questions = {"mean": self.mean_question, "square": self.square_question}
         if all(each.mechanism is None for each in questions.values()):
             return "the survey does not ask about it, so it cannot inform a prediction"
@@ -129,12 +129,12 @@ class NumberResult:
         if self.noise <= self.spread:
             return None
         return (
-            f"mostly noise. With {self.mean_question.n} reports a label's mean is off by {self.noise:.2g}, "
-            f"and people of one label differ by {self.spread:.2g}"
+            f"mostly noise: with {self.mean_question.n} reports the standard error of a label's mean is "
+            f"{self.noise:.2g}, and the standard deviation among people of one label is {self.spread:.2g}"
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the estimate for JSON."""
+        """Return the result for JSON."""
         smoothed = self.smoothed
         return {
             "name": self.name,
@@ -157,7 +157,7 @@ class NumberResult:
         }
 
 
-# A number is its middle + width x: its moments are linear in those of x.
+# A number is middle + width * x with x in [-1, 1], so its moments are linear in those of x.
 
 
 def _means(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:

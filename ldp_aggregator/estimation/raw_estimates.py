@@ -17,7 +17,7 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.snapshot import Snapshot, Total
 
 _ITERATIONS = 2
-"""The noise of numbers is evaluated at a uniform population first, then at the estimates of that."""
+"""The noise of numbers is evaluated at a uniform population first, then at the estimates from the first."""
 
 MomentPair = tuple[Moments | None, Moments | None]
 """Moments of a mean and of a square question; None without reports."""
@@ -32,16 +32,16 @@ class RawEstimates:
     k : int
         Number of classes.
     features : sequence of Feature
-        Those of the plan.
+        The features of the plan.
     label : Frequencies or None
-        The label question's, if the survey asks it.
+        Of the label question; None if the survey does not ask it.
     feature_estimates : sequence of (Frequencies or ClassMoments or None)
-        By feature: of a discrete one the frequencies of its coupled question, None if the survey does not
-        ask it; of a numeric one always ClassMoments, maybe without reports.
+        One per feature. Discrete: the frequencies of its coupled question, None if the survey does not ask
+        it. Numeric: always ClassMoments, possibly without reports.
     prior : PooledPrior
         Pooled from all questions.
     reports : int
-        Of all questions.
+        Number of reports of all questions.
     """
 
     k: int
@@ -53,7 +53,7 @@ class RawEstimates:
 
     @property
     def numbers(self) -> list[ClassMoments]:
-        """Those of the numeric features, in their order."""
+        """The moments of the numeric features, in the order of the plan."""
         return [each for each in self.feature_estimates if isinstance(each, ClassMoments)]
 
 
@@ -83,10 +83,10 @@ def compute_raw_estimates(snapshot: Snapshot) -> RawEstimates:
 def _estimate_numbers(
     snapshot: Snapshot, label_shares: Sequence[LabelShares]
 ) -> tuple[PooledPrior, dict[int, ClassMoments]]:
-    """Return the pooled prior, and the moments of the numeric features by place.
+    """Return the pooled prior, and the moments of the numeric features by index.
 
-    Each depends on the other: moments are divided by the prior, some questions about numbers estimate it, and
-    their weights in it depend on the moments. Two iterations are enough.
+    Each depends on the other: moments are divided by the prior, some questions about numbers estimate the
+    prior, and their weights in it depend on the moments. Two iterations are enough.
     """
     k, questions = len(snapshot.plan.label.values), find_moment_questions(snapshot.plan)
     if not questions:
@@ -107,7 +107,7 @@ def _estimate_numbers(
 
 
 def find_moment_questions(plan: Plan) -> dict[int, tuple[Question | None, Question | None]]:
-    """Return each numeric feature's mean and square question, by its place."""
+    """Return the mean and the square question of each numeric feature, by the feature's index."""
     questions = {(place, each.moment): each for each in plan.questions for place in each.feature_indices}
     return {
         place: (questions.get((place, MEAN)), questions.get((place, SQUARE)))
@@ -119,7 +119,7 @@ def find_moment_questions(plan: Plan) -> dict[int, tuple[Question | None, Questi
 def _estimate_pair(
     snapshot: Snapshot, questions: Sequence[Question | None], place: int, population: Population
 ) -> MomentPair:
-    """Return the moments of one number by its mean and its square question; None without reports."""
+    """Return the moments of one number from its mean and its square question; None without reports."""
     totals = [(each, total_of(snapshot, each)) for each in questions if each]
     moments = {
         each.moment: estimate_moments(each, total, place, population) for each, total in totals if total.n
@@ -128,7 +128,7 @@ def _estimate_pair(
 
 
 def _moment_label_shares(pairs: Iterable[MomentPair]) -> list[LabelShares]:
-    """Return P(label) by the questions about numbers that estimate it, each question once."""
+    """Return P(label) from each question about numbers that estimates it, each question once."""
     by_question = {
         each.question.index: each for pair in pairs for each in pair if each and each.estimates_prior
     }
@@ -136,5 +136,5 @@ def _moment_label_shares(pairs: Iterable[MomentPair]) -> list[LabelShares]:
 
 
 def total_of(snapshot: Snapshot, question: Question) -> Total:
-    """Return a question's total, zero without reports."""
+    """Return the total of a question; zeros without reports."""
     return snapshot.totals.get(question.key, Total(0, np.zeros(question.cells, dtype=np.int64)))

@@ -1,9 +1,9 @@
 """Relevance: how much of the label a feature explains, between 0 and 1.
 
-Of a table it is Pearson's mean square contingency phi^2 = sum (P(x, c) - P(x) P(c))^2 / (P(x) P(c)), of a
-number the part of its variance that lies between the classes, eta^2. Both add up squared canonical
-correlations with the label, of which there are at most k - 1: relevance is their sum over k - 1. With two
-classes it is the R^2 of the label given the feature.
+For a table it is based on Pearson's mean square contingency, phi^2 = sum (P(x, c) - P(x) P(c))^2 /
+(P(x) P(c)), for a number on eta^2, the share of its variance that lies between the classes. Both are sums
+of squared canonical correlations with the label, of which there are at most k - 1. Relevance is this sum
+divided by k - 1. With two classes it is the R^2 of the label given the feature.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 @dataclass(frozen=True)
 class Relevance:
-    """A feature's relevance by raw estimates.
+    """A feature's relevance, computed from raw estimates.
 
     Attributes
     ----------
     estimate : IntervalEstimate
-        Of shape (). The expected part of the noise is subtracted, so the value may be below 0.
+        Shape (). The mean contribution of noise is subtracted, so the value may be below 0.
     noise : float
-        What was subtracted: the relevance that noise alone has on average. Infinite without reports.
+        What was subtracted: the mean relevance of pure noise. Infinite without reports.
     """
 
     estimate: IntervalEstimate
@@ -45,9 +45,9 @@ _UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
 
 
 def compute_relevance(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
-    """Return the relevance of a feature by the classifier's probabilities, where noise is shrunk.
+    """Return the relevance of a feature, computed from the classifier's smoothed probabilities.
 
-    Whether a number is missing counts as a feature of its own, added to it.
+    For a number that can be missing, the relevance of whether it is missing is added.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ def _phi_square(table: FloatArray, prior: FloatArray) -> float:
 
 
 def estimate_table_relevance(frequencies: Frequencies | None, prior: FloatArray) -> Relevance:
-    """Return a discrete feature's relevance by its raw estimates.
+    """Return a discrete feature's relevance, computed from its raw estimates.
 
-    The value is unbiased but for its divisors P(x) and P(c); so it may be below 0. The interval is of
-    Wilson's kind: all r within 1.96 of the standard errors that the value would have if r were the truth.
+    The value may be below 0; it is unbiased except for its estimated divisors P(x) and P(c). The interval is
+    of Wilson's kind: all r within 1.96 standard errors of the value, computed as if r were the truth.
     """
     k = len(prior)
     if frequencies is None:
@@ -95,10 +95,10 @@ def estimate_table_relevance(frequencies: Frequencies | None, prior: FloatArray)
 def estimate_number_relevance(
     means: IntervalEstimate, variances: IntervalEstimate, missing: IntervalEstimate | None, prior: FloatArray
 ) -> Relevance:
-    """Return a number's relevance by its raw estimates.
+    """Return a number's relevance, computed from its raw estimates.
 
-    Its interval is that of the variance between the classes over the one within them, both with their noise.
-    Whether a number is missing counts as a feature of its own, added to it.
+    The interval is that of the ratio of two noisy variances: between the classes, and within them. For a
+    number that can be missing, the relevance of whether it is missing is added.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevanc
 
 
 def _add(one: Relevance, other: Relevance, maximum: float) -> Relevance:
-    """Return a sum; the distances to the ends of its interval are the roots of the sums of squares."""
+    """Add two relevances; the distances to the ends of the interval add up as roots of sums of squares."""
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return _UNKNOWN
     estimates = (one.estimate, other.estimate)
@@ -179,9 +179,9 @@ def format_relevance(value: float | None, low: float, high: float) -> str:
 
 
 class _UnbiasedSquare(NamedTuple):
-    """A square of noisy cells without `expected_noise`, what noise alone adds to it on average.
+    """A quadratic form of noisy cells; `expected_noise`, the mean of its noise, is subtracted.
 
-    Its variance is `noise`, plus `slope` times the square.
+    The variance is `noise` plus `slope` times the true value.
     """
 
     value: float
@@ -193,10 +193,10 @@ class _UnbiasedSquare(NamedTuple):
 def _unbiased_square(
     value: FloatArray, variance: FloatArray, weights: FloatArray, shared: FloatArray, columns: FloatArray
 ) -> _UnbiasedSquare:
-    """Return v'(rows x columns)v for the truth of v, rows being diag(weights) + shared 1' + 1 shared'.
+    """Estimate v'(rows x columns)v at the true v, where rows = diag(weights) + shared 1' + 1 shared'.
 
-    The cells of v, (A, k), are unbiased and independent with the given variances; what noise alone adds on
-    average is subtracted. The slope is that of the gradient at v.
+    The cells of v, (A, k), are unbiased and independent with the given variances; the mean of their noise is
+    subtracted. The slope is computed from the gradient at v.
     """
     applied = (weights[:, None] * value + np.outer(shared, value.sum(axis=0)) + shared @ value) @ columns
     total = float((value * applied).sum())
@@ -214,7 +214,7 @@ def _unbiased_square(
 def _ratio_estimate(
     square: _UnbiasedSquare, total: float, total_variance: float, *, maximum: float, scale: int
 ) -> IntervalEstimate:
-    """Return a square over a total with the given variance, and over `scale`."""
+    """Return square / (total * scale), where the total has the given variance."""
     top = square.value / scale
     intervals = ratio_intervals(
         np.asarray(top),
@@ -225,7 +225,7 @@ def _ratio_estimate(
         count=1,
         bounds=(0.0, maximum),
     )
-    total = max(total, math.sqrt(total_variance))  # it is not distinguishable from less
+    total = max(total, math.sqrt(total_variance))  # a smaller total is not distinguishable from this
     value = top / total
     variance = square.noise / scale**2 + square.slope / scale * max(top, 0.0) + value**2 * total_variance
     return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / total), *intervals)

@@ -1,8 +1,8 @@
-"""Validation results: how often devices found a model right, and which of its features improve it.
+"""Validation results: the accuracy of a model, measured on devices, and which of its features improve it.
 
-Naive Bayes assumes that features are independent given the class. It counts features that carry the same
-information several times, and a few of them can be right more often than all. Tables of single features do
-not show this; devices do.
+Naive Bayes assumes that features are independent given the class. If several features carry the same
+information, it is counted several times, and a subset of the features can be more accurate than all. Tables
+of single features do not show this; a validation round does.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot
 
 SELECTION_ERROR = 0.1
-"""Probability, at most, of selecting fewer features where no top-k set has a higher accuracy."""
+"""Probability, at most, of selecting a top-k set although none is more accurate than all features."""
 _GAIN_BOUNDS = (-1.0, 1.0)
 _RIGHT = 1
-"""The class that stands for a right prediction."""
+"""The class of a validation round that means "the prediction was right"."""
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """What the devices of a validation round found of a model.
+    """The accuracy of a model and the gains of its top-k sets, estimated from a validation round.
 
     Attributes
     ----------
     snapshot : Snapshot
         The counters of the validation round.
     accuracy : IntervalEstimate
-        Of shape (): the accuracy of the model with all its features.
+        Shape (): the accuracy of the model with all its features.
     gains : IntervalEstimate
-        Of shape (top-k sets,): the difference in accuracy with the top-k features alone.
+        Shape (top-k sets,): the accuracy with the top-k features alone minus that with all features.
     """
 
     snapshot: Snapshot
@@ -51,7 +51,7 @@ class ValidationResult:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Estimate it from the counters of a validation round."""
+        """Estimate accuracy and gains from the counters of a validation round."""
         raw = compute_raw_estimates(snapshot)
         prior = raw.prior.estimate
         accuracy = IntervalEstimate.from_stderr(prior.value[_RIGHT], prior.stderr[_RIGHT])
@@ -69,11 +69,11 @@ class ValidationResult:
 
     @property
     def selected(self) -> int | None:
-        """The place of the selected top-k set; None if the model keeps all its features.
+        """Index of the selected top-k set; None if the model keeps all its features.
 
-        If some sets are significantly more accurate than all features, by simultaneous lower bounds with
-        probability of error SELECTION_ERROR (Bonferroni): the smallest set within one standard error of the
-        best of those.
+        A set is significantly more accurate than all features if its simultaneous lower bound, with
+        probability of error SELECTION_ERROR (Bonferroni), is above 0. If there is such a set, the smallest
+        set within one standard error of the best of these is selected.
         """
         known = np.isfinite(self.gains.stderr)
         value, error = np.where(known, self.gains.value, -1.0), np.where(known, self.gains.stderr, 0.0)
@@ -85,12 +85,12 @@ class ValidationResult:
 
     @property
     def selected_features(self) -> frozenset[int]:
-        """The places of the features that the model keeps: those it was validated with, or the top-k set."""
+        """Indices of the features that the model keeps: all validated ones, or the selected top-k set."""
         order = self.model.order
         return frozenset(order if self.selected is None else order[: self.model.top_k[self.selected]])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON."""
+        """Return the validation result for JSON."""
         model = self.model
         return {
             "features": [model.features[place].name for place in model.order],
@@ -118,7 +118,7 @@ def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
 def mask_unselected_features(
     conditionals: ClassConditionals, prior: FloatArray, result: ValidationResult | None
 ) -> ClassConditionals:
-    """Make the features uninformative that a validation result does not select."""
+    """Make features uninformative that the validation result does not select."""
     if result is None:
         return conditionals
     selected = result.selected_features
@@ -149,11 +149,11 @@ def check_same_survey(snapshot: Snapshot, validation: Snapshot) -> None:
     model = other.validation
     survey = (plan.family, plan.label, plan.features, plan.projection)
     if not model or survey != (other.family, model.label, model.features, model.projection):
-        raise EstimationError(f"{other.id} validates no model of {plan.id}: it is not of that survey")
+        raise EstimationError(f"{other.id} does not validate a model of {plan.id}, but of another survey")
     if other.epsilon != plan.epsilon:
         raise EstimationError(
-            f"{other.id} spends epsilon {other.epsilon}, and {plan.id} {plan.epsilon}: "
-            "one family spends the same in each round"
+            f"{other.id} has epsilon {other.epsilon}, and {plan.id} has {plan.epsilon}: "
+            "all rounds of a family need the same epsilon"
         )
 
 
@@ -166,6 +166,6 @@ def refuse_validation(survey: Survey | Plan) -> None:
     """
     if survey.validation:
         raise SurveyError(
-            f"{survey.id} asks whether a model is right, and of nothing else: give the survey that the model "
-            "was made from"
+            f"{survey.id} is a validation round, which asks only whether a model is right: give the survey "
+            "that the model was made from"
         )

@@ -1,4 +1,4 @@
-"""What predicts: the classifier, the file it lives in, and its forms for other tools."""
+"""Models: the classifier, its file, and its exports to other tools."""
 
 from ldp_aggregator.models.export.onnx import save_onnx
 from ldp_aggregator.models.export.sklearn import to_sklearn

@@ -13,16 +13,16 @@ from ldp_aggregator.models.scoring import LogProbabilities
 
 
 def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
-    """Count P(label) and P(value | label), one added to each count (Laplace); of numbers the moments.
+    """Train on rows: counts plus one (Laplace) for discrete features, moments for numbers.
 
     Parameters
     ----------
     plan : Plan
-        Whose features the codes are of.
+        The plan that the rows were coded by.
     codes : (m, n) int array
     labels : (m,) int array
     rows : int array
-        Which rows to train on.
+        Indices of the rows to train on.
     """
     k, row_labels = len(plan.label.values), labels[rows]
     prior = np.bincount(row_labels, minlength=k) + 1.0

@@ -19,31 +19,31 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, Likelihood
 
 _MAX_TABLE_LENGTH = 1024
-"""Whole numbers in a feature's table, at most: so all tables together stay in the cache."""
+"""Maximum number of whole numbers in a feature's table, so that all tables stay in the cache."""
 
 _MAX_EXACT_INTEGER = 1 << 53
-"""Beyond, not all whole numbers are doubles, and a feature has no table."""
+"""Above this, not all whole numbers are doubles, so a feature has no table."""
 
 ScoreBlock = Callable[[NDArray[Any]], FloatArray]
-"""From a block of cells (rows, features) to gaps (labels - 1, rows)."""
+"""Maps a block of cells (rows, features) to gaps (labels - 1, rows)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGroup:
-    """Discrete features of whole numbers: their tables of gaps, one after the other.
+    """Discrete features with whole numbers as cells: their concatenated tables of gaps.
 
     Attributes
     ----------
     low, high : (n,) int arrays
-        Numbers beyond these mean what these mean.
+        A number outside this range has the code of the nearest end.
     shift : (n,) int array
-        From a number to its index in `gaps`.
+        Offset from a number to its index in `gaps`.
     gaps : (k - 1, entries) array
-        NaN where a number is no value.
+        NaN where a number is not a value of the survey.
     max_magnitude : float
         The largest absolute sum of logarithms.
     grid_error : float
-        What `LogProbabilities.compute_scores` rounds otherwise: nothing.
+        Rounding to the grid in `LogProbabilities.compute_scores`: none for discrete features.
     """
 
     low: IntArray
@@ -74,7 +74,7 @@ class DiscreteGroup:
         return dtype.kind in "iu" and np.can_cast(dtype, np.int64)
 
     def prepare(self, rows: int) -> ScoreBlock:
-        """Prepare for blocks of at most `rows`: bounds of that size spare numpy one loop per row."""
+        """Return the function that scores blocks of at most `rows` rows; it is faster with bounds per row."""
         low, high, shift = (np.tile(each, (rows, 1)) for each in (self.low, self.high, self.shift))
         ones = np.ones(len(self.low))
 
@@ -99,11 +99,12 @@ class NumericGroup:
         The bounds.
     square, slope : (n, k - 1) arrays
     constant : (k - 1, 1) array
-        Of all features together.
+        The sum over all features.
     max_magnitude : float
-        As for DiscreteGroup.
+        The largest absolute sum of log-densities.
     grid_error : float
-        How far gaps can move since only `LogProbabilities.compute_scores` rounds numbers to their grid.
+        Upper bound on the change of gaps because only `LogProbabilities.compute_scores` rounds numbers to
+        their grid.
     """
 
     low: FloatArray
@@ -144,13 +145,13 @@ class NumericGroup:
         return dtype.kind in "fiu"
 
     def prepare(self, rows: int) -> ScoreBlock:
-        """Prepare for blocks of at most `rows`, as DiscreteGroup does."""
+        """Return the function that scores blocks of at most `rows` rows."""
         low, high = (np.tile(each, (rows, 1)) for each in (self.low, self.high))
 
         def score(cells: NDArray[Any]) -> FloatArray:
             count = len(cells)
             numbers = np.maximum(cells, low[:count], dtype=np.float64)
-            numbers = np.minimum(numbers, high[:count], out=numbers)  # NaN stays: the row is undecided
+            numbers = np.minimum(numbers, high[:count], out=numbers)  # NaN is kept: the row stays undecided
             gaps: FloatArray = (numbers @ self.slope + numbers**2 @ self.square).T + self.constant
             return gaps
 
@@ -158,7 +159,7 @@ class NumericGroup:
 
 
 def _integer_range(feature: BinnedFeature | CategoricalFeature) -> range:
-    """Return the whole numbers of different codes, and one on each side for all numbers beyond."""
+    """Return the whole numbers with different codes, and one more on each side for all numbers beyond."""
     if isinstance(feature, BinnedFeature):
         inner_edges = [float(edge) for edge in feature.edges[1:-1]] or [0.0]
         return range(int(inner_edges[0] // 1) - 1, int(inner_edges[-1] // 1) + 2)
@@ -177,7 +178,7 @@ def fits_table(feature: Feature) -> bool:
 def _tabulate(
     feature: BinnedFeature | CategoricalFeature, integers: range, log_table: FloatArray
 ) -> FloatArray:
-    """Return the logarithms of every whole number, NaN where it is no value of the survey."""
+    """Return the logarithms of every whole number; NaN where it is not a value of the survey."""
     table = np.full((len(integers), log_table.shape[1]), np.nan)
     for index, number in enumerate(integers):
         try:

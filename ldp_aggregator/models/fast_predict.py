@@ -1,10 +1,10 @@
-"""The most probable label of many rows of plain numbers, in blocks that stay in the processor's cache.
+"""Predicts the labels of many rows of plain numbers, in blocks that stay in the processor's cache.
 
 Only gaps are computed: differences between each label's score and the first label's. For a discrete feature
-a whole number is looked up in a table of gaps; for a numeric feature the gap is a parabola of the number.
-A row stays undecided where a gap is smaller than the error bound, and where it holds anything but values of
-the survey: then `LogProbabilities.compute_scores` decides, after the encoding that names what is wrong. So
-labels are those of the scores, ties included.
+a whole number is looked up in a table of gaps; for a numeric feature the gap is a quadratic function of the
+number. A row stays undecided if a gap is smaller than the error bound, or if a cell is not a value of the
+survey. `LogProbabilities.compute_scores` decides such rows, after the encoding, whose errors name what is
+wrong. So labels are always those of the scores, ties included.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.table_input import Columns
 
 UNDECIDED = -1
-"""In the place of a label."""
+"""Stands for the label of an undecided row."""
 
 _CELLS_PER_BLOCK = 1 << 16
-"""Few enough to stay in a cache with their results, and enough to make numpy's cost per call small."""
+"""Small enough for the cache, results included; large enough to make numpy's cost per call small."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FastPredictor:
-    """Decides most rows of a model.
+    """Predicts the labels of most rows.
 
     Attributes
     ----------
     names : tuple of str
-        Of the features.
+        Names of the features.
     groups : tuple of (indices, group)
-        Which features are scored together.
+        The indices of features that are scored in one step, and their group.
     prior_gaps : (k - 1,) array
     error_bound : float
-        How far rounding can move two gaps from those of `LogProbabilities.compute_scores`.
+        Upper bound on the rounding error of a difference of gaps, compared with
+        `LogProbabilities.compute_scores`.
     """
 
     names: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Infers a survey from rows in memory, for experiments.
 
-The categories and bounds of a real survey are public, and written down before anybody is asked. Inferring
-them from private rows would leak information; in an experiment the rows are not private.
+The categories and bounds of a real survey are public, and fixed before anybody answers. Inferring them from
+private rows would leak information; in an experiment the rows are not private.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def infer_survey(
 ) -> Survey:
     """Return a survey that fits the given columns.
 
-    Numbers become `bins` equal-width bins between the least and the greatest, or without bins stay
-    numbers between these bounds; anything else becomes a category per distinct value. Where a value is
-    missing, missing is one more category.
+    Numbers become `bins` equal-width bins between the least and the greatest number; without bins they stay
+    numbers between these bounds. Any other column becomes a feature with one category per distinct value. If
+    values are missing, missing becomes one more category.
 
     Parameters
     ----------
     columns : mapping from feature name to m values
     labels : sequence of str
     epsilon, mechanism, numeric, label_name
-        Of the survey: `mechanism` for what is discrete, `numeric` for numbers.
+        Settings of the survey: `mechanism` is for discrete features, `numeric` for numbers.
     bins : int or None
     label_weight : int, optional
         Weight of the label question, where each feature has weight 1; by default it is asked only if no
@@ -54,7 +54,7 @@ def infer_survey(
         How many people will answer.
     """
     if bins is not None and not (bins >= 1 and bins == int(bins)):
-        raise ValueError(f"bins is None or a whole number above 0, not {bins!r}")
+        raise ValueError(f"bins must be None or a whole number above 0, not {bins!r}")
     return Survey(
         id="inferred",
         epsilon=parse_epsilon(epsilon),

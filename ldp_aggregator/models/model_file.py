@@ -1,7 +1,7 @@
 """Reads and writes model files: canonical JSON with a checksum, never pickle.
 
 A model file holds the plan and its digest, a privacy statement, every estimate with its errors, and the
-probabilities that the classifier uses. The checksum shows a file that was truncated or edited by hand.
+probabilities that the classifier uses. The checksum detects a file that was truncated or edited by hand.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def save_model(
     path : path
         A new file can be read by its owner alone.
     snapshot : Snapshot
-        What the estimates were made from.
+        The counters that the estimates were computed from.
     estimates : Estimates
     audit : dict, optional
-        Of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
+        The audit of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
     """
     write_atomically(path, dump_model(snapshot, estimates, audit))
 
@@ -119,8 +119,8 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     Raises
     ------
     ModelError
-        If the file cannot be read, is no model file, is truncated, was edited by hand, or has
-        another version.
+        If the file cannot be read, is not a model file, is truncated, was edited by hand, or has another
+        version.
     """
     try:
         data = Path(path).read_bytes()
@@ -133,24 +133,24 @@ def parse_model(data: bytes, name: str = "model") -> Model:
     """Read the bytes of a model file; `name` appears in errors."""
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
-        raise ModelError(f"{name}: this is no model file; ldp-train writes them")
+        raise ModelError(f"{name}: this is not a model file; ldp-train writes model files")
     if content.get("version") != VERSION:
         raise ModelError(
             f"{name}: the file has version {content.get('version')!r}, and only version {VERSION} is "
-            "understood: train again, or use the release that wrote it"
+            "supported: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
     if not _has_checksum(content, checksum):
         raise ModelError(
-            f"{name}: the checksum does not fit: the file was edited or damaged. {_RETRAIN_HINT}"
+            f"{name}: the checksum does not match: the file was edited or damaged. {_RETRAIN_HINT}"
         )
     try:
         return _read_content(content)
     except KeyError as error:
-        why = f"the content does not fit together (it has no entry {error})"
+        why = f"the content is inconsistent (it has no entry {error})"
         raise ModelError(f"{name}: {why}. {_RETRAIN_HINT}") from error
     except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, SurveyError) as error:
-        raise ModelError(f"{name}: the content does not fit together ({error}). {_RETRAIN_HINT}") from error
+        raise ModelError(f"{name}: the content is inconsistent ({error}). {_RETRAIN_HINT}") from error
 
 
 def _parse_json(data: bytes, name: str) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _parse_json(data: bytes, name: str) -> dict[str, Any]:
             f"{name}: not readable ({error}): the file was truncated or edited. {_RETRAIN_HINT}"
         ) from error
     if not isinstance(content, dict):
-        raise ModelError(f"{name}: this is no model file; ldp-train writes them")
+        raise ModelError(f"{name}: this is not a model file; ldp-train writes model files")
     return content
 
 
@@ -186,13 +186,13 @@ def _build_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read_content(content: dict[str, Any]) -> Model:
     plan = Plan.from_json(dump_canonical_json(content["plan"]))
     if plan.digest != content["plan_digest"]:
-        raise ValueError("the plan does not have the digest it should have")
+        raise ValueError("plan_digest is not the digest of the plan")
     k = len(plan.label.values)
     estimates = content["estimates"]
     _check_estimates(estimates)
     prior = _read_probabilities(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
-        raise ValueError("the features are not those of the plan")
+        raise ValueError("the number of features is not that of the plan")
     conditionals = tuple(
         _read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
@@ -221,7 +221,7 @@ def _rename_keys(nested: Any, names: Mapping[str, str]) -> Any:
 
 
 def _check_estimates(estimates: dict[str, Any]) -> None:
-    """Check the entries that commands read besides the probabilities, and name one that is wrong."""
+    """Check the entries that commands read besides the probabilities; the error names the wrong one."""
     _require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
     _require(_is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
     for index, entry in enumerate(estimates["features"]):
@@ -254,16 +254,16 @@ def _read_conditional(smoothed: Any, feature: Feature, k: int) -> ClassCondition
         return _read_probabilities(smoothed, (feature.size, k), feature.name)
     mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))
     if mean.shape != (k,) or variance.shape != (k,) or not np.isfinite(mean).all():
-        raise ValueError(f"the means or variances of {feature.name} are none")
+        raise ValueError(f"the means or variances of {feature.name} are invalid")
     if not (np.isfinite(variance) & (variance >= MIN_VARIANCE)).all():
         raise ValueError(f"a variance of {feature.name} is less than {MIN_VARIANCE:g}")
     if (smoothed["missing"] is None) != (feature.missing == "error"):
-        raise ValueError(f"{feature.name} has shares of missing values where it should not, or the reverse")
+        raise ValueError(f"{feature.name} has shares of missing values but cannot be missing, or lacks them")
     if smoothed["missing"] is None:
         return Gaussian(mean, variance, None)
     missing = np.asarray(smoothed["missing"], dtype=np.float64)
     if missing.shape != (k,) or not ((missing > 0) & (missing < 1)).all():  # 0 or 1 would exclude a label
-        raise ValueError(f"the shares of missing values of {feature.name} are none")
+        raise ValueError(f"the shares of missing values of {feature.name} are not between 0 and 1")
     return Gaussian(mean, variance, missing)
 
 
@@ -272,7 +272,7 @@ def _read_probabilities(nested: object, shape: tuple[int, ...], name: str) -> Fl
     array = np.asarray(nested, dtype=np.float64)
     is_valid = array.shape == shape and bool((array >= 0).all())
     if not is_valid or abs(array.sum(axis=0) - 1).max() > _SUM_TOLERANCE:
-        raise ValueError(f"the probabilities of {name} are none")
+        raise ValueError(f"the probabilities of {name} are invalid or do not add up to one")
     return array
 
 

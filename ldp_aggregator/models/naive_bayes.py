@@ -43,28 +43,27 @@ from ldp_aggregator.simulated_population import simulate_reports
 class NaiveBayes(ClassifierMixin, BaseEstimator):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
-    The method is that of Yilmaz et al. 2019, see docs/references.md. A fitted one usually comes from
-    :func:`ldp_aggregator.load_model`: real reports, nothing to fit. :meth:`fit` is for people who hold a
-    labelled population and want to know how well the protocol would do: every row becomes a user who sends
-    one randomised report.
+    The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from
+    :func:`ldp_aggregator.load_model`, already fitted. :meth:`fit` simulates the protocol on a labelled
+    table, to estimate its accuracy: every row becomes a user who sends one randomised report.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy budget of each user's one report.
     survey : Survey, optional
-        What to ask, as it is. `epsilon`, `bins`, `mechanism` and `numeric` then come from it. Without one
-        it is inferred from the rows given to `fit`: categories as they occur, numbers between the least
-        and the greatest. Those categories and bounds are public in a real survey; taking them from
-        private rows, as inference does, is fine for an experiment only.
+        The survey to simulate, which then determines epsilon, bins and mechanisms. By default it is
+        inferred from the rows given to `fit`: the categories that occur, and numbers between the least
+        and the greatest. In a real survey categories and bounds are public; use inference from private
+        rows for experiments only.
     bins : int or None, default=8
-        What becomes of an inferred number: a category, out of so many equal-width bins, or with None a
-        number as it is, whose mean and variance per label make a normal distribution.
+        Number of equal-width bins of an inferred number. With None it stays a number, and the model uses
+        a normal distribution per label, from its mean and variance.
     mechanism : str, default="auto"
-        How categories and bins are asked: a frequency oracle, or "auto" for the least variance per
+        The mechanism for categories and bins: a frequency oracle, or "auto" for the least variance per
         question.
     numeric : str, default="auto"
-        How numbers are asked if `bins` is None: one of "sign", "sign-vector", "piecewise", "onebit",
+        The mechanism for numbers if `bins` is None: one of "sign", "sign-vector", "piecewise", "onebit",
         "sampled-laplace", "laplace", or "auto" for the least variance per question.
     estimator : {"default", "paper"}, default="default"
         See :func:`ldp_aggregator.estimation.estimate_snapshot`.
@@ -76,13 +75,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     classes_ : (k,) array
         The labels, sorted.
     n_features_in_ : int
-        Number of entries of a row: with a projection its inputs, not the features made of them.
+        Number of entries of a row; with a projection these are its inputs, not its components.
     feature_names_in_ : (n,) array of str
-        Where names are known.
+        Only if names are known.
     plan_ : Plan
-        What was asked.
+        The plan of the survey.
     log_probabilities_ : LogProbabilities
-        The logarithms that are added up to scores, labels as in `classes_`.
+        The logarithms whose sums are the scores; labels as in `classes_`.
     estimates_ : dict
         All estimates with their errors, see :meth:`Estimates.as_dict`.
     """
@@ -114,7 +113,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         conditionals: Sequence[ClassConditional],
         estimates: dict[str, Any],
     ) -> Self:
-        """Return a fitted classifier from what a model file holds.
+        """Return a fitted classifier from the content of a model file.
 
         Parameters
         ----------
@@ -218,7 +217,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         if is_list_of_dicts(X) or (self._reads_by_name and has_column_names(X)):
             return select_columns(X, names)
         if self._reads_by_name:
-            # an array carries no names to compare, which is no reason for scikit-learn's warning
+            # an array has no names to compare; without this scikit-learn would warn about it
             X = check_array(to_array(X), dtype=None, ensure_all_finite="allow-nan")
             if X.shape[1] != len(names):
                 raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
@@ -236,9 +235,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self.log_probabilities_.compute_scores(self._encode(rows))
 
     def encode(self, X: Any) -> IntArray:
-        """Code rows as the devices do; shape (m, number of features of the plan).
+        """Encode rows like devices; shape (m, number of features of the plan).
 
-        Of a category or a bin its place, missing last; a number in steps of its grid.
+        The code of a category or bin is its index, missing last; that of a number is in steps of its grid.
         """
         return self._encode(self._read_table(X))
 
@@ -272,7 +271,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             try:
                 best[undecided] = self._compute_scores(take_rows(rows, undecided)).argmax(axis=1)
             except RowError:
-                self._compute_scores(rows)  # raises too, and counts the row among all rows
+                self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
                 raise
         return best
 
@@ -281,7 +280,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        # scikit-learn's checks train on a few hundred rows, which a small epsilon drowns in noise
+        # scikit-learn's checks train on a few hundred rows, too few for a small epsilon
         tags.classifier_tags.poor_score = self.epsilon < 4
         return tags
 

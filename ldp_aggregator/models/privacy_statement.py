@@ -15,17 +15,17 @@ from ldp_aggregator.snapshot import Snapshot
 
 _MAX_DELTA = 1e-6
 _CONDITION = (
-    "only if a shuffler that the reader trusts mixed all of these reports together, none of them made up, "
-    "and removed from each who sent it, from where and when, before anybody else saw it; otherwise the "
-    "epsilon above is all there is"
+    "only if a shuffler that the reader trusts mixed all of these reports, none of them fabricated, and "
+    "removed who sent each report, from where and when, before anybody else saw it; otherwise only the "
+    "epsilon above is guaranteed"
 )
-_NO_AUDIT = "is no audit; ldp-audit --json writes them"
+_NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
 _BOUND, _OLD_BOUND = "epsilon_lower_bound", "bound"
 """The key of a leak's bound, and its name in audits of version 0.1."""
 
 
 class AuditError(LdpError):
-    """A file that holds no audit of this survey."""
+    """A file that does not contain an audit of this survey."""
 
 
 def build_privacy_statement(
@@ -37,13 +37,14 @@ def build_privacy_statement(
     ----------
     snapshot : Snapshot
     audit : dict, optional
-        Of the survey's plan, see :func:`read_audit`.
+        The audit of the survey's plan, see :func:`read_audit`.
     validation : Snapshot, optional
-        Of the validation round, whose people answered at the same epsilon; it has an entry of its own.
+        The counters of the validation round, whose people answered at the same epsilon. It gets an entry of
+        its own.
     """
     training = _summarise_reports(snapshot)
     validated = {"validation": _summarise_reports(validation)} if validation else {}
-    # reports name their plan, so each kind is shuffled among its own
+    # a report names its plan, so the reports of each plan are mixed with each other only
     counts = [each["reports"] for each in (training, *validated.values())]
     delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
     return {
@@ -61,7 +62,7 @@ def build_privacy_statement(
 
 
 def _summarise_reports(snapshot: Snapshot) -> dict[str, Any]:
-    """Return how many reports answered which plan, and what each question realises of epsilon."""
+    """Return a plan's digest, its numbers of reports, and the realised epsilon of each question."""
     questions = [
         {
             "question": question.name,
@@ -82,14 +83,14 @@ def _summarise_reports(snapshot: Snapshot) -> dict[str, Any]:
 def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
     """Return the central epsilon of shuffled reports, each `local`-differentially private.
 
-    Feldman, McMillan and Talwar (2021, Theorem 3.1, as their published code tightens it); where that
-    bound does not hold, for few reports or a large epsilon, the local epsilon itself.
+    The bound is that of Feldman, McMillan and Talwar (2021, Theorem 3.1, as tightened in their published
+    code). Where it does not apply, for few reports or a large epsilon, the local epsilon is returned.
 
     Parameters
     ----------
     local : float
     reports : int
-        How many were shuffled together.
+        Number of reports that are shuffled with each other.
     delta : float
         Probability with which the bound may fail.
     """
@@ -104,12 +105,12 @@ def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
 def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     """Return the result of an audit that ``ldp-audit --json`` wrote, if it is of this plan.
 
-    An audit is passed here if it has no fault, and if its bound is at most epsilon.
+    An audit is passed if it has no fault and its bound is at most epsilon.
 
     Raises
     ------
     AuditError
-        If it is no such file, or of another plan.
+        If the file is not an audit, or is the audit of another plan.
     """
     try:
         audit = json.loads(path.read_bytes(), parse_constant=float)

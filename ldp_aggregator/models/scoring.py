@@ -1,4 +1,4 @@
-"""Naive Bayes over coded rows in log space: per feature a look-up in a table, or a normal density."""
+"""Naive Bayes scores of coded rows, in log space: each feature is a table or a normal density."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GaussianLikelihood:
 
     @classmethod
     def from_gaussian(cls, gaussian: Gaussian) -> GaussianLikelihood:
-        """Prepare a normal distribution per label."""
+        """Compute the constants of a normal distribution per label."""
         log_peak = -0.5 * np.log(2 * np.pi * gaussian.variance)
         log_missing = None
         if gaussian.missing is not None:
@@ -89,7 +89,7 @@ class LogProbabilities:
     def from_probabilities(
         cls, prior: FloatArray, conditionals: Sequence[ClassConditional]
     ) -> LogProbabilities:
-        """Take logarithms; a probability of zero becomes -inf and vetoes its label."""
+        """Take logarithms; a probability of zero becomes -inf and so excludes its label."""
         with np.errstate(divide="ignore"):
             likelihoods = tuple(
                 GaussianLikelihood.from_gaussian(conditional)
@@ -121,7 +121,7 @@ class LogProbabilities:
 
 
 def normalise_log_scores(scores: FloatArray) -> FloatArray:
-    """Turn (m, k) scores into log-probabilities that add up to one; a row vetoed by all is uniform."""
+    """Return log-probabilities (m, k) from scores; a row whose labels are all excluded becomes uniform."""
     peak = scores.max(axis=1, keepdims=True)
     shifted = np.where(np.isfinite(peak), scores - np.where(np.isfinite(peak), peak, 0.0), 0.0)
     normalised: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -33,8 +33,8 @@ def select_columns(rows: Any, names: Sequence[str]) -> Columns:
     Raises
     ------
     RowError
-        If features are absent: all of them in `problems`. A missing value must be given as None, so that
-        a misspelt name cannot pass for one.
+        If features are absent; `problems` contains all of them. A missing value must be given as None, so
+        that a misspelt name is not taken for a missing value.
     """
     read_column = _read_entries if is_list_of_dicts(rows) else _read_column
     columns = map_collecting_errors(lambda name: read_column(rows, name), names)
@@ -48,7 +48,7 @@ def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def _read_column(rows: Any, name: str) -> Any:
-    """Return a column: of a DataFrame plain numbers as they are, all else cell by cell."""
+    """Return a column; of a DataFrame, plain numbers as an array and all else as Python objects."""
     if name not in rows:
         raise RowError(name, "there is no such column")
     column = rows[name]
@@ -82,7 +82,7 @@ def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
     Raises
     ------
     RowError
-        Naming the first row, counted from 1, whose value is infinite or no number.
+        If a value is infinite or not a number; names the first such row, counted from 1.
     """
     if type(column) is np.ndarray and column.dtype.kind in "fiu":
         numbers = column.astype(np.float64, copy=False)

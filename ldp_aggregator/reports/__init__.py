@@ -1,1 +1,1 @@
-"""Raw reports as bytes: their record format, batches as arrays, archives."""
+"""Raw reports as bytes: record format, batches as arrays, archives."""

@@ -1,7 +1,7 @@
 """Reads a body of many reports into one batch per question, and checks each batch as arrays.
 
-Reports of one question have one length, so their ids and payloads are columns of a matrix. A body that is
-not exactly as devices of this plan write it is read report by report, to name what is wrong.
+Reports of one question have the same length, so their ids and payloads are columns of a matrix. A body that
+is not exactly in the form that devices of this plan send is read report by report, to name what is wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ldp_aggregator.arrays import BoolArray, ByteArray, IntArray
 from ldp_aggregator.reports.record_format import HEADER_BYTES, QUESTION_CODE_BYTES, PlanFormat
 
 _Offsets = dict[int, tuple[list[int], list[int]]]
-"""By question: the positions of its reports, counted in reports, and the bytes where they start."""
+"""By question index: the positions of its reports, counted in reports, and their byte offsets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class QuestionBatch:
 
     @cached_property
     def marks(self) -> ByteArray:
-        """The hashes of the payloads, shape (m, 8), which tell a duplicate from a reused id."""
+        """Hashes of the payloads, shape (m, 8), which distinguish a duplicate from a reused id."""
         return compute_marks(self.payloads)
 
     def take(self, rows: BoolArray | IntArray) -> QuestionBatch:
@@ -59,13 +59,13 @@ class QuestionBatch:
 
 
 class Rejection(NamedTuple):
-    """Why a report is rejected, as data: an exception would keep the frames that it was raised through.
+    """Why a report is rejected, as data: an exception object would keep its stack frames in memory.
 
     Attributes
     ----------
     reason : Reason
     why : str
-        See :class:`~encoders.errors.ReportError`, which is built from both where it is raised.
+        The arguments of :class:`~encoders.errors.ReportError`, which is built where it is raised.
     """
 
     reason: Reason
@@ -94,7 +94,7 @@ class BatchReader:
         batches : list of QuestionBatch
             The reports that a device could have sent.
         rejections : dict of int to Rejection
-            The others, by their position in the body.
+            All other reports, by their position in the body.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class BatchReader:
         return batches, rejections
 
     def _locate_reports(self, body: bytes) -> _Offsets | None:
-        """Return where the reports of each question start; None unless all begin as canonical ones."""
+        """Return where the reports of each question start; None unless all begin like canonical reports."""
         offsets: _Offsets = {}
         formats, header, end = self._format_by_code, self._header, len(body)
         start = position = 0
@@ -154,7 +154,7 @@ class BatchReader:
         return batches
 
     def _read_individually(self, pieces: list[bytes]) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
-        """Read each report by itself, as `read_report` does."""
+        """Read each report by itself, with `read_report`."""
         rejections: dict[int, Rejection] = {}
         accepted: dict[int, list[tuple[int, Report]]] = {}
         for position, piece in enumerate(pieces):
@@ -183,8 +183,9 @@ def _stack_rows(rows: list[bytes]) -> ByteArray:
 def compute_marks(payloads: ByteArray) -> ByteArray:
     """Return an 8-byte hash of each payload, shape (m, 8).
 
-    Each 64-bit word, little-endian, is mixed with its place; the sum is mixed again. It guards against
-    accidents: somebody who makes a collision gains that a report which is not counted is called a duplicate.
+    Each 64-bit word, little-endian, is mixed with its index; the sum is mixed again. The hash protects
+    against accidents only: a deliberate collision makes a report that is not counted a duplicate instead of
+    a reused id.
     """
     count, size = payloads.shape
     padded = np.zeros((count, -(-size // 8) * 8), dtype=np.uint8)
@@ -201,7 +202,7 @@ def _make_word_keys(count: int) -> NDArray[np.uint64]:
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Let every bit of a word change about half of all bits: the finish of SplitMix64."""
+    """Mix the bits of each word with the last step of SplitMix64: each bit affects about half of all bits."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -1,8 +1,8 @@
 """The record format of a plan's reports: where question, id and payload lie in the bytes of a report.
 
-The reports of one question differ in their id and payload alone, and in nothing else, not even in
-length. So a canonical report is recognised by comparing bytes in place, without msgpack, and thousands
-are compared, cut out and checked in a few steps of numpy.
+The reports of one question differ in id and payload only, and all have the same length. So a canonical
+report is recognised by comparing bytes, without msgpack, and thousands are compared, extracted and checked in
+a few steps of numpy.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Records = NDArray[np.uint8]
 
 _FIRST_BYTE = 0x95
 HEADER_BYTES = 4 + DIGEST_BYTES
-"""What every report of a plan begins with; the question's index follows."""
+"""Number of bytes that all reports of a plan begin with; the question's index follows."""
 QUESTION_CODE_BYTES = 3
-"""The bytes after the header that differ between any two questions, however wide their indexes."""
+"""Number of bytes after the header, different for any two questions at any width of the index."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,11 @@ class QuestionFormat:
     ----------
     question : Question
     prefix, separator : bytes
-        What stands before the id, and between id and payload.
+        The bytes before the id, and those between id and payload.
     length : int
         Bytes of the whole report.
     id_prefix : bytes
-        What the id begins with, where it is a token.
+        The bytes that the id begins with, if it is a token.
     """
 
     question: Question
@@ -51,7 +51,7 @@ class QuestionFormat:
 
     @classmethod
     def from_question(cls, plan: Plan, question: Question) -> QuestionFormat:
-        """Read the format off a packed report: only `encoders.report` defines the wire format."""
+        """Derive the format from a packed report, since only `encoders.report` defines the wire format."""
         width = question.mechanism.payload_bytes
         blank = pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), bytes(width)))
         full = pack(Report(plan.digest_bytes, question.index, b"\xff" * ID_BYTES, bytes(width)))
@@ -70,7 +70,7 @@ class QuestionFormat:
         return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
 
     def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
-        """Return at which offsets such a report starts; each at least `length` bytes before the end."""
+        """Derive the format from a packed report: only `encoders.report` defines the wire format."""
         id_starts = starts + len(self.prefix)
         matches = _equals_at(data, starts, self.prefix)
         matches &= _equals_at(data, id_starts + ID_BYTES, self.separator)
@@ -134,7 +134,7 @@ def distinct_questions(questions: IntArray) -> list[int]:
 
 
 def _copy_windows(data: bytes, starts: IntArray, length: int) -> NDArray[np.void]:
-    """Copy `length` bytes from each offset on."""
+    """Copy `length` bytes from each offset."""
     count = max(len(data) - length + 1, 0)
     overlapping: NDArray[np.void] = np.ndarray(count, f"V{length}", data, strides=(1,))
     return overlapping[starts]

@@ -1,4 +1,4 @@
-"""Files of results: whole or not at all, private, and never written through a symbolic link."""
+"""Result files are written atomically, are private, and are never written through a symbolic link."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: s
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(OSError, match="no regular file"):
+        with pytest.raises(OSError, match="not a regular file"):
             write_atomically(path, b"results")
 
 

@@ -55,8 +55,8 @@ def test_another_separator_in_some_names_is_no_mistake(write):
         ("a\tb\n1\t2\n", "seems to be separated by tabs; save it with commas instead"),
         ("a|b|c\n1|2|3\n", "seems to be separated by '|'; save it with commas instead"),
         ("a;b, yearly;c\n1;2;3\n", "seems to be separated by ';'"),
-        (b"a,b\n\xff,2\n", "no UTF-8 CSV file"),
-        ('a,b\n"1,2\n', "no UTF-8 CSV file"),
+        (b"a,b\n\xff,2\n", "not a UTF-8 CSV file"),
+        ('a,b\n"1,2\n', "not a UTF-8 CSV file"),
     ],
 )
 def test_what_is_no_table_is_refused(write, data, why):

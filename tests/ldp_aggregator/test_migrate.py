@@ -1,4 +1,4 @@
-"""A survey that moves to another store: nothing is lost or counts twice, wherever the move is cut off."""
+"""Copying a survey to another store: no report is lost or counts twice, wherever the copy is interrupted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OTHER = {bytes(16): bytes(8)}
 
 
 @pytest.fixture(autouse=True)
-def nobody_has_to_hear(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_wait_for_collectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrate, "LOCK_VISIBLE_SECONDS", 0.0)
 
 
@@ -59,7 +59,7 @@ def sent() -> Sent:
 
 
 def fill(store: Store, sent: Sent) -> Store:
-    """Collect reports as a collector does, its poisoning meter's counters and some rejections too."""
+    """Collect reports like a collector, with support counters and some rejections."""
     store.publish(PLAN.id, PLAN.json)
     store.set_schedule(PLAN.id, WINDOW.to_json())
     intake = Intake(PLAN, store)
@@ -74,7 +74,7 @@ def open_sqlite(path: Path) -> Store:
 
 
 def whole(store: Store) -> object:
-    """Return all that a store has of the survey, in a form that compares."""
+    """Return everything that a store has of the survey, in a comparable form."""
     totals = store.totals(PLAN.id)
     remembered = {
         name: {
@@ -89,7 +89,7 @@ def whole(store: Store) -> object:
     return sums, remembered, rejections, store.plans()[PLAN.id], store.schedules()[PLAN.id]
 
 
-def test_a_survey_goes_round_all_stores_and_arrives_as_it_left(tmp_path: Path, sent: Sent) -> None:
+def test_a_survey_copied_through_all_stores_is_unchanged(tmp_path: Path, sent: Sent) -> None:
     first = fill(open_sqlite(tmp_path / "first.db"), sent)
     before = whole(first)
     with redis_server(tmp_path) as url, redis_cluster(tmp_path) as cluster:
@@ -115,7 +115,7 @@ def assert_exactly_once(store: Store, sent: Sent) -> None:
     require_equal(store.totals(PLAN.id), sent.totals)
 
 
-def test_the_extremes_of_an_integer_arrive(tmp_path: Path) -> None:
+def test_extreme_integers_are_copied(tmp_path: Path) -> None:
     source, extremes = open_sqlite(tmp_path / "source.db"), np.array([-(2**63), 2**63 - 1, 2**53 + 1, 0])
     source.publish(PLAN.id, PLAN.json)
     source.record([batch(PLAN.id, "extreme", OTHER, extremes)])
@@ -157,7 +157,7 @@ def test_invitations_move_too() -> None:
 
 
 def move_again(source: Store, target: Store) -> None:
-    """Move as if the last thing had not been done: to open the target."""
+    """Copy as if the last step, opening the target, had not been done."""
     target.set_schedule(PLAN.id, HALF)
     migrate_survey(source, target, PLAN.id)
 
@@ -167,7 +167,7 @@ class CutOff(Exception):
 
 
 class Failing:
-    """A store that crashes at its n-th change, before it or behind it."""
+    """A store that crashes just before or after its n-th change."""
 
     def __init__(self, store: Store, changes: int, behind: bool) -> None:
         self._store, self._left, self._behind = store, changes, behind
@@ -211,7 +211,9 @@ def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_killed_move_goes_on(tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_import_is_completed_by_the_next(
+    tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 20)
     source, rng, ends = fill(open_sqlite(tmp_path / "source.db"), sent), random.Random(3), []
     with redis_server(tmp_path) as url:
@@ -244,8 +246,12 @@ def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path: Path, 
     app = create_app(CollectorSettings(), target)
     web = app.test_client()
     body, form = make_reports(PLAN, 1, seed=8).reports[0], {"Content-Type": MEDIA_TYPE}
-    told = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
-    assert (told.status_code, told.json["reason"], told.json["retryable"]) == (403, "survey-not-open", True)
+    response = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
+    assert (response.status_code, response.json["reason"], response.json["retryable"]) == (
+        403,
+        "survey-not-open",
+        True,
+    )
     app.extensions["ldp"].intakes[PLAN.id].flush()
     migrate_survey(source, target, PLAN.id)
     served = (
@@ -276,7 +282,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
         migrate_survey(source, MemoryStore(), "diet")
 
 
-def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> None:
+def test_a_target_that_others_wrote_to_is_not_opened(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
     counter = next(iter(sent.totals))
     reached = CountsMeanwhile(target, counter, len(sent.totals[counter].cells))
@@ -284,12 +290,12 @@ def test_a_target_that_was_written_to_by_others_is_not_opened(sent: Sent) -> Non
         with pytest.raises(MigrationError, match="lacks: import into a store without it"):
             migrate_survey(source, reached, PLAN.id)  # type: ignore[arg-type]
         assert read_schedule(target, PLAN.id).import_run
-    with pytest.raises(MigrationError, match="has not arrived in the source"):
+    with pytest.raises(MigrationError, match="into the source is incomplete"):
         migrate_survey(target, MemoryStore(), PLAN.id)
 
 
 class CountsMeanwhile:
-    """A store in which a collector counts a report whenever its totals were read."""
+    """A store in which a collector counts a report whenever its totals have been read."""
 
     def __init__(self, store: Store, counter: str, cells: int) -> None:
         self._store, self._tally = store, np.ones(cells, np.int64)
@@ -328,8 +334,8 @@ def test_another_report_under_a_moved_id_stops_the_move() -> None:
     assert target.totals(PLAN.id)["counter"].cells.tolist() == [1]
 
 
-class Amid:
-    """A store in which something happens once, just before or behind the n-th act of some kind."""
+class CallDuring:
+    """A store that makes one call just before or after the n-th call of a method."""
 
     def __init__(
         self, store: Store, name: str, number: int, happen: Callable[[], object], behind: bool
@@ -356,9 +362,7 @@ class Amid:
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 @pytest.mark.parametrize("name", ["publish", "set_schedule", "schedules", "totals", "record", "report_ids"])
-def test_wherever_another_import_comes_between_nothing_counts_twice(
-    sent: Sent, name: str, behind: bool
-) -> None:
+def test_a_second_import_at_any_call_makes_no_report_count_twice(sent: Sent, name: str, behind: bool) -> None:
     source, number = fill(MemoryStore(), sent), 0
     came = True
     while came:
@@ -370,13 +374,13 @@ def test_wherever_another_import_comes_between_nothing_counts_twice(
             migrate_survey(source, target, PLAN.id)  # noqa: B023 - called within this very round
 
         with suppress(MigrationError):
-            migrate_survey(source, Amid(target, name, number, other, behind), PLAN.id)  # type: ignore[arg-type]
+            migrate_survey(source, CallDuring(target, name, number, other, behind), PLAN.id)  # type: ignore[arg-type]
         if read_schedule(target, PLAN.id).import_run:
             migrate_survey(source, target, PLAN.id)
         assert whole(target) == whole(source), (name, number)
 
 
-def test_of_two_imports_the_one_that_was_held_up_ends_and_leaves_an_open_survey_alone(sent: Sent) -> None:
+def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
     new = make_reports(PLAN, 1, seed=8).reports[0]
 
@@ -385,16 +389,16 @@ def test_of_two_imports_the_one_that_was_held_up_ends_and_leaves_an_open_survey_
         Intake(PLAN, target).record_body(new)  # collectors run on it already
 
     with pytest.raises(MigrationError, match="another import"):
-        migrate_survey(source, Amid(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
+        migrate_survey(source, CallDuring(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
     assert read_schedule(target, PLAN.id) == WINDOW
     assert count_reports(target.totals(PLAN.id)) == 3001
-    with pytest.raises(MigrationError, match="arrived already"):
+    with pytest.raises(MigrationError, match="was imported completely already"):
         migrate_survey(source, target, PLAN.id)
 
 
-def test_cells_that_two_imports_added_keep_the_survey_shut_until_a_third_has_mended_them(sent: Sent) -> None:
+def test_cells_added_by_two_imports_keep_the_survey_closed_until_a_third_corrects_them(sent: Sent) -> None:
     source, target = fill(MemoryStore(), sent), MemoryStore()
-    held_up = Amid(target, "record", 1, lambda: migrate_survey(source, target, PLAN.id), behind=False)
+    held_up = CallDuring(target, "record", 1, lambda: migrate_survey(source, target, PLAN.id), behind=False)
     with pytest.raises(MigrationError, match="another import"):
         migrate_survey(source, held_up, PLAN.id)  # type: ignore[arg-type]
     assert read_schedule(target, PLAN.id).import_run
@@ -415,20 +419,20 @@ def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_
     one, two = make_reports(PLAN, 2, seed=8).reports
 
     def post(body: bytes) -> int:
-        told = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers={"Content-Type": MEDIA_TYPE})
-        return told.status_code
+        response = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers={"Content-Type": MEDIA_TYPE})
+        return response.status_code
 
-    def until_heard(seconds: float) -> None:
-        assert post(one) == 200  # the target is held, but the worker has not heard
+    def post_while_waiting(seconds: float) -> None:
+        assert post(one) == 200  # the target is locked, but the worker has not read the schedule yet
         threading.Event().wait(seconds)
         assert post(two) == 403
 
-    monkeypatch.setattr(migrate.time, "sleep", until_heard)
+    monkeypatch.setattr(migrate.time, "sleep", post_while_waiting)
     assert web.get(f"/v1/surveys/{PLAN.id}").status_code == 200  # the worker reads when it is open
     with pytest.raises(MigrationError, match="that the source lacks"):
         migrate_survey(source, target, PLAN.id)
     assert count_reports(target.totals(PLAN.id)) == 1
-    assert read_schedule(target, PLAN.id) == Schedule()  # it goes on by itself, as before
+    assert read_schedule(target, PLAN.id) == Schedule()  # its schedule is as before
 
 
 def test_a_survey_already_published_is_copied_after_all_collectors_have_seen_the_lock(sent: Sent) -> None:
@@ -438,7 +442,7 @@ def test_a_survey_already_published_is_copied_after_all_collectors_have_seen_the
     assert whole(target) == whole(source)
 
 
-def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent) -> None:
+def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path: Path, sent: Sent) -> None:
     url = f"sqlite:///{tmp_path}/half.db"
     half = fill(open_store(url), sent)
     half.set_schedule(PLAN.id, HALF)
@@ -462,9 +466,9 @@ def test_half_a_survey_is_neither_read_nor_invited_to(tmp_path: Path, sent: Sent
 
 
 def refused(*arguments: str) -> str:
-    told = CliRunner().invoke(main, list(arguments))
-    assert told.exit_code == 1, told.output
-    return told.output
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 1, result.output
+    return result.output
 
 
 @pytest.fixture
@@ -478,8 +482,8 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     target = f"sqlite:///{tmp_path}/target.db"
 
     def run(source: str, url: str) -> tuple[int, str]:
-        told = CliRunner().invoke(main, ["import", PLAN.id, "--from", source, "--store", url])
-        return told.exit_code, told.output
+        result = CliRunner().invoke(main, ["import", PLAN.id, "--from", source, "--store", url])
+        return result.exit_code, result.output
 
     code, said = run(source_url, target)
     assert (code, "3,000 reports of trial are in the new store" in said) == (0, True)
@@ -516,8 +520,8 @@ def test_the_source_is_not_changed(tmp_path: Path, source_url: str) -> None:
     source = tmp_path / "source.db"
     before = source.read_bytes()
     target = f"sqlite:///{tmp_path}/target.db"
-    told = CliRunner().invoke(main, ["import", PLAN.id, "--from", source_url, "--store", target])
-    assert told.exit_code == 0, told.output
+    result = CliRunner().invoke(main, ["import", PLAN.id, "--from", source_url, "--store", target])
+    assert result.exit_code == 0, result.output
     assert source.read_bytes() == before
     reading = open_store(source_url, read_only=True)
     assert whole(reading) == whole(open_store(target))

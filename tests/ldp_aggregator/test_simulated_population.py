@@ -1,4 +1,4 @@
-"""A population in memory is the devices' protocol, bit by bit."""
+"""A simulated population follows the devices' protocol bit by bit."""
 
 from itertools import product
 

@@ -83,16 +83,16 @@ def test_the_sum_of_rounds_has_the_plan_with_most_questions() -> None:
 
 
 def test_the_sum_of_equal_rounds_has_the_plan_of_the_first() -> None:
-    even, uneven = make_round("even"), make_round("uneven", tea=2)
-    assert (even + uneven).plan == even.plan
-    assert (uneven + even).plan == uneven.plan
+    equal, unequal = make_round("equal"), make_round("unequal", tea=2)
+    assert (equal + unequal).plan == equal.plan
+    assert (unequal + equal).plan == unequal.plan
 
 
 def test_the_sum_of_equal_rounds_has_one_plan_in_any_order() -> None:
-    family, later, uneven = make_round("tea"), make_round("later"), make_round("uneven", tea=2)
-    for order in permutations([uneven, family, later]):
+    family, later, unequal = make_round("tea"), make_round("later"), make_round("unequal", tea=2)
+    for order in permutations([unequal, family, later]):
         assert sum_snapshots(order).plan == family.plan
-    for order in permutations([uneven, later]):
+    for order in permutations([unequal, later]):
         assert sum_snapshots(order).plan == later.plan
 
 
@@ -109,9 +109,9 @@ def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
     for other in others:
         second = Snapshot(read_survey(other).compile(), {})
         for pair in permutations([first, second]):
-            with pytest.raises(SnapshotError, match="no rounds of one family"):
+            with pytest.raises(SnapshotError, match="not rounds of one family"):
                 sum_snapshots(pair)
-    with pytest.raises(SnapshotError, match="no rounds of one family"):
+    with pytest.raises(SnapshotError, match="not rounds of one family"):
         sum_snapshots([make_round("two", milk=0), make_round("three", tea=0)])
 
 

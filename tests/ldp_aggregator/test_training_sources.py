@@ -80,12 +80,12 @@ def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
         alone = read_training_data(archives, plan=plan).snapshot
     assert (count_of(alone), dict(alone.rejections)) == (99, {"incomplete-body": 1})
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
-    heard = []
+    messages = []
     both = read_training_data(
-        [*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=heard.append
+        [*archives, str(tmp_path / "snapshot.json")], plan=plan, warn=messages.append
     ).snapshot
     assert (count_of(both), dict(both.rejections)) == (198, {"incomplete-body": 2})
-    assert len(heard) == 1
+    assert len(messages) == 1
 
 
 def test_reports_need_their_plan(plan, tmp_path):
@@ -213,12 +213,12 @@ def test_a_misspelt_store_is_not_created(tmp_path):
 
 @contextmanager
 def collector(status, body, location=None):
-    """Serve one answer on a port of its own; yield its URL and the requests it heard."""
-    heard = []
+    """Serve one response on a new port; yield its URL and the requests it received."""
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            heard.append((self.path, self.headers["Authorization"]))
+            requests.append((self.path, self.headers["Authorization"]))
             self.send_response(status)
             if location:
                 self.send_header("Location", location)
@@ -233,7 +233,7 @@ def collector(status, body, location=None):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/v1/surveys/one", heard
+            yield f"http://127.0.0.1:{server.server_port}/v1/surveys/one", requests
         finally:
             server.shutdown()
             thread.join()
@@ -244,9 +244,9 @@ def test_a_collector_is_asked_with_the_operators_token(plan):
     store.publish(plan.id, plan.json)
     fill(store, plan, reports=1)
     held = take_snapshot(store, plan.id)
-    with collector(200, held.to_json()) as (url, heard):
+    with collector(200, held.to_json()) as (url, requests):
         assert read_training_data([url], token="secret").snapshot.to_json() == held.to_json()
-    assert heard == [("/v1/surveys/one/snapshot", "Bearer secret")]
+    assert requests == [("/v1/surveys/one/snapshot", "Bearer secret")]
 
 
 def test_the_error_quotes_a_collectors_refusal():
@@ -257,17 +257,17 @@ def test_the_error_quotes_a_collectors_refusal():
         read_training_data([url], token="secret")
 
 
-def test_the_token_goes_nowhere_else():
+def test_the_token_is_not_sent_to_another_host():
     with (
-        collector(200, b"{}") as (elsewhere, heard),
+        collector(200, b"{}") as (elsewhere, requests),
         collector(302, b"", location=elsewhere) as (url, _),
         pytest.raises(SourceError, match="302"),
     ):
         read_training_data([url], token="secret")
-    assert heard == []
+    assert requests == []
 
 
-def test_what_is_no_snapshot_is_refused():
+def test_a_response_that_is_not_a_snapshot_is_refused():
     with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
         read_training_data([url], token="secret")
 

@@ -1,1 +1,1 @@
-"""The operator's page: its files, its routes and the numbers it shows."""
+"""The operator's page: its files, its routes and its data."""

@@ -1,4 +1,4 @@
-"""The numbers of the operator's page: reports, rejections, estimates, and margins with more reports."""
+"""The data of the operator's page: reports, rejections, estimates, and margins with more reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def render_progress(snapshot: Snapshot) -> CachedResponse:
 
 
 def progress_document(snapshot: Snapshot) -> dict[str, Any]:
-    """Return counts, rejections, the estimates for readers, and the margins with more reports."""
+    """Return counts, rejections, estimates without their internal entries, and margins with more reports."""
     plan, estimates = snapshot.plan, estimate_snapshot(snapshot, poisoning=True)
     document = estimates.as_dict()
     return {

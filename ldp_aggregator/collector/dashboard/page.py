@@ -1,4 +1,4 @@
-"""The operator's page at /: files of this package, and nothing from anywhere else.
+"""The operator's page at /: only files of this package, nothing from other hosts.
 
 The page itself is public and holds no numbers; it fetches them with the token that the operator types in.
 """
@@ -47,7 +47,7 @@ def load_assets() -> dict[str, CachedResponse]:
 
 @cache
 def assets_version() -> str:
-    """Return a digest of all files: it is part of their addresses, so browsers may keep them for good."""
+    """Return a digest of all files; it is part of their addresses, so browsers may cache them forever."""
     digest = hashlib.sha256()
     for name, content in load_assets().items():
         digest.update(f"{name} {content.digest}\n".encode())
@@ -56,7 +56,7 @@ def assets_version() -> str:
 
 @cache
 def cached_index() -> CachedResponse:
-    """Return the page with the addresses of its files, relative: it may live below any prefix."""
+    """Return the page with relative addresses of its files, so that it works below any prefix."""
     index = load_assets()[_INDEX]
     return CachedResponse(index.body.replace(b"{version}", assets_version().encode()), index.media_type)
 
@@ -68,7 +68,7 @@ def _require_operator_listener() -> None:
 
 @page.get("/")
 def root() -> Response:
-    """Send the page; browsers ask each time whether it has changed."""
+    """Send the page; browsers revalidate it at each load."""
     response = cached_index().make_response("no-cache")
     response.headers.update(HEADERS)
     return response
@@ -78,7 +78,7 @@ def root() -> Response:
 def asset(version: str, name: str) -> Response:
     """Send one of the page's files."""
     if version != assets_version() or name not in load_assets():
-        raise Problem(Reason.NO_SUCH_PAGE, "no such file of this version; load the page again")
+        raise Problem(Reason.NO_SUCH_PAGE, "this version of the page has no such file; load the page again")
     response = load_assets()[name].make_response("public, max-age=31536000, immutable")
     response.headers.update(HEADERS)
     return response

@@ -24,7 +24,7 @@ class BetaPosterior(NamedTuple):
     Attributes
     ----------
     evidence : array
-        log E[exp(-(share - value)^2 / (2 noise^2))], the estimate's log density but for a constant.
+        log E[exp(-(share - value)^2 / (2 noise^2))]: the log density of the estimate, up to a constant.
     mean, log : arrays
         Posterior means of the share and of its logarithm, where a share below MIN_SHARE counts as that.
     """
@@ -35,14 +35,14 @@ class BetaPosterior(NamedTuple):
 
 
 def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> BetaPosterior:
-    """Return the posteriors of shares, after normal estimates of them, for several priors beta(a, b).
+    """Return the posteriors of shares, given normal estimates of them, for several priors beta(a, b).
 
     Parameters
     ----------
     value, noise : float arrays of one shape
         Estimates and their standard errors, above zero.
     a, b : float arrays, shape (priors, ...)
-        Above zero; the parameters of each prior for `value`.
+        The parameters of each prior of the shares, above zero.
     """
     shape = np.broadcast_shapes(value.shape, a.shape, b.shape)
     cells = [np.broadcast_to(each, shape[1:]).ravel() for each in (value, noise)]
@@ -61,16 +61,16 @@ def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: Float
 class _Quadrature:
     """The nodes at which the posteriors of some shares are evaluated; arrays of shape (nodes, shares).
 
-    By the trapezoidal rule along t, the share's logit being sinh(t), over the range of the estimate: there
-    the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The ends of (0, 1),
-    where a beta distribution may pile up, are added in closed form.
+    The trapezoidal rule is applied along t, where the logit of the share is sinh(t), over the range of the
+    estimate. There the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The
+    ends of (0, 1), where a beta density may be infinite, are added in closed form.
 
     Attributes
     ----------
     share, log, rest : arrays
-        The share, its logarithm and that of one less the share.
+        The share, log(share) and log(1 - share).
     weight : array
-        Logarithm of a node's width and of the estimate's likelihood.
+        Sum of the logarithms of a node's width and of the estimate's likelihood.
     log_zero, log_one : (shares,) arrays
         Logarithms of the likelihood of a share of 0, and of 1.
     """
@@ -103,7 +103,7 @@ class _Quadrature:
         )
 
     def posterior(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return evidence, but for 1/B(a, b), mean and mean logarithm of each share that is beta(a, b)."""
+        """Return log evidence + log B(a, b), mean and mean logarithm of shares with the prior beta(a, b)."""
         inside = self.weight + a * self.log + b * self.rest
         below = self.log_zero + a * np.log(MIN_SHARE) - np.log(a)
         above = self.log_one + b * np.log(MIN_SHARE) - np.log(b)

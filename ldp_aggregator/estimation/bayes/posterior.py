@@ -1,9 +1,9 @@
-"""Posterior class prior and tables P(value | label), given noisy estimates of them.
+"""Posterior means of the class prior and of tables P(value | label), given noisy estimates of them.
 
-An estimate is normal around its truth (central limit theorem); the truth is a share, so it has a beta
-distribution a priori. Naive Bayes adds up logarithms of P(value | label), so it uses their posterior mean.
-Where a table is mostly noise its classes become equal, so that the feature cannot outvote the prior; with
-many reports the posterior is the table of frequencies.
+An estimate is normally distributed around the truth (central limit theorem). The truth is a share, so its
+prior is a beta distribution. Naive Bayes adds logarithms of P(value | label) and uses their posterior mean.
+If a table is mostly noise, its classes become equal, and the feature cannot outvote the prior. With many
+reports the posterior is the table of frequencies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
-"""Concentrations of P(value | label) around P(value): numbers of people counted a priori."""
+"""Concentrations of P(value | label) around P(value), as prior sample sizes in people."""
 _MIN_VARIANCE = 1e-12
 
 
@@ -50,17 +50,17 @@ def smooth_tables(
 ) -> list[FloatArray]:
     """Return P(value | label) of each feature, an (A_i, k) array: the posterior's geometric mean.
 
-    A priori a class is a draw of s people, with P(x) the feature's own share of the value:
-    with probability (1 - P(x))^s nobody has the value, and P(x | c) is zero; else it is
+    The prior: a class is a draw of s people, and P(x) is the feature's own share of the value. With
+    probability (1 - P(x))^s nobody has the value, and P(x | c) is zero; otherwise P(x | c) is
     beta(s P(x), s (1 - P(x))). The concentration s is one of CONCENTRATIONS; the share of each among the
-    features is fitted to all of them (empirical Bayes). Given s, a share is the geometric mean of its
-    posterior, or MIN_SHARE if it is zero; that is averaged over both and over the feature's own
-    concentrations, and normalised to a distribution.
+    features is fitted to all features (empirical Bayes). Given s, the estimate is the geometric mean of the
+    posterior, or MIN_SHARE if the share is zero. It is averaged over both cases and over the feature's
+    posterior of s, and normalised to a distribution.
 
     Parameters
     ----------
     frequencies : sequence of (Frequencies or None)
-        Of each feature; None counts as no reports.
+        One per feature; None counts as no reports.
     sizes : sequence of int
         Numbers of values, A_i.
     prior : (k,) array
@@ -82,8 +82,8 @@ def smooth_tables(
 class Interaction:
     """The interaction of a feature and the label: how the classes of its table differ.
 
-    That a class's shares add up to P(label), and a value's to P(value), is known from all reports; only the
-    rest of the table, its interaction, is estimated from the feature's own reports.
+    The margins of the table, P(label) and P(value), are estimated separately. Only the rest of the table, its
+    interaction, is estimated from the feature's own reports.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Interaction:
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies, prior: FloatArray) -> Interaction:
-        """Centre a table in both directions; the noise shared by all cells cancels."""
+        """Centre a table along both axes, so that noise shared by all cells cancels."""
         k, covariance = len(prior), frequencies.covariance
         raw_shares, spread = _value_shares(frequencies, k)
         shares = _posterior_mean(raw_shares, np.full(len(raw_shares), np.sqrt(spread)))
@@ -112,7 +112,7 @@ class Interaction:
 
 
 def _value_shares(frequencies: Frequencies, k: int) -> tuple[FloatArray, float]:
-    """Return P(value), normalised to add up to one, and the average variance of one."""
+    """Return P(value), shifted to add up to one, and the mean variance of its entries."""
     covariance, table = frequencies.covariance, frequencies.raw.reshape(-1, k)
     size = len(table)
     independent = covariance.independent_variance.reshape(-1, k).sum(axis=1)
@@ -125,14 +125,14 @@ def _value_shares(frequencies: Frequencies, k: int) -> tuple[FloatArray, float]:
 
 
 def _centre(table: FloatArray, prior: FloatArray) -> FloatArray:
-    """Subtract from each class's cells their mean, then from each value's the sum, spread by the prior."""
+    """Subtract from each class its mean over the values, then `prior` times the sum of each value."""
     within = table - table.mean(axis=0)
     centred: FloatArray = within - prior * within.sum(axis=1, keepdims=True)
     return centred
 
 
 def _centred_variance(variance: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the variances of a centred table with independent cells: `_centre` with its slopes squared."""
+    """Return the variances of a centred table with independent cells: the squared slopes of `_centre`."""
     size = len(variance)
     within = (1 - 2 / size) * variance + variance.sum(axis=0) / size**2
     centred: FloatArray = (1 - 2 * prior) * within + prior**2 * within.sum(axis=1, keepdims=True)
@@ -148,7 +148,7 @@ def _average_over_concentrations(interactions: Sequence[Interaction], prior: Flo
     value = np.concatenate([each.value for each in interactions])
     noise = np.concatenate([each.noise for each in interactions])
     starts = np.cumsum(sizes) - sizes
-    # a table's cells are bound by its margins: this part of their evidence is independent
+    # the margins constrain a table's cells: only this share of their evidence is independent
     free = (1 - 1 / k) * (1 - 1 / sizes)
     evidence, geometric_means = _cell_posteriors(shares, value, noise)
     weights = fit_scale_weights(np.add.reduceat(evidence.sum(axis=2), starts, axis=1) * free)
@@ -159,7 +159,7 @@ def _average_over_concentrations(interactions: Sequence[Interaction], prior: Flo
 def _cell_posteriors(
     shares: FloatArray, value: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return, for each concentration, the log-evidence and the geometric mean of cells, which may be zero."""
+    """Return log-evidence and geometric mean of cells that may be zero, (concentrations, cells, k)."""
     people = CONCENTRATIONS[:, None, None]
     posterior = beta_posterior(value, noise, people * shares, people * (1 - shares))
     nobody = people * np.log1p(-shares)

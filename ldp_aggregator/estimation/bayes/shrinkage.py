@@ -1,7 +1,7 @@
 """Empirical Bayes shrinkage of class means, with scales learned from all features.
 
-With two classes a feature has one difference between them, too little to separate signal from noise;
-many features show how large such differences usually are.
+With two classes, one feature has only one difference between them, which is not enough to separate signal
+from noise. Many features show how large such differences usually are.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ldp_aggregator.arrays import FloatArray
 SCALES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Standard deviations of the classes of one feature around its centre, in the feature's own unit."""
 PSEUDO_COUNT = 0.1
-"""Number of features added at every scale, so that no scale is ever ruled out."""
+"""Number of features added at every scale, so that no scale gets probability zero."""
 _ITERATIONS = 50
 
 
 def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Shrink each feature's class values towards their common centre, as far as noise explains them.
+    """Shrink each feature's class values towards their common centre, as far as noise explains their spread.
 
     The model: a value is normal around its truth with the given variance, the truth is normal around the
     feature's centre with standard deviation scale * unit, and the scale is one of SCALES. The share of each
@@ -32,12 +32,12 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     variances : (features, k) array
         Of `values`; infinite where nothing is known.
     unit : (features,) array
-        What one scale means for each feature.
+        The unit of SCALES for each feature.
 
     Returns
     -------
     means, variances : (features, k) arrays
-        Of the posterior. The centre of a feature of which nothing is known is zero.
+        Posterior means and variances. A feature of which nothing is known has centre 0.
     """
     known = np.isfinite(values) & np.isfinite(variances)
     values = np.where(known, values, 0.0)
@@ -52,13 +52,13 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
 def _fit_scale(
     values: FloatArray, information: FloatArray, between: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return log-likelihood (features,), means and variances of the truth, if it varies by `between`."""
+    """Return log-likelihood (features,), means and variances of the truth, if its variance is `between`."""
     precision = information / (1 + between * information)
     total = precision.sum(axis=1, keepdims=True)
     centre = (precision * values).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1.0)
     off = values - centre
     logs = np.log(np.where(precision > 0, precision, 1.0)).sum(axis=1)
-    # the centre is unknown too: integrating over it takes its own information out (restricted likelihood)
+    # the centre is unknown too, so the likelihood is integrated over it (restricted likelihood)
     logs -= np.log(np.where(total > 0, total, 1.0))[:, 0]
     likely = 0.5 * (logs - (precision * off**2).sum(axis=1))
     return likely, centre + between * precision * off, between / (1 + between * information)

@@ -1,1 +1,1 @@
-"""Frequencies of categorical questions, their covariance, and the repair of negative ones."""
+"""Frequencies of discrete questions, their covariance, and the correction of negative ones."""

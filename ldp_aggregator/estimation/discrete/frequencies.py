@@ -1,8 +1,8 @@
 """Raw frequencies of each value of one question, with their covariance.
 
-The reports of one question add up to a vector of totals; a linear map turns it into unbiased
-frequencies F. Their covariance matrix follows in closed form from the mechanism's moments, so every
-estimate made from them (class totals, ratios) has a standard error without resampling.
+The reports of one question add up to a vector of totals, and a linear map turns it into unbiased
+frequencies F. Their covariance matrix follows in closed form from the mechanism's moments. So every estimate
+that is derived from them (class totals, ratios) has a standard error without resampling.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ldp_aggregator.estimation.discrete.negative_estimates import project_simple
 from ldp_aggregator.snapshot import Total
 
 UNIFORM_SHARE = 0.1
-"""Covariances are evaluated at .9 simplex(F) + .1/d: never at a frequency of exactly zero. Where F exceeds
-its noise the tenth is less: it would add more to a rare cell than the error of F."""
+"""Covariances are evaluated at 0.9 simplex(F) + 0.1/d, so never at a frequency of exactly zero. Where F
+exceeds its noise, this share is smaller: a tenth would change a rare cell by more than the error of F."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class FrequencyCovariance:
 
     A report adds to each cell an amount with mean `on` at the reporter's value and `off` elsewhere.
     Given the value, two cells are independent (unary, histogram) or bound by a constant sum (direct
-    encoding, subset selection), so two pair covariances describe each of our mechanisms. The same goes
-    for sums of as many counters each, which a question about several features has for one of them.
+    encoding, subset selection), so two pair covariances describe each of our mechanisms. The same holds
+    for cells that are sums of equally many counters, as for one feature of a question about several.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class FrequencyCovariance:
     n : int
         Number of reports.
     variance : (d,) array
-        The whole diagonal.
+        The diagonal of the covariance matrix.
     floor, growth : float
         A cell's independent variance is floor + growth f, at frequency f.
     shared, slope : float
-        See above.
+        Coefficients of the formula above.
     """
 
     distribution: FloatArray
@@ -58,7 +58,7 @@ class FrequencyCovariance:
     def from_mechanism(
         cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int
     ) -> FrequencyCovariance:
-        """Return the covariance of n reports at true `frequencies`, each a sum of as many counters."""
+        """Return the covariance for n reports at true `frequencies`, each a sum of as many counters."""
         if n == 0:
             unknown = np.full(frequencies.shape, math.inf)
             return cls(frequencies, n, unknown, floor=math.inf, growth=0.0, shared=0.0, slope=0.0)
@@ -80,15 +80,15 @@ class FrequencyCovariance:
         return self.floor + self.growth * self.distribution
 
     def cell_variance_coefficients(self) -> tuple[float, float, float]:
-        """Return c of Var(F[a]) = c0 + c1 f + c2 f^2, if f is the truth of the cell."""
+        """Return c0, c1, c2 of Var(F[a]) = c0 + c1 f + c2 f^2, with f the true frequency of the cell."""
         return self.floor + self.shared, self.growth + 2 * self.slope, -1 / self.n
 
     def ratio_variance_coefficients(
         self, mass: FloatArray, size: int
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return c of Var(F[a, c] - r G[c]) = c0 + c1 r + c2 r^2, if r is the truth of F[a, c] / G[c].
+        """Return c0, c1, c2 of Var(F[a, c] - r G[c]) = c0 + c1 r + c2 r^2 if r is the true F[a, c] / G[c].
 
-        `mass` is P(c), shape (k,), and `size` the number A of values. Put f = r P(c) in the covariances.
+        `mass` is P(c), shape (k,), and `size` the number A of values. The covariances are at f = r P(c).
         """
         own = self.growth * mass
         mean = self.floor + self.shared * size
@@ -120,8 +120,8 @@ class Frequencies:
     n : int
         Number of reports.
     raw : (d,) array
-        Unbiased frequencies, possibly negative; NaN without reports. Of one of several features that are
-        asked about together: sums over the values of the others.
+        Unbiased frequencies, possibly negative; NaN without reports. For one feature of a question about
+        several features, summed over the values of the others.
     covariance : FrequencyCovariance
     """
 
@@ -131,7 +131,7 @@ class Frequencies:
     covariance: FrequencyCovariance
 
     def marginal(self, place: int) -> Frequencies:
-        """Return the frequencies of one of the features that the question asks about, by its place in it."""
+        """Return the frequencies of one of the question's features, by its index in the question."""
         if len(self.question.feature_indices) < 2:
             return self
         shape = self.question.shape
@@ -141,7 +141,7 @@ class Frequencies:
 
     @property
     def counters_per_cell(self) -> int:
-        """How many counters of the question make up one of the frequencies."""
+        """Number of counters of the question that are summed to one frequency."""
         return self.question.domain // len(self.raw)
 
     @property
@@ -158,9 +158,9 @@ def estimate_frequencies(question: Question, total: Total) -> Frequencies:
     Parameters
     ----------
     question : Question
-        What was asked, with its mechanism.
+        The question, with its mechanism.
     total : Total
-        Number of reports and the (d,) sums of what they support.
+        Number of reports and their (d,) counters.
     """
     oracle, n = oracle_of(question), total.n
     if n == 0:
@@ -182,5 +182,5 @@ def oracle_of(question: Question) -> FrequencyOracle:
     """Return the mechanism of a label or coupled question."""
     mechanism = question.mechanism
     if not isinstance(mechanism, FrequencyOracle):
-        raise TypeError(f"{question.name} is no question of the label or of a coupled value")
+        raise TypeError(f"{question.name} is not a question about the label or about a coupled value")
     return mechanism

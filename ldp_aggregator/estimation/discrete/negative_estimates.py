@@ -1,6 +1,6 @@
-"""Turn noisy estimates, possibly negative, into possible ones.
+"""Converts noisy estimates, which may be negative, to possible ones.
 
-Raw frequencies are unbiased, but noise pushes some below zero and their sum off one.
+Raw frequencies are unbiased, but noise makes some of them negative, and they do not add up to one.
 """
 
 from __future__ import annotations

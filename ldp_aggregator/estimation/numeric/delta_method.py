@@ -23,7 +23,7 @@ class Quantity:
     ----------
     value : (k,) array
     slopes : (sources, k) array
-        Its derivative by each source (the delta method's).
+        The derivative of the value by each source.
     """
 
     value: FloatArray
@@ -31,7 +31,7 @@ class Quantity:
 
     @classmethod
     def from_source(cls, value: FloatArray, place: int, sources: int) -> Self:
-        """Return the source at a place itself."""
+        """Return the quantity that is one of the sources, by its index."""
         slopes = np.zeros((sources, len(value)))
         slopes[place] = 1.0
         return cls(value, slopes)
@@ -43,17 +43,17 @@ class Quantity:
         return Quantity(self.value - other.value, self.slopes - other.slopes)
 
     def times(self, factor: float | FloatArray) -> Quantity:
-        """Return its multiple by constants: one, or one per label."""
+        """Multiply by a constant, or by one constant per label."""
         return Quantity(self.value * factor, self.slopes * factor)
 
     def over(self, bottom: Quantity) -> Quantity:
-        """Return the ratio: d(t/b) = (dt - (t/b) db) / b; NaN where the bottom is not above zero."""
+        """Return the ratio, where d(t/b) = (dt - (t/b) db) / b; NaN where the bottom is not above zero."""
         positive = np.where(bottom.value > 0, bottom.value, np.nan)
         ratio = self.value / positive
         return Quantity(ratio, (self.slopes - ratio * bottom.slopes) / positive)
 
     def covariance(self, other: Quantity, noise: FloatArray) -> FloatArray:
-        """Return the (k,) covariances with another; `noise` is the sources' own, (sources, sources, k)."""
+        """Return the (k,) covariances with another; `noise` of the sources is (sources, sources, k)."""
         covariance: FloatArray = np.einsum("ik,ijk,jk->k", self.slopes, noise, other.slopes)
         return covariance
 

@@ -1,6 +1,6 @@
-"""From a number's noisy moments to the normal distributions a classifier uses, by both estimators.
+"""Computes the normal distributions of a classifier from noisy moments, for both estimators.
 
-Both return P(x | label) for normalised x in [-1, 1], and P(missing | label) where it can be.
+Both return P(x | label) for normalised x in [-1, 1], and P(missing | label) if x can be missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Gaussian:
     mean, variance : arrays
         Of the normalised number.
     missing : array or None
-        P(missing | label); None if it cannot be missing.
+        P(missing | label); None if the number cannot be missing.
     """
 
     mean: FloatArray
@@ -47,7 +47,7 @@ def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[G
     ----------
     numbers : sequence of ClassMoments
     prior : (k,) array
-        P(label), consistent.
+        P(label), a distribution.
     """
     if not numbers:
         return []
@@ -64,7 +64,7 @@ def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[G
 
 
 def _pooled_variance(variances: FloatArray, noise: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return each feature's variance within classes, pooled; at least its own standard error."""
+    """Return each feature's pooled variance within classes; at least the standard error of that variance."""
     known = np.isfinite(variances) & np.isfinite(noise)
     weights = np.where(known, prior, 0.0)
     total = weights.sum(axis=1)
@@ -78,8 +78,8 @@ def _pooled_variance(variances: FloatArray, noise: FloatArray, prior: FloatArray
 def _variance_ratios(ratios: FloatArray, noise: FloatArray, prior: FloatArray) -> FloatArray:
     """Return class variances over the pooled one; at least the standard error of that ratio.
 
-    Only the differences between classes are taken from the shrunk ratios: small variances are estimated
-    with small errors, which draws their centre down.
+    Only the differences between classes are taken from the shrunk ratios, not their centre: it is biased
+    downwards, because small variances have small standard errors.
     """
     shrunk, variance = shrink(ratios, noise, np.ones(len(ratios)))
     shrunk += 1 - (shrunk * prior).sum(axis=1, keepdims=True)
@@ -87,11 +87,11 @@ def _variance_ratios(ratios: FloatArray, noise: FloatArray, prior: FloatArray) -
 
 
 def _smooth_missing(number: ClassMoments) -> FloatArray | None:
-    """Return P(missing | label), (k,): the estimated shares with noise added so that none is near 0 or 1.
+    """Return P(missing | label), (k,): estimated shares, with noise added so that none is near 0 or 1.
 
-    To the joint shares of missing and of present, raised to 0 where negative, one standard deviation of their
-    noise is added before they are divided by their sum. Tables of discrete features are posterior means
-    instead, see :mod:`posterior`. Without reports, or without a prior, all shares are 1/2.
+    Negative joint shares of missing and of present are set to 0. Then one standard deviation of their noise
+    is added, and they are divided by their sum. Tables of discrete features are posterior means instead, see
+    :mod:`posterior`. Without reports, or without a prior, all shares are 1/2.
     """
     if not number.can_be_missing:
         return None
@@ -106,9 +106,9 @@ def _smooth_missing(number: ClassMoments) -> FloatArray | None:
 def paper_gaussian(number: ClassMoments, counts: FloatArray) -> Gaussian:
     """Return the observed mean divided by P(label), and E[x^2] less the mean's square.
 
-    Yilmaz et al. 2019, section 3.2. The paper does not say what to do about a negative variance; it is raised
-    to MIN_VARIANCE. It does not mention missing values either: their shares are treated as any frequency,
-    negative counts set to 1.
+    Yilmaz et al. 2019, section 3.2. The paper does not define what to do with a negative variance; here it is
+    raised to MIN_VARIANCE. The paper does not mention missing values either: their shares are treated like
+    any frequency, and negative counts become 1.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Raw moments of one number by one mean or square question, with their covariance.
+"""Raw moments of one number from one mean or square question, with their covariance.
 
 Per class c the reports estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism
 estimates the prior, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2).
-The mechanism returns their covariance in closed form for a given population; here, that of the estimates.
+The mechanism returns their covariance in closed form for a given population; here, the estimated one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ldp_aggregator.estimation.discrete.negative_estimates import project_simple
 from ldp_aggregator.snapshot import Total
 
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
-"""E[x^2] and E[x^4] of a number spread evenly over [-1, 1]."""
+"""E[x^2] and E[x^4] of a number that is uniform on [-1, 1]."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """A possible population at which noise is evaluated: (k,) arrays, x in [-1, 1].
+    """A possible population, at which noise is evaluated; (k,) arrays, x in [-1, 1].
 
     Attributes
     ----------
     present, missing : arrays
-        P(number is there, c) and P(missing, c); they add up to one.
+        P(present, c) and P(missing, c); they add up to one.
     first, second, fourth : arrays
         E[x 1(c)], E[x^2 1(c)] and E[x^4 1(c)].
     """
@@ -42,7 +42,7 @@ class Population:
 
     @classmethod
     def even(cls, k: int, can_be_missing: bool) -> Self:
-        """Return the population that is spread evenly over labels, numbers and missing."""
+        """Return the population that is uniform over labels, over numbers, and over present and missing."""
         cell = np.full(k, 1 / (2 * k if can_be_missing else k))
         missing = cell if can_be_missing else np.zeros(k)
         return cls(
@@ -62,22 +62,22 @@ class Population:
         second: FloatArray | None,
         even: float,
     ) -> Self:
-        """Return the possible population nearest to raw estimates, part of it spread evenly.
+        """Return the possible population nearest to raw estimates, mixed with the uniform one.
 
         The shares are projected on the simplex and the moments clipped to what these shares allow. The
-        fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, bounded likewise. The
-        even part keeps the noise away from shares of exactly zero, as :class:`FrequencyCovariance` does.
+        fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the
+        uniform part no share is exactly zero, as in :class:`FrequencyCovariance`.
 
         Parameters
         ----------
         prior : (k,) array
             P(c), raw.
         missing : (k,) array or None
-            P(missing, c), raw; None if it cannot be.
+            P(missing, c), raw; None if the number cannot be missing.
         first, second : (k,) arrays or None
             E[x 1(c)] and E[x^2 1(c)], raw; None without reports, which counts as the noisiest case.
         even : float
-            The share that is spread evenly.
+            The share of the uniform population.
         """
         k = len(prior)
         raw = prior if missing is None else np.concatenate([prior - missing, missing])
@@ -103,7 +103,7 @@ class Population:
         return type(self)(*((1 - share) * one + share * another for one, another in parts))
 
     def moments(self, moment: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return what a mechanism's covariance asks for, for a mean (1) or a square (2) question."""
+        """Return the arguments of a mechanism's `covariance`, for a mean (1) or a square (2) question."""
         if moment == 1:
             return self.present, self.first, self.second, self.missing
         return self.present, self.second, self.fourth, self.missing
@@ -111,17 +111,17 @@ class Population:
 
 @dataclass(frozen=True)
 class Moments:
-    """Raw moments of one number by one question.
+    """Raw moments of one number from one question.
 
     Attributes
     ----------
     question : Question
     place : int
-        Which of the numbers that the question asks about.
+        Index of the number among those that the question asks about.
     n : int
         Number of reports, above zero.
     raw : (3, k) array
-        s, M and G, unbiased, possibly impossible; 0 where G is not estimated.
+        s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated.
     covariance : (3, 3, k) array
         Of `raw`, per label; 0 where G is not estimated.
     """
@@ -142,7 +142,7 @@ def mechanism_of(question: Question) -> NumericMechanism:
     """Return the mechanism of a mean or square question."""
     mechanism = question.mechanism
     if not isinstance(mechanism, NumericMechanism):
-        raise TypeError(f"{question.name} is no question about a number")
+        raise TypeError(f"{question.name} is not a question about a number")
     return mechanism
 
 
@@ -158,7 +158,7 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
     feature : int
         Index of the feature in the plan.
     population : Population
-        Where the noise is evaluated.
+        The population at which the noise is evaluated.
     """
     mechanism, moment = mechanism_of(question), question.moment
     place = question.feature_indices.index(feature)

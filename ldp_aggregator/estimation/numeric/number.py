@@ -1,8 +1,9 @@
 """A numeric feature's mean and variance per class, from its mean question and its square question.
 
 Yilmaz et al. 2019, section 3.2, with three changes. The divisor P(c) is the prior pooled from all questions.
-A question that estimates the prior itself has drawn too many or too few of a class; its moments are corrected
-for that (a control variate). And every value has a standard error, which includes the prior's share.
+By chance, too many or too few people of a class answer a question; where the question estimates P(c) itself,
+its moments are corrected for this (a control variate). Every estimate has a standard error, which includes
+the error of the prior.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population
 
 _SOURCES = 7
-"""s, M and G of the mean question, the same of the square question, and the prior by the other questions."""
+"""s, M and G of the mean question, the same of the square question, and the prior from other questions."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ClassMoments:
     mean_question, square_question : Moments or None
         None without reports.
     prior : PooledPrior
-        The pooled prior.
+        Pooled from all questions.
     can_be_missing : bool
     """
 
@@ -82,7 +83,7 @@ class ClassMoments:
         return Quantity(self.prior.estimate.value, slopes)
 
     def _corrected(self, moments: Moments | None, part: int, place: int) -> Quantity | None:
-        """Return s (part 0) or M (part 1) of a question, corrected by the error of its G against the prior.
+        """Return s (part 0) or M (part 1) of a question, corrected for the error of its G.
 
         s' = s - Cov(s, G)/Var(G) (G - P).
         """
@@ -107,7 +108,7 @@ class ClassMoments:
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """P(missing, c), questions weighted by inverse variance; None if impossible or without reports."""
+        """P(missing, c), questions weighted by inverse variance; None without reports or if never missing."""
         if not self.can_be_missing:
             return None
         both = [self._corrected(self.mean_question, 1, 0), self._corrected(self.square_question, 1, 3)]
@@ -137,9 +138,9 @@ class ClassMoments:
     def squared_deviation(self) -> Quantity | None:
         """E[(x - m)^2 1(c)], with m the estimated mean, plus Var(m) P(present, c).
 
-        Divided by P(present, c) it is E[x^2 | c] - m^2 + Var(m): the square of a noisy mean is too large by
-        the mean's variance, on average. Its slopes are those of the expectation alone: its derivative by m
-        is zero.
+        Divided by P(present, c) it is E[x^2 | c] - m^2 + Var(m): on average the square of a noisy mean is too
+        large by the mean's variance. The slopes are those of the expectation alone, since the derivative by
+        m is zero.
         """
         if self.mean is None or self.first is None or self.second is None:
             return None
@@ -170,7 +171,7 @@ class ClassMoments:
         Parameters
         ----------
         top : Quantity or None
-            None if the survey has no reports on it.
+            None without reports.
         bounds : pair of float
             The possible range.
         extra : (k,) array or float
@@ -185,7 +186,7 @@ class ClassMoments:
     def _ratio(
         self, top: Quantity | None, bottom: Quantity, extra: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Return a ratio and its variance, unknown where the bottom is not distinguishable from zero."""
+        """Return a ratio and its variance; both unknown where the bottom is not distinguishable from zero."""
         if top is None or not self.prior.known:
             return np.full(self.k, np.nan), np.full(self.k, np.inf)
         ratio = top.over(bottom)
@@ -198,7 +199,7 @@ class ClassMoments:
     ) -> IntervalEstimate:
         """Return a ratio with Fieller's intervals, cut to `bounds`.
 
-        The simultaneous intervals are those of a mean, a variance and perhaps a missing share per class.
+        The simultaneous intervals cover a mean, a variance and, if any, a missing share per class.
         """
         value, variance = self._ratio(top, bottom, extra)
         if top is None or not self.prior.known:
@@ -215,10 +216,10 @@ class ClassMoments:
         return IntervalEstimate(value, np.sqrt(variance), *intervals)
 
     def likely_population(self) -> Population:
-        """Return the population at these estimates; without a prior, the one with the largest noise.
+        """Return the population that these estimates describe; without a prior, the uniform one.
 
-        A tenth of it is spread evenly, less where E[x^2] exceeds its noise: where an even tenth would add
-        more than the error of the estimates.
+        Up to a tenth of it is uniform. The share is smaller where E[x^2] exceeds its noise: there a tenth
+        would change it by more than the error of the estimates.
         """
         if not self.prior.known:
             return Population.even(self.k, self.can_be_missing)
@@ -228,7 +229,7 @@ class ClassMoments:
         return Population.from_estimates(self.class_share.value, missing, first, second, even)
 
     def _relative_error(self) -> float:
-        """Return the standard error of E[x^2] over E[x^2] itself, at most 1."""
+        """Return the standard error of E[x^2] divided by E[x^2], at most 1."""
         if self.second is None:
             return 1.0
         error = float(np.sqrt(self.second.variance(self.noise).mean()))

@@ -7,13 +7,13 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 
 MIN_VARIANCE = 1e-6
-"""A standard deviation of a two-thousandth of the number's range."""
+"""The standard deviation is 1/2000 of the number's range."""
 MAX_VARIANCE = 1.0
-"""That of a number that is -1 or 1, each for half of the people."""
+"""The variance of a number that is -1 for half of the people and 1 for the other half."""
 UNIFORM_VARIANCE = 1 / 3
-"""That of a uniform distribution."""
+"""The variance of the uniform distribution on [-1, 1]."""
 
 
 def clip_variance(variance: FloatArray) -> FloatArray:
-    """Clip noisy variances, possibly negative, to the possible ones."""
+    """Clip noisy variances, which may be negative, to the possible range."""
     return np.clip(variance, MIN_VARIANCE, MAX_VARIANCE)

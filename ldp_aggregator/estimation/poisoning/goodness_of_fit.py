@@ -1,11 +1,11 @@
-"""Goodness-of-fit tests of a question: whether devices randomised all its reports, from counters alone.
+"""Goodness-of-fit tests of a question: from its counters alone, whether devices randomised all its reports.
 
 A report that is fabricated to raise t values at once (the maximal gain attack of Cao, Jia and Gong 2021) has
-improbable ones: in the wrong number or, if padded to the right number, in the same places again and again.
-Both distributions are known from the mechanism's tables, whatever people answered.
+an improbable number of ones or, if it is padded to the right number, ones at the same positions as other
+fabricated reports. Both distributions are known from the mechanism's tables, whatever people answered.
 
-Every p-value is an upper bound that holds for any number of reports, not an approximation for many: tails
-are Chernoff's and Bernstein's, added up over all tests (Bonferroni).
+Every p-value is an upper bound for any number of reports, not an approximation for many. The tail bounds are
+Chernoff's and Bernstein's, added up over all tests (Bonferroni).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from encoders.mechanisms.support_counters import SupportCounters
 from ldp_aggregator.arrays import FloatArray, IntArray
 
 _SLACK_PROBABILITY = 1e-12
-"""Probability that the bound on the number of owners of each value, on which the noise depends, is wrong."""
+"""Probability that the bounds on the numbers of people with each value, on which the noise depends, fail."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class SupportCounts:
     ----------
     bits : SupportCounters
     sizes : (len(bits.sizes),) array
-        Reports with each number of ones.
+        Number of reports with each number of ones.
     sums : (groups,) array
-        Ones of each group.
+        Number of ones in each group of positions.
     pairs : (groups, groups) array
         Sums of the products of two groups' ones; symmetric.
     """
@@ -52,7 +52,7 @@ class SupportCounts:
 
     @property
     def joint_ones(self) -> FloatArray:
-        """Numbers of pairs of ones at positions i in group g and j in h; on the diagonal i < j."""
+        """Numbers of pairs of ones at position i in group g and j in group h; on the diagonal i < j."""
         own = np.diag(self.sums)
         return np.asarray((self.pairs - own) / np.where(np.eye(len(own)) > 0, 2, 1), dtype=np.float64)
 
@@ -66,7 +66,7 @@ class SupportCounts:
 
 
 def compute_size_distribution(bits: SupportCounters, own: float) -> FloatArray:
-    """Return the distribution of the number of ones, over `bits.sizes`: one coin of `own`, d - 1 of `off`."""
+    """Return P(number of ones), over `bits.sizes`: one bit is 1 with probability `own`, d - 1 with `off`."""
     if bits.ones is not None:
         return np.ones(1)
     others, off = bits.length - 1, float(bits.off)
@@ -82,10 +82,10 @@ def compute_size_distribution(bits: SupportCounters, own: float) -> FloatArray:
 def compute_size_p_value(support: SupportCounts) -> float:
     """Return a bound on the probability that honest reports have numbers of ones as extreme as these.
 
-    Tested, both ways: how many reports have each number of ones, and how many have at most as many. Each
-    is a binomial count, whose tail is at most e^(-n KL(share || chance)). Where the chance depends on the
-    owner's number (sign-vector), the count is a sum of unequal coins, for which the bound at the nearest
-    chance holds as well (Hoeffding 1956).
+    Two-sided tests of how many reports have each number of ones, and of how many have at most that many.
+    Each count is binomial, and its tail is at most e^(-n KL(share || probability)). Where the probability
+    depends on the person's number (sign-vector), the count is a sum of bits of different probabilities, for
+    which the bound at the nearest probability holds too (Hoeffding 1956).
     """
     if support.n == 0:
         return 1.0
@@ -97,9 +97,9 @@ def compute_size_p_value(support: SupportCounts) -> float:
 
 
 def _divergence(share: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return KL(share || the nearest chance in [low, high]); 0 within."""
+    """Return KL(share || the nearest probability in [low, high]); 0 within these."""
     chance = np.clip(share, low, high)
-    # chances far out underflow, and their sums round past 1; taking them nearer errs on the safe side
+    # extreme probabilities underflow, and sums of them round to more than 1; clipping only raises p-values
     chance = np.clip(chance, 1e-300, 1 - 1e-15)
     rest = 1 - share
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -115,18 +115,18 @@ def _divergence(share: FloatArray, low: FloatArray, high: FloatArray) -> FloatAr
 class CentredProduct:
     """The product of two bits without its expectation: x_i x_j - a (x_i + x_j) - b has mean zero.
 
-    Of any two positions at least one is not the owner's. So there are two laws of the two bits, one of
-    them or none the owner's; their means of x_i x_j and of x_i + x_j determine a and b, and nothing needs
-    to be estimated. Where bits are independent it is (x_i - q)(x_j - q).
+    At most one of two positions is the owner's, that of the person's own value. So the two bits have one of
+    two distributions. The means of x_i x_j and of x_i + x_j under both determine a and b, and nothing needs
+    to be estimated. Where bits are independent, the product is (x_i - q)(x_j - q).
 
     Attributes
     ----------
     slope, level : float
         a and b.
     unowned, owned : float
-        Its variance, if none and if one of the positions is the owner's.
+        Variance of the product if none, and if one of the positions is the owner's.
     maximum : float
-        Its largest absolute value.
+        Largest absolute value of the product.
     """
 
     slope: float
@@ -137,7 +137,7 @@ class CentredProduct:
 
     @classmethod
     def from_bits(cls, bits: SupportCounters) -> CentredProduct:
-        """Compute it for any two positions."""
+        """Compute the product for any two positions."""
         (none, one), q, p = bits.pairs, bits.off, bits.own[1]
         slope = (one - none) / (p - q)
         level = none - 2 * slope * q
@@ -163,7 +163,7 @@ class PairDeviations:
     excess : array
         Sum over reports, and over pairs of positions i in g, j in h, of their `CentredProduct`.
     surprise : array
-        A bound on the probability of such an excess is 2 e^-surprise.
+        The probability of such an excess is at most 2 e^-surprise.
     """
 
     excess: FloatArray
@@ -173,9 +173,9 @@ class PairDeviations:
 def compute_pair_excess(support: SupportCounts) -> FloatArray:
     """Return the sums of products over reports and pairs i in g, j in h; on the diagonal i < j.
 
-    An honest report's has mean zero, whatever the answer. With c the sums, |g| positions in a group and N
-    the sums of x_i x_j, N - a |h| c_g - a |g| c_h - n b |g| |h|; within a group half of that, less
-    what i = j adds, c (1 - 2a) - n |g| b.
+    For an honest report the mean is zero, whatever the answer. With c the sums, |g| the number of positions
+    in a group, and N the sums of x_i x_j, it is N - a |h| c_g - a |g| c_h - n b |g| |h|. Within a group it is
+    half of that, after subtracting the terms i = j, c (1 - 2a) - n |g| b.
     """
     n, ones, product = support.n, support.sums.astype(np.float64), CentredProduct.from_bits(support.bits)
     size = _group_sizes(support.bits)
@@ -191,9 +191,9 @@ def compute_pair_excess(support: SupportCounts) -> FloatArray:
 def compute_pair_noise(support: SupportCounts) -> tuple[FloatArray, FloatArray]:
     """Return upper bounds on the variances of the excess, and on what one report can add to it.
 
-    The products of different pairs do not covary where bits are independent; where they are not, each
-    group is one position. The number of owners of a group is bounded from above by the sums, wrongly with
-    `_SLACK_PROBABILITY` in all (Hoeffding 1963).
+    Where bits are independent, the products of different pairs do not covary; where they are not, each
+    group is one position. The sums give an upper bound on the number of owners of each group. The probability
+    that any of these bounds fails is `_SLACK_PROBABILITY` (Hoeffding 1963).
     """
     bits, n, size, product = (
         support.bits,
@@ -220,13 +220,13 @@ def compute_pair_deviations(support: SupportCounts) -> PairDeviations:
     excess = compute_pair_excess(support)
     variance, maximum = compute_pair_noise(support)
     deviation = np.abs(excess)
-    possible = variance > 0  # a group of one position has no pairs within
+    possible = variance > 0  # a group of one position contains no pairs
     bound = np.where(possible, 2 * (variance + maximum * deviation / 3), 1.0)
     return PairDeviations(excess, np.where(possible, deviation**2 / bound, 0.0))
 
 
 def compute_pair_p_value(support: SupportCounts, pairs: PairDeviations) -> float:
-    """Return a bound on the probability that any two groups of honest reports deviate as much."""
+    """Return a bound on the probability that any pair of groups of honest reports deviates as much."""
     groups = support.bits.groups
     tests = groups * (groups + 1)  # two-sided
     return min(1.0, _union_bound(tests, float(pairs.surprise.max())) + _SLACK_PROBABILITY)

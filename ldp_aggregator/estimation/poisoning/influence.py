@@ -1,11 +1,11 @@
 """The influence of fabricated reports on an estimate: how far they can move it, whatever they contain.
 
-An estimate is (nearly) linear in the mean of what reports add to the counters; its slopes w are known. If m
-of n reports are fabricated, the estimate differs from that of the others alone by
-m/(n - m) (w x - w t), where t is the mean over all n and x what a fabricated report adds, on average. So the
-furthest move is that of the payload that adds the most or the least to w x, which every mechanism knows
-in closed form (`contribution_range`): exact for frequencies, priors and E[x 1(label)], and to first order, as
-standard errors are, for ratios. Nothing is corrected by it: no correction knows which reports are fabricated.
+An estimate is (nearly) linear in the mean of what reports add to the counters, with known slopes w. If m of
+n reports are fabricated, the estimate differs from that of the other reports by m/(n - m) (w x - w t), where
+t is the mean over all n reports, and x is what a fabricated report adds on average. So the largest move is
+that of the payload with the greatest or the least w x, which every mechanism computes in closed form
+(`contribution_range`). This is exact for frequencies, priors and E[x 1(label)], and first-order for ratios,
+like standard errors. Estimates are not corrected, since it is unknown which reports are fabricated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
 FABRICATED_SHARE = 0.01
-"""The share of fabricated reports for which the influence is computed, besides a single one."""
+"""The share of fabricated reports for which the influence is computed, besides a single report."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Influence:
     estimate : str
         "frequencies", "conditionals", "prior", "means", "variances" or "missing".
     n : int
-        Reports of the question, of which some are fabricated.
+        Number of reports of the question, including fabricated ones.
     step : array
-        The furthest move of each entry, in units of m/(n - m).
+        The largest move of each entry, in units of m/(n - m).
     stderr : array
         Standard errors of the entries.
     """
@@ -50,14 +50,14 @@ class Influence:
     stderr: FloatArray
 
     def move(self, fakes: float) -> FloatArray:
-        """Return how far so many of the n reports can move each entry; infinite if they are all of them."""
+        """Return how far `fakes` of the n reports can move each entry; infinite if all are fabricated."""
         if fakes >= self.n:
             return np.full(self.step.shape, np.inf)
         return self.step * (fakes / (self.n - fakes))
 
     @property
     def in_stderrs(self) -> FloatArray:
-        """How far a hundredth of the reports can move each entry, in its standard errors."""
+        """How far FABRICATED_SHARE of the reports can move each entry, in its standard errors."""
         known = np.isfinite(self.stderr) & (self.stderr > 0)
         return np.where(
             known, self.move(FABRICATED_SHARE * self.n) / np.where(known, self.stderr, 1.0), np.nan
@@ -73,7 +73,7 @@ class Influence:
 
 
 def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = "") -> Influence:
-    """Return the moves of F = (t - off)/(on - off), in the shape of its intervals."""
+    """Return the influence on F = (t - off)/(on - off), in the shape of its intervals."""
     shares = frequencies.raw.reshape(intervals.value.shape)
     step = _furthest_shares(oracle_of(frequencies.question), frequencies.counters_per_cell, shares)
     return Influence(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
@@ -82,7 +82,7 @@ def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, s
 def conditional_influence(
     frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = ""
 ) -> Influence:
-    """Return the moves of R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
+    """Return the influence on R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
     oracle, (size, k) = oracle_of(frequencies.question), intervals.value.shape
     joint = frequencies.raw.reshape(size, k)
     mass = np.where(joint.sum(axis=0) > 0, joint.sum(axis=0), np.nan)
@@ -98,14 +98,14 @@ def conditional_influence(
 
 
 def prior_influence(frequencies: Frequencies, intervals: IntervalEstimate, weight: float) -> Influence:
-    """Return the moves of the pooled prior, to which the question contributes G with a weight."""
+    """Return the influence on the pooled prior, to which the question contributes G with a weight."""
     oracle, k = oracle_of(frequencies.question), len(intervals.value)
     step = weight * _furthest_shares(oracle, oracle.domain // k, frequencies.raw.reshape(-1, k).sum(axis=0))
     return Influence("prior", frequencies.n, step, intervals.stderr)
 
 
 def _furthest_shares(oracle: FrequencyOracle, size: int, shares: FloatArray) -> FloatArray:
-    """Return the moves of shares, each estimated from the sum of `size` counters."""
+    """Return the largest moves of shares, each estimated from the sum of `size` counters."""
     slope = oracle.on_mean - oracle.off_mean
     weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
     return _furthest(oracle, weights, times, shares + size * oracle.off_mean / slope)
@@ -122,12 +122,12 @@ def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: Flo
 def moment_influence(
     name: str, ratio: Quantity, moments: Moments, total: Total, intervals: IntervalEstimate, unit: float
 ) -> Influence:
-    """Return the moves of a ratio per label, E[x | c] for example, by one question about the number.
+    """Return the influence of one question about a number on a ratio per label, for example E[x | c].
 
     Parameters
     ----------
     name : str
-        Of the estimate.
+        Name of the estimate.
     ratio : Quantity
         With its slopes by the moments of the questions, in the order of `ClassMoments`.
     moments, total : Moments and Total
@@ -135,7 +135,7 @@ def moment_influence(
     intervals : IntervalEstimate
         The ratio in its own unit, for its standard error.
     unit : float
-        What one of `ratio` is in that unit.
+        One unit of `ratio` in the unit of `intervals`.
     """
     place = 0 if moments.question.moment == MEAN else 3
     slopes = ratio.slopes[place : place + 3] * unit
@@ -145,14 +145,14 @@ def moment_influence(
 def moment_prior_influence(
     moments: Moments, total: Total, prior: IntervalEstimate, weight: float
 ) -> Influence:
-    """Return the moves of the pooled prior by a question about a number that estimates it."""
+    """Return the influence on the pooled prior of a question about a number that estimates it."""
     slopes = np.zeros((3, len(prior.value)))
     slopes[2] = weight
     return Influence("prior", moments.n, _furthest_moments(moments, total, slopes), prior.stderr)
 
 
 def _furthest_moments(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
-    """Return how far the sum of slopes (3, k) times the moments of a question can be moved, per class."""
+    """Return the largest move of the sum of slopes (3, k) times the moments of a question, per class."""
     mechanism, k = mechanism_of(moments.question), slopes.shape[1]
     counters = _counter_slopes(moments)  # (3, k, blocks)
     mean = total.cells / total.n
@@ -171,7 +171,7 @@ def _furthest_moments(moments: Moments, total: Total, slopes: FloatArray) -> Flo
 def _counter_slopes(moments: Moments) -> FloatArray:
     """Return d(s, M, G of a label)/d(the label's counter in each block of k counters), (3, k, blocks).
 
-    Moments are affine in the counters, and those of a label depend on its own counters alone.
+    Moments are affine in the counters, and those of a label depend only on the label's own counters.
     """
     mechanism = mechanism_of(moments.question)
     k, cells = mechanism.domain.labels, mechanism.cells

@@ -22,12 +22,12 @@ from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
 from ldp_aggregator.estimation.poisoning.influence import Influence
 
 _NAMED_PAIRS = 3
-"""Number of suspicious pairs that are named."""
+"""Number of suspicious pairs that are named, at most."""
 
 
 @dataclass(frozen=True)
 class SuspiciousPair:
-    """Two values that too many or too few reports support at once.
+    """Two values that too many or too few reports support both.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class SupportTests:
     n : int
         Reports whose support was counted.
     level : float
-        A p-value below it is an alarm.
+        A p-value below this level is an alarm.
     sizes, pairs : float
         Upper bounds on the p-values of the size test and of the pair test.
     suspicious_pairs : tuple of SuspiciousPair
-        Those with the largest deviations, the largest first; none unless `pairs` is an alarm.
+        The pairs with the largest deviations, largest first; empty unless `pairs` is an alarm.
     """
 
     n: int
@@ -126,7 +126,7 @@ def _find_suspicious_pairs(
 
 
 def _name_group(question: Question, support: SupportCounts, group: int) -> str:
-    """Name a group of values by its first."""
+    """Name a group of values by its first value and the number of others."""
     mechanism, others = question.mechanism, len(range(group, support.bits.length, support.bits.groups)) - 1
     if isinstance(mechanism, FrequencyOracle):
         name = format_answer(question.meaning(group))
@@ -152,9 +152,9 @@ class QuestionCheck:
     n : int
         Number of reports.
     support : SupportTests or str
-        Or why there are none.
+        The test results, or why the question cannot be tested.
     influences : tuple of Influence
-        On each estimate that depends on the question.
+        One for each estimate that depends on the question.
     """
 
     question: str
@@ -165,7 +165,7 @@ class QuestionCheck:
 
     @property
     def warning(self) -> str | None:
-        """What a reader must know before using any estimate that depends on the question."""
+        """A warning for readers of any estimate that depends on the question, or None."""
         if isinstance(self.support, str) or not self.support.findings:
             return None
         findings = "; ".join(self.support.findings)

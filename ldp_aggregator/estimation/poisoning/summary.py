@@ -1,6 +1,6 @@
 """The poisoning check: whether reports look fabricated, and how far fabricated ones could move the estimates.
 
-It reports, and corrects nothing: which reports are fabricated is not known, and a silently corrected estimate
+The check corrects nothing: it is unknown which reports are fabricated, and a silently corrected estimate
 could neither be checked nor added to another.
 """
 
@@ -53,7 +53,7 @@ class PoisoningSummary:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The alarms, and the largest influence of a hundredth of the reports, in words."""
+        """The alarms, and the largest influence of FABRICATED_SHARE of the reports, in words."""
         tested = [each for each in self.questions if isinstance(each.support, SupportTests)]
         alarms = [each.question for each in tested if each.warning]
         result = f"ALARM at {'; '.join(alarms)}" if alarms else "no alarm" if tested else "nothing to test"
@@ -67,7 +67,7 @@ class PoisoningSummary:
         if not moves:
             return (head,)
         largest, influence, question = max(moves, key=lambda move: move[0])
-        share = f"  if {FABRICATED_SHARE:.0%} of the reports at {question} were made up"
+        share = f"  if {FABRICATED_SHARE:.0%} of the reports at {question} were fabricated"
         return (head, f"{share}, they could move {influence.estimate} by {largest:.3g} standard errors")
 
 
@@ -82,12 +82,12 @@ def check_poisoning(
     Parameters
     ----------
     snapshot : Snapshot
-        With the support counters, where the store has them.
+        With support counters, if the store has them.
     raw : RawEstimates
     features : sequence of (FeatureResult or NumberResult)
         For the standard errors.
     prior : IntervalEstimate
-        The raw prior that people see: the pooled one, or the label question's.
+        The raw prior that people see: the pooled one, or that of the label question.
     """
     influences: dict[int, list[Influence]] = defaultdict(list)
     for index, influence in _feature_influences(snapshot, raw, features):
@@ -123,7 +123,7 @@ def _test_support(snapshot: Snapshot, question: Question, level: float) -> Suppo
 def _feature_influences(
     snapshot: Snapshot, raw: RawEstimates, features: Sequence[FeatureResult | NumberResult]
 ) -> Iterator[tuple[int, Influence]]:
-    """Yield the influence on each feature's estimates, with the index of the question that has it."""
+    """Yield each influence on the estimates of features, with the index of the question it comes from."""
     for estimate, result in zip(raw.feature_estimates, features, strict=True):
         if isinstance(estimate, Frequencies) and estimate.n and isinstance(result, FeatureResult):
             suffix = f" of {result.name}" if len(estimate.question.feature_indices) > 1 else ""

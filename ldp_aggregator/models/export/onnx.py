@@ -1,8 +1,8 @@
-"""Exports a model as an ONNX file, which runs without Python: features in, label and probabilities out.
+"""Exports a model as an ONNX file, which predicts label and probabilities without Python.
 
-Its graph predicts as `NaiveBayes` does, step by step, in doubles: the same encoding, the same sums in the
-same order. A row that does not fit the survey - an unknown category, a missing value that the survey does not
-allow - becomes an index beyond the end of a table, which every runtime refuses.
+The graph repeats the steps of `NaiveBayes` in doubles: the same encoding, and the same sums in the same
+order. A row that does not fit the survey (an unknown category, a missing value that the survey does not
+allow) becomes an index beyond the end of a table, which every runtime refuses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 _OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
-"""Versions of 2022, which all later runtimes read."""
+"""Versions of 2022, which all later runtimes support."""
 _INT64 = 7
 """TensorProto.INT64, for casts."""
 
@@ -46,16 +46,16 @@ def require_onnx() -> None:
 def to_onnx(model: NaiveBayes) -> ModelProto:
     """Return a model as ONNX.
 
-    Each entry of a row is an input of its name, shape (rows,): categories are strings, spelt as in the
-    survey, empty if missing; numbers are doubles, NaN if missing. The outputs are `label`,
-    shape (rows,), and `probabilities`, doubles of shape (rows, k), columns as in `classes_`; they get an
-    underscore where a feature has their name. A value that `predict` refuses is an index outside a table,
-    at which the runtime stops.
+    Each entry of a row is an input with its name, shape (rows,): categories are strings, spelt as in the
+    survey, empty if missing; numbers are doubles, NaN if missing. The outputs are `label`, shape (rows,), and
+    `probabilities`, doubles of shape (rows, k), columns as in `classes_`. An output gets an underscore if a
+    feature has its name. A value that `predict` refuses becomes an index outside a table, at which the
+    runtime raises an error.
 
     Raises
     ------
     ModelError
-        If onnx is not installed: the extra [onnx].
+        If onnx, the extra [onnx], is not installed.
     """
     require_onnx()
     from onnx import TensorProto, helper
@@ -131,7 +131,7 @@ class _GraphBuilder:
         names = self.add_constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
         kind = self.constants[-1].data_type
         label = self.add("Gather", names, best, name="label")
-        # where all labels have probability zero they are uniform, as in normalise_log_scores
+        # if all labels have probability zero, the row becomes uniform, as in normalise_log_scores
         peak = self.add("ReduceMax", scores, axes=[1], keepdims=1)
         finite_scores = self.add("Where", self.add("IsInf", peak), 0.0, scores)
         probabilities = self.add("Softmax", finite_scores, axis=1, name="probabilities")
@@ -141,7 +141,7 @@ class _GraphBuilder:
         ]
 
     def add_is_finite(self, numbers: str) -> str:
-        """Add which numbers are finite: x - x is zero."""
+        """Add the test of which numbers are finite: x - x is zero."""
         return self.add("Equal", self.add("Sub", numbers, numbers), 0.0)
 
     def add_missing_index(self, numbers: str, is_finite: str) -> str:
@@ -150,7 +150,7 @@ class _GraphBuilder:
         return self.add("Add", self.add("Cast", self.add("Not", is_finite), to=_INT64), infinite)
 
     def add_column(self, numbers: str) -> str:
-        """Add numbers of shape (rows,) in shape (rows, 1)."""
+        """Add the reshaping of numbers (rows,) to (rows, 1)."""
         return self.add("Unsqueeze", numbers, np.array([1]))
 
 
@@ -192,7 +192,7 @@ def _add_code(graph: _GraphBuilder, feature: CategoricalFeature | BinnedFeature,
 
 
 def _add_grid_steps(graph: _GraphBuilder, feature: NumericFeature, value: str, is_finite: str) -> str:
-    """Add the code of a number less GRID, a double; a missing number counts as zero."""
+    """Add the code of a number minus GRID, a double; a missing number counts as zero."""
     low, high = feature.bounds
     clipped = graph.add("Clip", graph.add("Where", is_finite, value, 0.0), low, high)
     share = graph.add("Div", graph.add("Sub", clipped, low), high - low)

@@ -1,4 +1,4 @@
-"""Exports a model as one of scikit-learn's own classifiers, for tools that support no other."""
+"""Exports a model as a classifier of scikit-learn, for tools that support no other classifiers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
     """Return scikit-learn's classifier with the same probabilities.
 
-    If all features are categories or bins, a CategoricalNB over ``model.encode(X)``: each value's place
-    in the survey, a missing one last. If all are numbers, a GaussianNB over the numbers in their own
-    units; it does not clip, so it agrees within the survey's bounds, and as far as the survey's grid of
-    2^-20 lets it. Where all labels have probability zero, it returns NaN, and `NaiveBayes` uniform
-    probabilities.
+    If all features are categories or bins, it is a CategoricalNB over ``model.encode(X)``: the index of each
+    value in the survey, missing last. If all are numbers, it is a GaussianNB over the numbers in their own
+    units. It does not clip numbers, so it agrees with the model only within the survey's bounds, and up to
+    rounding to the survey's grid of 2^-20. If all labels have probability zero, it returns NaN, whereas
+    `NaiveBayes` returns uniform probabilities.
 
     Raises
     ------
@@ -36,8 +36,8 @@ def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
     if not all(is_numeric):
         mixed = [each.name for each, number in zip(model.plan_.features, is_numeric, strict=True) if number]
         raise ModelError(
-            f"scikit-learn has no classifier of numbers ({', '.join(mixed)}) and categories in one: give the "
-            f"numbers bins in the survey and ask again, or export the model by save_onnx"
+            f"scikit-learn has no classifier for both numbers ({', '.join(mixed)}) and categories: give the "
+            f"numbers bins in a new survey, or export the model with save_onnx"
         )
     return _build_gaussian_nb(model)
 
@@ -59,10 +59,10 @@ def _build_gaussian_nb(model: NaiveBayes) -> GaussianNB:
     names = [feature.name for feature in features if feature.missing == "category"]
     if names:
         raise ModelError(
-            f"GaussianNB knows no missing numbers, and {', '.join(names)} can be missing: export by save_onnx"
+            f"GaussianNB needs numbers, and {', '.join(names)} can be missing: export it with save_onnx"
         )
     if model.plan_.projection:
-        raise ModelError("GaussianNB knows no projection, and this survey has one: export by save_onnx")
+        raise ModelError("GaussianNB does not support projections: export it with save_onnx")
     peer = GaussianNB(var_smoothing=0.0)
     _set_labels(peer, model)
     peer.class_prior_ = np.exp(model.log_probabilities_.prior)

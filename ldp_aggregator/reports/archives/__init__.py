@@ -1,7 +1,7 @@
-"""Archives: files of raw reports, of any size, counted as a collector would have counted them.
+"""Archives: files of raw reports, of any size, counted like a collector counts them.
 
-Reports are checked here in arrays, and by :func:`encoders.survey.randomise.read_report` one by one; the
-tests compare the two.
+Reports are checked here as arrays, whereas :func:`encoders.survey.randomise.read_report` checks one report;
+the tests compare the two.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ldp_aggregator.snapshot import Snapshot
 __all__ = ["ArchiveError", "Warn", "count_archives"]
 
 Warn = Callable[[str], object]
-"""Takes a warning for the operator, a sentence."""
+"""Takes a warning for the operator, one sentence."""
 
 
 def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str | None = None) -> Snapshot:
     """Count the reports of archives, each once across all of them.
 
-    Of two reports under one id the first counts, in the order of `paths`. If the second has the very
-    bytes of the first it is skipped as a duplicate, else it is rejected as ``id-reused``.
+    Of two reports with the same id the first counts, in the order of `paths`. If the second has the same
+    bytes, it is skipped as a duplicate, otherwise it is rejected as ``id-reused``.
 
     Parameters
     ----------
     plan : Plan
-        What the reports should answer.
+        The plan that the reports must answer.
     paths : sequence of str
     warn : callable
         Called for damage that the totals do not show.
@@ -38,8 +38,8 @@ def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str 
     Raises
     ------
     ArchiveError
-        If a file cannot be read or holds no reports, the cluster is out of reach or Dask is not installed,
-        or the temporary files cannot be written.
+        If a file cannot be read or contains no reports, the cluster cannot be reached, Dask is not
+        installed, or the temporary files cannot be written.
     """
     if scheduler is None:
         with Spill(plan) as spill:

@@ -1,8 +1,8 @@
-"""Archives spread over a Dask cluster: one worker reads each archive, one worker counts each part of the ids.
+"""Counts archives on a Dask cluster: one worker reads each archive, one worker counts each part of the ids.
 
-Between the two lies a shuffle: the reader of an archive splits its reports by parts of the ids, and the
-counter of a part gets its records from every archive, in the order of the archives. So the totals are those
-of one process that reads them one after the other.
+Between the two steps is a shuffle: the reader of an archive splits its reports by parts of the ids, and the
+counter of a part receives its records from every archive, in the order of the archives. So the totals equal
+those of one process that reads the archives one after the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LOCAL = "local"
 _PART_BYTES = 128 << 20
-"""About how much of the archives falls into one part."""
+"""Approximate size of the archives per part."""
 _MAX_PARTS = 4096
 _TIMEOUT_SECONDS = 30
 
@@ -40,12 +40,12 @@ class _PartRecords:
 
 
 _ArchiveParts = tuple[ArchiveResult | ArchiveError, list[_PartRecords]]
-"""What reading one archive gives: its result, and its records of every part."""
+"""The outcome of reading one archive: its result, and its records of every part."""
 
 
 @dataclass(frozen=True)
 class _PartTotals:
-    """A snapshot without its plan, which is not sent back and forth."""
+    """A snapshot without its plan, which need not be sent."""
 
     totals: Mapping[str, Total]
     rejections: Mapping[str, int]
@@ -68,7 +68,7 @@ def count_on_cluster(
     Raises
     ------
     ArchiveError
-        If Dask is not installed, the cluster is out of reach or fails, or a file cannot be read.
+        If Dask is not installed, the cluster cannot be reached or fails, or a file cannot be read.
     """
     files = [os.path.abspath(path) for path in paths]
     with _connect(scheduler) as client:
@@ -76,7 +76,7 @@ def count_on_cluster(
             return _run(client, plan, files)
         except ArchiveError:
             raise
-        except Exception as error:  # of any kind: a worker's loss, a missing package, its own failure
+        except Exception as error:  # of any kind: a lost worker, a missing package, a failure of the cluster
             raise ArchiveError(
                 f"the Dask cluster failed ({type(error).__name__}): its workers need this version of "
                 "ldp-bayes[train,dask], and memory for the ids and payloads of one archive each"
@@ -141,7 +141,7 @@ def _connect(scheduler: str) -> Iterator[Client]:
     with needs_extra("dask", "--dask", ArchiveError):
         from distributed import Client, LocalCluster
     if scheduler == _LOCAL:
-        # threads would wait for each other in whatever is not numpy
+        # threads would block each other outside numpy
         with (
             LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,

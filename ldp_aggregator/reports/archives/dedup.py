@@ -1,4 +1,4 @@
-"""Deduplication of archived reports: under each id only the first report counts."""
+"""Deduplication of archived reports: of the reports with one id only the first counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldp_aggregator.reports.record_format import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
 BUFFER_BYTES = 32 << 20
-"""Records that are deduplicated together, beyond those already known to be distinct."""
+"""Size of the records that are buffered before they are merged into the distinct ones."""
 
 
 class Partition:
@@ -25,7 +25,7 @@ class Partition:
     Parameters
     ----------
     parts : int
-        How many there should be, at most 65,536.
+        Number of parts, at most 65,536.
     """
 
     def __init__(self, parts: int) -> None:
@@ -52,7 +52,7 @@ def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapsho
     ----------
     plan : Plan
     pieces : iterable of (index of a question, Records)
-        In the order in which reports count: of one id, the first.
+        In order: of the reports with one id, the first counts.
     """
     distinct: dict[int, Records] = {}
     buffer: dict[int, list[Records]] = {}
@@ -69,7 +69,7 @@ def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapsho
         mechanism, payloads = plan.questions[index].mechanism, records[:, ID_BYTES:]
         if len(records):
             totals[plan.questions[index].key] = Total(len(records), mechanism.tally(payloads))
-        if len(records) and mechanism.support_counters:  # for the poisoning meter
+        if len(records) and mechanism.support_counters:  # for the poisoning check
             support = mechanism.support_counters.count(payloads)
             totals[plan.questions[index].support_key] = Total(0, support)
     return Snapshot(plan, totals, {str(Reason.ID_REUSED): reused} if reused else {})
@@ -87,14 +87,14 @@ def _merge_buffer(distinct: dict[int, Records], buffer: dict[int, list[Records]]
 
 
 def _drop_repeats(records: Records) -> tuple[Records, int]:
-    """Keep the first report under every id.
+    """Keep the first report of every id.
 
     Returns
     -------
     Records
-        Those, in their order.
+        The first reports, in their order.
     int
-        How many of the others differ from the first report under their id.
+        Number of other reports that differ from the first report with their id.
     """
     ids = _view_id_words(records)
     ascending = np.sort(ids[:, 0])  # nearly all ids differ in their first half, which sorts fast
@@ -110,7 +110,7 @@ def _drop_repeats(records: Records) -> tuple[Records, int]:
 
 
 def _find_repeats(ids: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    """Return the rows of all but the first of every id, and for each the row of its first; ids are (n, 2)."""
+    """Return the rows that repeat an earlier id, and for each the row of the first; ids are (n, 2)."""
     order = np.lexsort((ids[:, 0], ids[:, 1]))  # stable: the first of an id stays the first
     ids = ids[order]
     is_first = np.ones(len(ids), dtype=bool)

@@ -1,8 +1,8 @@
 """Parses one archive, chunk by chunk, into reports checked as the collector's intake checks them.
 
-Most reports of the plan are contiguous, and are taken many at once. The pieces between them are cut and
-checked one by one. Where no piece can be cut, the archive is damaged: all up to where the next report
-seems to start is one malformed piece.
+Most reports of the plan are contiguous and are read many at once. The pieces between them are parsed one by
+one. Where no piece can be parsed, the archive is damaged, and all bytes up to the next likely start of a
+report are one malformed piece.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _ARRAY_OF_FIVE = 0x95
 _REPORT_START = b"\x95\x01\xc4\x20"
 """How a report of any plan starts."""
 _USUAL_PIECE_BYTES, _MAX_PIECE_BYTES = 1 << 13, 1 << 16
-"""Bytes in which the end of a piece is looked for: first, and at most.
+"""Number of bytes in which the end of a piece is searched: at first, and at most.
 
-No report is nearly as long. A torn one may seem to be longer, since what follows is read as its lengths.
+All reports are much shorter. A truncated one may seem longer, since the bytes after it are read as lengths.
 """
 
 
 @dataclass
 class ParseSummary:
-    """What became of the reports of one archive, before deduplication.
+    """The outcome of parsing one archive, before deduplication.
 
     Attributes
     ----------
     accepted : int
-        Reports that a device of the plan could have sent, each as often as it occurs.
+        Number of reports that a device of the plan could have sent, with repetitions.
     rejections : Counter of Reason
-        The other reports, by why they are rejected.
+        Numbers of all other reports, by reason.
     damage_offsets : list of int
-        Byte at which each stretch starts that no report could be cut from.
+        Byte offset of each damaged stretch, in which no report could be parsed.
     truncated_at : int or None
-        Byte at which a last report starts that the archive does not hold to its end.
+        Byte offset of an incomplete report at the end of the archive.
     """
 
     accepted: int = 0
@@ -53,7 +53,7 @@ class ParseSummary:
 
     @property
     def has_reports(self) -> bool:
-        """Whether there was any report, of whatever plan."""
+        """Whether there was any report, of any plan."""
         return bool(self.accepted or set(self.rejections) - {Reason.MALFORMED, Reason.INCOMPLETE})
 
 
@@ -63,7 +63,7 @@ class ArchiveParser:
     Parameters
     ----------
     plan_format : PlanFormat
-        Of the plan that the reports should answer.
+        The formats of the plan that the reports must answer.
     """
 
     def __init__(self, plan_format: PlanFormat) -> None:
@@ -106,7 +106,7 @@ class ArchiveParser:
         Returns
         -------
         taken : bool array
-            Which of the given reports the walk meets.
+            Which of the given reports the walk reaches.
         position : int
             Where the walk ends.
         """
@@ -128,7 +128,7 @@ class ArchiveParser:
         return taken, position
 
     def _reject_piece(self, data: bytes, position: int, is_last: bool) -> int:
-        """Reject what is no canonical report of the plan; return its length, or 0 to wait for more bytes."""
+        """Reject a piece that is not a canonical report; return its length, or 0 to wait for more bytes."""
         if self._in_damage and not data.startswith(_REPORT_START, position):
             return self._skip_damage(data, position, is_last)
         try:
@@ -141,7 +141,7 @@ class ArchiveParser:
             return length
         if not is_last:
             return 0
-        if data.find(_REPORT_START, position + 1) >= 0:  # so it is not the end that is missing
+        if data.find(_REPORT_START, position + 1) >= 0:  # another report follows: damaged, not truncated
             return self._skip_damage(data, position, is_last)
         self._reject(Reason.INCOMPLETE, 1)
         self.summary.truncated_at = self._rest_offset + position
@@ -159,7 +159,7 @@ class ArchiveParser:
         return next_start - position
 
     def _find_reason(self, piece: bytes) -> Reason:
-        """Return why a piece is rejected: canonical reports of the plan were taken before."""
+        """Return why a piece is rejected; canonical reports of the plan have been accepted before."""
         try:
             read_report(self._plan_format.plan, piece)
         except ReportError as error:
@@ -172,12 +172,12 @@ class ArchiveParser:
 
 
 def _measure_piece(data: bytes, start: int) -> int:
-    """Return the length of the array of five that starts there, 0 if the data end inside it.
+    """Return the length of the array of five that starts at `start`, 0 if the data end inside it.
 
     Raises
     ------
     ValueError, TypeError, RecursionError or msgpack.UnpackException
-        If there is none, or none of a sensible length.
+        If no such array starts there, or if it is longer than any report.
     """
     if data[start] != _ARRAY_OF_FIVE:
         raise ValueError("no array of five")

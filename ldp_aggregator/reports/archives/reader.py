@@ -1,4 +1,4 @@
-"""Reads one archive of raw reports, plain or gzip, as a stream: at most one chunk of it is in memory."""
+"""Reads one archive of raw reports, plain or gzip, as a stream: at most one chunk is in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldp_aggregator.reports.record_format import PlanFormat, Records
 
 CHUNK_BYTES = 1 << 20
 _PROBE_BYTES = 1 << 20
-"""A file without a report in its first megabyte is no archive: a large other file is refused soon."""
+"""A file without a report in its first megabyte is not an archive, so other large files are refused early."""
 _GZIP_MAGIC = b"\x1f\x8b"
 
 RecordSink = Callable[[int, Records], None]
@@ -24,19 +24,19 @@ RecordSink = Callable[[int, Records], None]
 
 
 class ArchiveError(LdpError):
-    """An archive that yields no totals; names the file and says what to do."""
+    """An archive that cannot be counted; the message names the file and what to do."""
 
 
 @dataclass(frozen=True)
 class ArchiveResult:
-    """What became of one archive.
+    """The outcome of reading one archive.
 
     Attributes
     ----------
     rejections : mapping of reason to count
-        Of single reports; reused ids are found where all archives are counted together.
+        Rejections of single reports; reused ids are found only when all archives are counted.
     warnings : tuple of str
-        Damage, and an end inside a report.
+        About damage, and about an end inside a report.
     """
 
     rejections: Mapping[str, int]
@@ -49,16 +49,16 @@ def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
     Parameters
     ----------
     plan : Plan
-        What the reports should answer.
+        The plan that the reports must answer.
     path : str
-        Concatenated reports, as bodies are; gzip is recognised by the content, not by the name.
+        A file of concatenated reports, like request bodies; gzip is recognised by content, not by name.
     sink : callable
-        Takes the accepted reports. Duplicates are among them.
+        Takes the accepted reports, including duplicates.
 
     Raises
     ------
     ArchiveError
-        If the file cannot be read, is no archive of reports, or its compression is damaged.
+        If the file cannot be read, is not an archive of reports, or its compression is damaged.
     """
     parser, gzip_complete, bytes_read = ArchiveParser(PlanFormat(plan)), True, 0
     try:
@@ -73,8 +73,8 @@ def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
         gzip_complete = False
     except (gzip.BadGzipFile, zlib.error) as error:
         raise ArchiveError(
-            f"{path}: its gzip data are damaged; save what can be by "
-            f"`gzip -dc {path} > saved.reports`, and name that file instead"
+            f"{path}: its gzip data are damaged; recover the readable part with "
+            f"`gzip -dc {path} > saved.reports`, and use that file instead"
         ) from error
     except OSError as error:
         raise ArchiveError(f"{path}: cannot be read: {error.strerror}") from error
@@ -92,7 +92,7 @@ def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
     chunk, at_end = bytearray(), False
     while not at_end:
         try:
-            # read() would drop what it had unpacked when the end turns out to be missing
+            # read() would discard data that are unpacked already if the end is missing
             piece = source.read1(CHUNK_BYTES - len(chunk))
         except EOFError:
             yield bytes(chunk)
@@ -105,7 +105,7 @@ def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
 
 
 def _require_reports(summary: ParseSummary, path: str) -> None:
-    """Refuse a file that held no report so far: it is something else."""
+    """Refuse a file without any report so far: it is not an archive."""
     if not summary.has_reports:
         raise ArchiveError(f"{path}: neither a snapshot nor a file of reports")
 
@@ -113,15 +113,15 @@ def _require_reports(summary: ParseSummary, path: str) -> None:
 def _describe_damage(path: str, summary: ParseSummary, gzip_complete: bool) -> Iterator[str]:
     if summary.damage_offsets:
         count = len(summary.damage_offsets)
-        places = f"{count} places" if count > 1 else "a place"
+        places = f"{count} places" if count > 1 else "one place"
         yield (
-            f"{path}: no report could be cut from {places}, at byte {summary.damage_offsets[0]} first; "
-            f"each counts as one {Reason.MALFORMED}, the reports around are counted"
+            f"{path}: damaged in {places}, first at byte {summary.damage_offsets[0]}; each counts as one "
+            f"{Reason.MALFORMED} report, and all other reports are counted"
         )
     if summary.truncated_at is not None:
         yield (
             f"{path}: ends inside a report, which starts at byte {summary.truncated_at}; "
-            f"it counts as {Reason.INCOMPLETE}, those before it are counted"
+            f"it counts as {Reason.INCOMPLETE}, and all reports before it are counted"
         )
     if not gzip_complete:
         yield f"{path}: its gzip data end too early; the reports before that are counted"

@@ -1,7 +1,7 @@
 """Deduplication in bounded memory: accepted reports are spilled to temporary files, one per part of the ids.
 
-Reports under one id fall into the same part, so parts are deduplicated one after the other, and only one
-of them is in memory. A few megabytes of reports are never spilled.
+Reports with one id are in the same part, so parts are deduplicated one after the other, with one of them in
+memory. A few megabytes of reports are never spilled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARTS = 256
 
 
 class Spill:
-    """Accepted reports to be counted once; a context, since it may hold temporary files.
+    """Collects accepted reports and counts each once; a context manager, since it may use temporary files.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Spill:
             self._folder.cleanup()
 
     def add(self, question: int, records: Records) -> None:
-        """Add accepted reports of a question; of one id, the first that was added counts."""
+        """Add accepted reports of a question; of the reports with one id, the first counts."""
         self._buffer.setdefault(question, []).append(records)
         self._buffered_bytes += records.nbytes
         if self._buffered_bytes > BUFFER_BYTES:
@@ -65,7 +65,7 @@ class Spill:
         return reduce(add, (count_distinct(self._plan, self._read_part(part)) for part in range(PARTS)))
 
     def _write_buffer(self) -> None:
-        """Append the buffer to the files of its parts, in blocks: question, count, records."""
+        """Append the buffer to the files of the parts, in blocks: question, count, records."""
         blocks: list[list[bytes]] = [[] for _ in range(PARTS)]
         while self._buffer:
             question, pieces = self._buffer.popitem()
@@ -77,12 +77,12 @@ class Spill:
         try:
             self._folder = self._folder or TemporaryDirectory(prefix="ldp-train-")
             for part, block in enumerate(blocks):
-                with self._part_path(part).open("ab") as file:  # anew: a process may open few files at a time
+                with self._part_path(part).open("ab") as file:  # reopened: few files may be open at a time
                     file.writelines(block)
         except OSError as error:
             raise ArchiveError(
                 f"the temporary files in {gettempdir()} cannot be written: {error.strerror}; set TMPDIR to a "
-                "folder with as much room as the archives take, unpacked"
+                "folder with enough room for the unpacked archives"
             ) from error
 
     def _read_part(self, part: int) -> Iterator[tuple[int, Records]]:

@@ -83,7 +83,7 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
 
 
-def test_the_model_says_what_was_spent_and_what_an_audit_found(run, survey, tmp_path):
+def test_the_model_contains_the_spent_epsilon_and_the_audit(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
     found = {"passed": True, "faults": [], "trials": 5000, "alpha": 1e-6, "plan_digest": plan.digest}
@@ -92,7 +92,7 @@ def test_the_model_says_what_was_spent_and_what_an_audit_found(run, survey, tmp_
     result = run(reports, "--plan", survey, "--audit", tmp_path / "audit.json")
     assert "privacy: one report per person, epsilon 1, of which " in result.stdout
     assert "audit passed, 5,000 messages of each person compared" in result.stdout
-    assert "shuffler" not in result.stdout  # 20 reports hide nobody
+    assert "shuffler" not in result.stdout  # 20 reports are too few for a smaller epsilon
     assert json.loads((tmp_path / "model.json").read_bytes())["privacy"]["audit"]["bound"] == 0.9
     (tmp_path / "audit.json").write_text(json.dumps(found | {"plan_digest": "0" * 64}))
     refused = run(reports, "--plan", survey, "--audit", tmp_path / "audit.json")
@@ -117,7 +117,7 @@ def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
     assert not (tmp_path / "model.json").exists()
 
 
-def test_where_files_cannot_be_written_is_told_before_training(run, survey, tmp_path):
+def test_output_files_that_cannot_be_written_are_reported_before_training(run, survey, tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
     if not Path("/proc").is_dir():
         pytest.skip("needs a folder in which nobody can make files")
@@ -141,7 +141,7 @@ def test_only_many_reports_gain_from_a_shuffler(run, survey, tmp_path):
     assert "only if a trusted shuffler hid who sent what, and when: central epsilon 0." in result.stdout
 
 
-def test_a_compiled_plan_serves_as_well(run, survey, tmp_path):
+def test_raw_reports_are_read_with_a_compiled_plan_too(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     (tmp_path / "plan.json").write_bytes(plan.json)
     reports = write_reports(tmp_path / "reports", plan, 20)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import estimate_snapshot
-from tests.ldp_aggregator.estimation.test_validation_result import judged, trained
+from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
 
 
 def summarise(devices: int, epsilon: float, seed: int = 1) -> str:
     snapshot = trained(2_000, epsilon)
-    validation = judged(devices, epsilon, seed=seed)
+    validation = validated(devices, epsilon, seed=seed)
     return " ".join(format_summary(estimate_snapshot(snapshot, validation=validation), snapshot).split())
 
 
 def test_a_significant_gain_selects_a_top_k_set() -> None:
     text = summarise(40_000, epsilon=4)
     assert "tea: 40000 devices validated an earlier model" in text
-    assert "the model keeps tells" in text
+    assert "the model keeps informative" in text
     assert "this is the smallest within one standard error of the best" in text
     assert "not selected" in text
 

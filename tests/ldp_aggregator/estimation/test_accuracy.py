@@ -1,4 +1,4 @@
-"""Frequencies are unbiased, their standard errors are what they claim, and 95% intervals hold the truth."""
+"""Frequencies are unbiased, their standard errors are correct, and 95% intervals contain the truth."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -10,9 +10,9 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import SURVEY, make_world
 from tests.ldp_aggregator.estimation.statistical_checks import (
+    assert_correct_errors,
     assert_covered,
-    assert_covered_together,
-    assert_honest_errors,
+    assert_covered_simultaneously,
     assert_unbiased,
 )
 
@@ -32,23 +32,23 @@ def test_frequencies_conditionals_and_the_prior(many):
     conditionals = [each.features[0].conditionals for each in estimates]
     priors = [each.raw_prior for each in estimates]
     assert_unbiased(frequencies, world.joint)
-    assert_honest_errors(frequencies)
+    assert_correct_errors(frequencies)
     assert_covered(frequencies, world.joint)
     assert_unbiased(priors, world.prior)
-    assert_honest_errors(priors)
+    assert_correct_errors(priors)
     assert_covered(priors, world.prior)
-    # the interval of a ratio holds even for the rare label, whose ratio itself is meaningless here
+    # the interval of a ratio is valid even for the rare label, whose ratio is not informative here
     assert_covered(conditionals, world.joint / world.prior)
-    assert_covered_together(frequencies, world.joint)
-    assert_covered_together(priors, world.prior)
-    assert_covered_together(conditionals, world.joint / world.prior)
+    assert_covered_simultaneously(frequencies, world.joint)
+    assert_covered_simultaneously(priors, world.prior)
+    assert_covered_simultaneously(conditionals, world.joint / world.prior)
 
 
 def test_the_paper_takes_the_prior_from_the_label_question(de_world):
     snapshots = [de_world.snapshot(USERS, seed) for seed in range(COLLECTIONS)]
     figures = [estimate_snapshot(each, "paper").raw_prior for each in snapshots]
     assert_unbiased(figures, de_world.prior)
-    assert_honest_errors(figures)
+    assert_correct_errors(figures)
     pooled = [estimate_snapshot(each).raw_prior for each in snapshots]
     assert np.mean([each.stderr for each in pooled]) < 0.95 * np.mean([each.stderr for each in figures])
 
@@ -58,14 +58,14 @@ def test_a_ratio_has_the_delta_methods_error(de_world):
     figures = [each.features[1].conditionals for each in estimates]
     frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in figures]
     assert_unbiased(frequent, (de_world.two / de_world.prior)[:, :2], slack=0.002)
-    assert_honest_errors(frequent, slack=0.05)
+    assert_correct_errors(frequent, slack=0.05)
 
 
-def test_tables_of_few_reports_and_rare_values_hold_together():
+def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values():
     world = make_world("DE")
     world = replace(
         world, plan=replace(read_survey(SURVEY.format(mechanism="DE")), epsilon=Decimal(4)).compile()
     )
     features = [estimate_snapshot(world.snapshot(400, seed)).features[0] for seed in range(COLLECTIONS)]
-    assert_covered_together([each.frequencies for each in features], world.joint)
-    assert_covered_together([each.conditionals for each in features], world.joint / world.prior)
+    assert_covered_simultaneously([each.frequencies for each in features], world.joint)
+    assert_covered_simultaneously([each.conditionals for each in features], world.joint / world.prior)

@@ -82,7 +82,7 @@ def expected_snapshot(world, n):
     return Snapshot(world.plan, totals, {})
 
 
-def test_without_reports_every_guess_is_uniform_and_json_stays_valid(world):
+def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
     for estimator in ("default", "paper"):
         estimates = estimate_snapshot(Snapshot(world.plan, {}, {}), estimator)
         np.testing.assert_allclose(estimates.prior, 1 / 3)
@@ -90,11 +90,11 @@ def test_without_reports_every_guess_is_uniform_and_json_stays_valid(world):
         said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
         assert said["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
         assert said["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
-        assert said["warnings"] == ["there are no reports yet: every estimate is a guess"]
+        assert said["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
-def test_a_handful_of_reports_is_mostly_noise_and_says_so(world, users):
+def test_few_reports_give_a_warning_for_each_feature(world, users):
     for estimator in ("default", "paper"):
         estimates = estimate_snapshot(world.snapshot(users, seed=3), estimator)
         assert estimates.reports == users
@@ -135,12 +135,12 @@ def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
     np.testing.assert_allclose(feature.smoothed, counts / counts.sum(axis=0))
 
 
-def test_noise_alone_rules_no_class_out():
+def test_noise_alone_makes_no_class_impossible():
     text = PAYMENTS.format(mechanism="DE").replace('"no"]', '"no", "never"]').replace("16.0", "1.0")
     plan = read_survey(text).compile()
     label, k = plan.questions[0], 3
     share = label.mechanism.off_mean
-    # fewer say "never" than noise alone would make say so
+    # fewer reports contain "never" than noise alone would produce
     counts = np.rint(1000 * np.array([0.6 - share / 2, 0.4 - share / 2, share - 0.05])).astype(np.int64)
     estimates = estimate_snapshot(Snapshot(plan, {label.key: Total(1000, counts)}, {}))
     raw, errors = estimates.raw_prior.value, estimates.raw_prior.stderr

@@ -1,4 +1,4 @@
-"""Class differences are detected where they exist, and hardly ever elsewhere; margins of error."""
+"""Differences between classes are detected where they exist, rarely elsewhere; margins of error."""
 
 import math
 
@@ -50,8 +50,8 @@ def estimated(mechanism, epsilon, users, seed, differ=False):
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SHE", "SS"])
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 300), (2, 4000)])
-def test_where_classes_are_alike_nothing_stands_out(mechanism, epsilon, users):
-    # 20 surveys of two features: one in twenty may be wrong of each, and mostly it is far fewer
+def test_equal_classes_are_not_distinguishable(mechanism, epsilon, users):
+    # 20 surveys of two features: at most one in twenty is wrong for each, usually far fewer
     alarms = sum(
         feature.distinguishable
         for seed in range(20)
@@ -61,7 +61,7 @@ def test_where_classes_are_alike_nothing_stands_out(mechanism, epsilon, users):
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE"])
-def test_where_classes_differ_it_is_seen(mechanism):
+def test_different_classes_are_distinguishable(mechanism):
     estimates = estimated(mechanism, 4, 40_000, 1, differ=True)
     five, number = estimates.features
     assert five.distinguishable_entries.tolist() == [True, True, True, False, False]
@@ -71,14 +71,14 @@ def test_where_classes_differ_it_is_seen(mechanism):
     assert [each["distinguishable"] for each in said["features"]] == [True, True]
 
 
-def test_without_reports_nothing_stands_out():
+def test_without_reports_nothing_is_distinguishable():
     plan = read_survey(SURVEY.format(mechanism="DE", epsilon=1)).compile()
     estimates = estimate_snapshot(Snapshot(plan, {}))
     assert not any(feature.distinguishable for feature in estimates.features)
     assert estimates.as_dict()["label"]["non_uniform"] == [False] * 3
 
 
-def test_one_interval_reaches_as_far_as_everywhere_else_and_many_reach_further():
+def test_simultaneous_intervals_are_wider_unless_there_is_one():
     assert math.isclose(simultaneous_z(1), Z95)
     assert simultaneous_z(1) < simultaneous_z(10) < simultaneous_z(100) < 4
 
@@ -93,7 +93,7 @@ def test_classes_are_distinguishable_where_simultaneous_intervals_do_not_overlap
     assert not detect_class_differences(unknown)
 
 
-def test_what_is_clear_alone_may_not_be_among_many():
+def test_a_difference_significant_alone_may_not_be_among_many():
     alone = np.array([[0.2, 0.2 + 2.1 * simultaneous_z(2) * 0.01]])
     among = np.concatenate([alone, np.full((4, 2), 0.5)])
     assert detect_class_differences(IntervalEstimate.from_stderr(alone, np.full((1, 2), 0.01))).tolist() == [
@@ -106,7 +106,7 @@ def test_what_is_clear_alone_may_not_be_among_many():
 
 
 def test_the_shares_of_two_classes_are_two_estimates():
-    # of unary reports they need not add up to one, so each has its own chance to be flagged
+    # with unary encoding the shares need not add up to one, so each may be flagged by itself
     barely = IntervalEstimate.from_stderr(np.array([0.52, 0.48]), np.full(2, 0.02 / 2))
     assert detect_non_uniform_classes(barely).tolist() == [False, False]
     clear = IntervalEstimate.from_stderr(np.array([0.525, 0.475]), np.full(2, 0.02 / 2))

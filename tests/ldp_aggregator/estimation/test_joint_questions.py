@@ -22,8 +22,8 @@ from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
 from tests.ldp_aggregator.estimation.statistical_checks import (
+    assert_correct_errors,
     assert_covered,
-    assert_honest_errors,
     assert_unbiased,
 )
 
@@ -42,7 +42,7 @@ weight = 2
 [features.two]
 values = ["v", "w"]
 """
-# P(three, two, label): the two go together, and "two" alone tells nothing of the label
+# P(three, two, label): the two go together, and "two" alone is uninformative
 JOINT = np.array([[[0.15, 0.03], [0.04, 0.06]], [[0.05, 0.12], [0.11, 0.06]], [[0.1, 0.05], [0.15, 0.08]]])
 THREE, TWO, PRIOR = JOINT.sum(axis=1), JOINT.sum(axis=0), JOINT.sum(axis=(0, 1))
 LONE = np.array([0.3, 0.6])
@@ -62,7 +62,7 @@ class World:
 
 
 def make_world(name):
-    """Ask about "three" and "two" together, by any mechanism: only "auto" does by itself."""
+    """Ask about "three" and "two" in one question, by any mechanism; only "auto" groups by itself."""
     plan = read_survey(SURVEY).compile()
     assert [each.feature_indices for each in plan.questions] == [(0, 2), (1,)]
     oracle = design(name, 12, Decimal(3))
@@ -87,7 +87,7 @@ def matrix(noise):
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (2, 3, 5), (4, 2), (2, 2, 2, 3)])
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_noise_of_a_feature_is_the_sum_over_the_whole_covariance_matrix(name, shape):
+def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(name, shape):
     oracle, cells = design(name, int(np.prod(shape)), Decimal("2.5")), int(np.prod(shape))
     joint = np.random.default_rng(1).dirichlet(np.ones(cells))
     whole = oracle.covariance(joint[:, None], joint[None, :])
@@ -102,12 +102,12 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_whole_covariance_matrix(name
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
-def test_each_features_estimates_are_unbiased_and_their_errors_honest(world):
+def test_each_features_estimates_are_unbiased_and_their_errors_correct(world):
     answers = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
         frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in answers]
         assert_unbiased(frequencies, truth)
-        assert_honest_errors(frequencies)
+        assert_correct_errors(frequencies)
         assert_covered(frequencies, truth)
         assert_covered(
             [estimate_conditional_intervals(each.feature_estimates[place], 2) for each in answers],
@@ -115,7 +115,7 @@ def test_each_features_estimates_are_unbiased_and_their_errors_honest(world):
         )
     priors = [each.prior.estimate for each in answers]
     assert_unbiased(priors, PRIOR)
-    assert_honest_errors(priors)
+    assert_correct_errors(priors)
     assert_covered(priors, PRIOR)
 
 
@@ -134,8 +134,8 @@ def test_the_pooled_prior_counts_the_question_once():
     counts, _ = question.mechanism.estimate(
         snapshot.totals[question.key].cells, snapshot.totals[question.key].n
     )
-    told = (counts / snapshot.totals[question.key].n).reshape(6, 2).sum(axis=0)
-    np.testing.assert_allclose(alone.estimate.value, told)
+    shares = (counts / snapshot.totals[question.key].n).reshape(6, 2).sum(axis=0)
+    np.testing.assert_allclose(alone.estimate.value, shares)
     other = compute_raw_estimates(
         Snapshot(snapshot.plan, {lone.key: snapshot.totals[lone.key]}, {})
     ).prior.estimate
@@ -159,7 +159,7 @@ def test_few_reports_and_none_give_json():
         assert json.loads(json.dumps(said, allow_nan=False)) == said
 
 
-def test_features_say_whose_reports_are_theirs_too():
+def test_features_name_the_others_in_the_same_reports():
     snapshot = make_world("OUE").snapshot(2000, 1)
     estimates = estimate_snapshot(snapshot)
     assert [each.asked_with for each in estimates.features] == [("two",), (), ("three",)]
@@ -182,7 +182,7 @@ def test_features_say_whose_reports_are_theirs_too():
 
 
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_a_features_estimates_further_and_one_as_far(name):
+def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_it(name):
     snapshot = make_world(name).snapshot(20_000, 1)
     question = snapshot.plan.questions[0]
     before = [
@@ -193,25 +193,25 @@ def test_no_payload_moves_a_features_estimates_further_and_one_as_far(name):
         compute_raw_estimates(snapshot).feature_estimates,
         influences(estimate_snapshot(snapshot, poisoning=True), question),
     )
-    # ratios are to first order
-    for figure, of, slack in (
+    # ratios are first-order
+    for interval, of, slack in (
         (estimate_joint_intervals, frequency_influence, 1e-9),
         (estimate_conditional_intervals, conditional_influence, 0.03),
     ):
         for place, feature in ((0, "three"), (2, "two")):
-            values = np.stack([figure(each[place], 2).value for each in before])
-            moved = abs(figure(now[place], 2).value - values).max(axis=0)
-            told = of(now[place], figure(now[place], 2), f" of {feature}")
-            np.testing.assert_allclose(moved, told.move(1), rtol=slack)
-            np.testing.assert_array_equal(bound[told.estimate].step, told.step)
+            values = np.stack([interval(each[place], 2).value for each in before])
+            moved = abs(interval(now[place], 2).value - values).max(axis=0)
+            influence = of(now[place], interval(now[place], 2), f" of {feature}")
+            np.testing.assert_allclose(moved, influence.move(1), rtol=slack)
+            np.testing.assert_array_equal(bound[influence.estimate].step, influence.step)
     assert set(bound) == {
         f"{what} of {name}" for what in ("frequencies", "conditionals") for name in ("three", "two")
     } | {"prior"}
 
 
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_the_prior_further_and_one_as_far(name):
-    """Of the grouped question alone, so that its share of the pooling is all."""
+def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name):
+    """With the grouped question alone, whose pooling weight is then 1."""
     full = make_world(name).snapshot(20_000, 1)
     question = full.plan.questions[0]
     snapshot = Snapshot(full.plan, {question.key: full.totals[question.key]}, {})
@@ -225,7 +225,7 @@ def test_no_payload_moves_the_prior_further_and_one_as_far(name):
     )
 
 
-def test_made_up_reports_are_named_by_all_that_they_support():
+def test_an_alarm_names_the_values_of_all_features_of_a_question():
     plan = make_world("OUE").plan
     question, rng = plan.questions[0], np.random.default_rng(2)
     honest = question.mechanism.perturb_many(rng.choice(12, size=6000, p=JOINT.ravel()), FastStream(7))

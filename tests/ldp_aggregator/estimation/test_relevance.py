@@ -24,7 +24,7 @@ epsilon = {epsilon}
 name = "tired"
 values = ["yes", "no", "maybe"]
 weight = 1
-[features.tells]
+[features.informative]
 values = ["a", "b", "c", "d"]
 [features.silent]
 values = ["a", "b", "c", "d"]
@@ -41,20 +41,20 @@ def phi_square(joint: np.ndarray) -> float:
     return float((joint**2 / np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum() - 1)
 
 
-def test_a_table_explains_its_mean_square_contingency_over_its_most():
+def test_the_relevance_of_a_table_is_its_mean_square_contingency_over_the_maximum():
     assert compute_relevance(TABLE, PRIOR) == pytest.approx(phi_square(TABLE * PRIOR) / 2)
     assert compute_relevance(np.eye(3), PRIOR) == pytest.approx(1)
     assert compute_relevance(np.full((3, 3), 1 / 3), PRIOR) == 0
-    two = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # one yes or no cannot tell three labels apart
+    two = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # one yes or no cannot distinguish three labels
     assert compute_relevance(two, PRIOR) == pytest.approx(1 / 2)
 
 
-def test_a_value_that_nobody_has_explains_nothing():
+def test_a_value_without_people_adds_no_relevance():
     table = np.vstack([TABLE, np.zeros(3)])
     assert compute_relevance(table, PRIOR) == pytest.approx(compute_relevance(TABLE, PRIOR))
 
 
-def test_a_number_explains_the_part_of_its_variance_between_the_labels_and_whether_it_is_there():
+def test_the_relevance_of_a_number_is_its_variance_between_labels_plus_that_of_missing():
     mean, variance, even = np.array([-0.2, 0.4]), np.array([0.1, 0.2]), np.array([0.5, 0.5])
     between = 0.3**2
     assert compute_relevance(Gaussian(mean, variance, None), even) == pytest.approx(
@@ -67,7 +67,7 @@ def test_a_number_explains_the_part_of_its_variance_between_the_labels_and_wheth
     )
 
 
-def test_the_closed_form_is_that_of_the_whole_matrix():
+def test_the_closed_form_equals_the_full_matrix():
     rng = np.random.default_rng(1)
     size, k = 5, 3
     value, own, shares = rng.normal(size=(size, k)), rng.random((size, k)), rng.dirichlet(np.ones(size))
@@ -90,15 +90,15 @@ def make_plan(epsilon: float) -> Plan:
 def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, people, p=PRIOR)
-    tells = (rng.random((people, 1)) > TABLE.cumsum(axis=0).T[labels]).sum(axis=1)
+    informative = (rng.random((people, 1)) > TABLE.cumsum(axis=0).T[labels]).sum(axis=1)
     number = plan.features[2].code_array(rng.normal(MEANS[labels], SPREAD))
-    codes = np.asfortranarray(np.column_stack([tells, rng.integers(0, 4, people), number]))
+    codes = np.asfortranarray(np.column_stack([informative, rng.integers(0, 4, people), number]))
     return simulate_reports(plan, codes, labels, FastStream(seed))
 
 
 @pytest.fixture(scope="module")
 def found() -> np.ndarray:
-    """What 400 surveys say: value, standard error, low and high of each feature's relevance."""
+    """Return value, standard error, low and high of each feature's relevance in 400 surveys."""
     plan = make_plan(1)
     figures = (
         [
@@ -118,12 +118,12 @@ def truths() -> np.ndarray:
 def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_is_right(found):
     value, stderr = found[:, :2, 0], found[:, :2, 1]
     spread = value.std(axis=0)
-    # the shares that a table is divided by are estimates too: a part of the difference is theirs
+    # the divisors of a table are estimates too, which explains a part of the difference
     assert (abs(value.mean(axis=0) - truths()[:2]) < (6 / math.sqrt(400) + 0.3) * spread).all()
     np.testing.assert_allclose(np.sqrt((stderr**2).mean(axis=0)), spread, rtol=0.35)
 
 
-def test_the_raw_relevance_of_a_number_comes_to_the_truth():
+def test_the_raw_relevance_of_a_number_converges_to_the_truth():
     plan = make_plan(4)
     figures = [
         estimate_snapshot(make_snapshot(plan, 30_000, seed)).features[2].relevance.estimate
@@ -135,7 +135,7 @@ def test_the_raw_relevance_of_a_number_comes_to_the_truth():
     assert np.mean([each.stderr for each in figures]) == pytest.approx(values.std(), rel=0.6)
 
 
-def test_intervals_hold_the_truth_nineteen_times_in_twenty(found):
+def test_intervals_contain_the_truth_in_19_of_20_surveys(found):
     low, high = found[..., 2], found[..., 3]
     held = ((low <= truths() + 1e-12) & (truths() <= high)).sum(axis=0)
     # of 400 at 93%, fewer than 345 would be seen once in 1e7; the documented coverage is from 93%
@@ -175,15 +175,15 @@ def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people):
             assert compute_relevance(feature.smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
 
 
-def test_people_see_a_relevance_inside_its_interval():
+def test_a_formatted_relevance_is_inside_its_interval():
     assert format_relevance(1412.7, 0.1, 1.0) == "1.00 [0.10, 1.00]"
     assert format_relevance(-0.2, 0.0, 0.3) == "0.00 [0.00, 0.30]"
     assert format_relevance(0.27, 0.1, 0.5) == "0.27 [0.10, 0.50]"
-    assert not format_relevance(0.4, 0.0, 1.0)  # that is known without asking anybody
+    assert not format_relevance(0.4, 0.0, 1.0)  # the whole range contains no information
     assert not format_relevance(None, 0.0, 0.5)
 
 
-def test_nothing_is_known_without_reports():
+def test_relevance_is_unknown_without_reports():
     said = estimate_snapshot(Snapshot(make_plan(1), {})).as_dict()
     for feature in said["features"]:
         assert feature["relevance"]["value"] is None
@@ -191,7 +191,7 @@ def test_nothing_is_known_without_reports():
     assert json.loads(json.dumps(said, allow_nan=False)) == said
 
 
-def test_thousands_of_values_take_no_square_of_them():
+def test_thousands_of_values_need_no_quadratic_memory():
     values = ", ".join(f'"{number}"' for number in range(20_000))
     survey = SURVEY.format(epsilon=4).replace('["a", "b", "c", "d"]', f"[{values}]", 1)
     plan = read_survey(survey + '[mechanism]\nfrequency = "DE"\n').compile()

@@ -1,8 +1,9 @@
-"""Standard errors are right to a few percent: what is raw strays from the truth by just as much.
+"""Standard errors of raw estimates are right to a few percent.
 
-Of each survey the squared errors in units of their claimed variances are averaged over all figures; over
-surveys that has a mean of 1. Standard errors 15% too small or too large would make it 1.32 or .76. Seeds are
-fixed; over seeds, a mean that is 1 is within `BOUND` more often than 1 - 1e-6, which is tested too.
+For each survey the squared errors, divided by their estimated variances, are averaged over all estimates.
+Over surveys this has a mean of 1; standard errors 15% too small or too large would make it 1.38 or 0.76.
+Seeds are fixed. Over seeds, a true mean of 1 is within `BOUND` with probability above 1 - 1e-6, which is
+tested too.
 """
 
 import math
@@ -38,9 +39,9 @@ def test_of_frequencies_and_priors(mechanism):
     truths = world.joint.ravel(), world.two.ravel(), world.prior
     squares = []
     for seed in range(SURVEYS):
-        heard = compute_raw_estimates(world.snapshot(1500, seed))
-        parts = [(each.raw, each.stderr) for each in heard.feature_estimates]
-        parts.append((heard.prior.estimate.value, heard.prior.estimate.stderr))
+        raw = compute_raw_estimates(world.snapshot(1500, seed))
+        parts = [(each.raw, each.stderr) for each in raw.feature_estimates]
+        parts.append((raw.prior.estimate.value, raw.prior.estimate.stderr))
         squares.append(mean_square(parts, truths))
     assert_right(squares)
 
@@ -70,8 +71,8 @@ def mean_square(parts, truths):
     return np.mean(np.concatenate([((value - truth) / error) ** 2 for (value, error), truth in pairs]))
 
 
-def test_fifteen_percent_would_be_seen():
-    squares = np.random.default_rng(1).chisquare(20, SURVEYS) / 20  # about as many independent figures
+def test_an_error_of_fifteen_percent_is_detected():
+    squares = np.random.default_rng(1).chisquare(20, SURVEYS) / 20  # about as many independent estimates
     assert_right(squares)
     for factor in (0.85, 1.15):
         with pytest.raises(AssertionError):

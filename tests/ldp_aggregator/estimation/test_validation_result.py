@@ -23,7 +23,7 @@ epsilon = {epsilon}
 [label]
 name = "tired"
 values = ["yes", "no"]
-[features.tells]
+[features.informative]
 values = ["a", "b"]
 [features.echo]
 values = ["a", "b"]
@@ -35,21 +35,21 @@ missing = "category"
 """
 SURE, UNSURE, NOTHING = ((0, -900), (-900, 0)), ((0, -500), (-500, 0)), tuple([(0, 0)] * 65)
 ALL, TOP = 0.62, 0.8
-"""How often the label is the echo, which two features repeat, and how often what tells most."""
+"""How often the label is the echo, which two features repeat, and how often the informative feature is."""
 
 
 def make_survey(epsilon: float = 1) -> Survey:
     return read_survey(SURVEY.format(epsilon=epsilon))
 
 
-def make_validation(tops: tuple[int, ...] = (1, 2)) -> Validation:
-    """A model whose two echoes, together, outvote the one feature that tells more."""
+def make_validation(top_k: tuple[int, ...] = (1, 2)) -> Validation:
+    """A model whose two echoes outvote the one informative feature."""
     survey = make_survey()
     return Validation(
         label=survey.label,
         features=survey.features,
         order=(0, 1, 2),
-        top_k=tops,
+        top_k=top_k,
         prior=(0, 0),
         scores=(SURE, UNSURE, UNSURE, NOTHING),
     )
@@ -62,8 +62,8 @@ def make_people(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([top, echo, echo, np.zeros_like(top)], axis=1), labels
 
 
-def judged(people: int, epsilon: float = 4, tops: tuple[int, ...] = (1, 2), seed: int = 1) -> Snapshot:
-    plan = make_survey(epsilon).with_validation(make_validation(tops)).compile()
+def validated(people: int, epsilon: float = 4, top_k: tuple[int, ...] = (1, 2), seed: int = 1) -> Snapshot:
+    plan = make_survey(epsilon).with_validation(make_validation(top_k)).compile()
     return simulate_reports(plan, *make_people(people, seed), FastStream(seed))
 
 
@@ -73,7 +73,7 @@ def trained(people: int, epsilon: float = 4) -> Snapshot:
 
 def test_the_accuracy_and_the_gains_lie_within_their_intervals() -> None:
     # 5 standard errors: false alarm 6e-7 each
-    found = ValidationResult.from_snapshot(judged(40_000))
+    found = ValidationResult.from_snapshot(validated(40_000))
     assert abs(found.accuracy.value - ALL) < 5 * found.accuracy.stderr < 0.03
     # with two features the first one, more certain, decides
     assert np.all(np.abs(found.gains.value - (TOP - ALL)) < 5 * found.gains.stderr)
@@ -82,19 +82,19 @@ def test_the_accuracy_and_the_gains_lie_within_their_intervals() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: float) -> None:
-    found = [ValidationResult.from_snapshot(judged(3_000, epsilon, seed=seed)) for seed in range(200)]
+    found = [ValidationResult.from_snapshot(validated(3_000, epsilon, seed=seed)) for seed in range(200)]
     spread = np.std([each.gains.value for each in found], axis=0, ddof=1)
-    told = np.mean([each.gains.stderr for each in found], axis=0)
+    claimed = np.mean([each.gains.stderr for each in found], axis=0)
     # a standard deviation of 200 is known within 5%; 5 of that
-    assert np.all(np.abs(spread / told - 1) < 0.25)
+    assert np.all(np.abs(spread / claimed - 1) < 0.25)
 
 
-def test_the_top_k_set_with_the_best_significant_gain_is_selected_or_all_features() -> None:
-    sure = ValidationResult.from_snapshot(judged(40_000))
+def test_the_top_k_set_with_the_best_significant_gain_is_selected_else_all_features() -> None:
+    sure = ValidationResult.from_snapshot(validated(40_000))
     assert (sure.selected, sure.selected_features) in [(0, {0}), (1, {0, 1})]
-    unsure = ValidationResult.from_snapshot(judged(40, epsilon=0.5, seed=2))
+    unsure = ValidationResult.from_snapshot(validated(40, epsilon=0.5, seed=2))
     assert (unsure.selected, unsure.selected_features) == (None, {0, 1, 2})
-    nothing = ValidationResult.from_snapshot(judged(0))
+    nothing = ValidationResult.from_snapshot(validated(0))
     assert nothing.selected is None
 
 
@@ -104,18 +104,18 @@ def test_the_top_k_set_with_the_best_significant_gain_is_selected_or_all_feature
         ([0.05, 0.06, 0.06], [0.01] * 3, 0),  # within a standard error of the largest
         ([0.04, 0.06, 0.061], [0.01] * 3, 1),
         ([0.04, 0.05, 0.06], [0.005] * 3, 2),
-        ([0.015, 0.0, -0.5], [0.01] * 3, None),  # 1.83 standard errors would do
+        ([0.015, 0.0, -0.5], [0.01] * 3, None),  # 1.83 standard errors would suffice
         ([0.0, 0.019, -0.5], [0.01] * 3, 1),
-        ([0.1, 0.04, 0.1], [0.15, 0.015, 0.15], 0),  # as good, though it is not sure by itself
-        ([-0.5, 0.02, 0.05], [0.001, 0.002, 0.6], 1),  # what is not sure sets no mark
+        ([0.1, 0.04, 0.1], [0.15, 0.015, 0.15], 0),  # within one standard error, though not significant
+        ([-0.5, 0.02, 0.05], [0.001, 0.002, 0.6], 1),  # an uncertain set is not the reference
         ([np.nan, 0.5, np.nan], [np.inf, 0.1, np.inf], 1),
         ([np.nan] * 3, [np.inf] * 3, None),
     ],
 )
 def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(gains, errors, chosen):
-    found = ValidationResult.from_snapshot(judged(100))
-    told = IntervalEstimate.from_stderr(np.array(gains), np.array(errors), (-1, 1))
-    assert dataclasses.replace(found, gains=told).selected == chosen
+    found = ValidationResult.from_snapshot(validated(100))
+    estimate = IntervalEstimate.from_stderr(np.array(gains), np.array(errors), (-1, 1))
+    assert dataclasses.replace(found, gains=estimate).selected == chosen
 
 
 def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys() -> None:
@@ -135,20 +135,20 @@ def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys() -> None:
 
 
 def test_unselected_features_are_uninformative_for_the_classifier() -> None:
-    snapshot, validation = trained(20_000), judged(40_000, tops=(1,))
+    snapshot, validation = trained(20_000), validated(40_000, top_k=(1,))
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
     assert plain.validation is None
     assert "validation" not in plain.as_dict()
     assert kept.validation_result is None
     assert (plain.used_features, kept.used_features) == ({0, 1, 2, 3}, {0})
-    told = [compute_relevance(each.smoothed, kept.prior) for each in kept.features]
-    assert told[0] == compute_relevance(plain.features[0].smoothed, plain.prior) > 0.1
-    assert max(told[1:]) < 1e-12
-    said = kept.as_dict()["validation"]
-    assert (said["survey"], said["reports"]) == ("tea", 40_000)
-    assert (said["validation_result"]["selected_k"], said["validation_result"]["top_k"]) == (1, [1])
-    assert said["validation_result"]["features"] == ["tells", "echo", "again"]
-    # raw figures are as they were
+    relevances = [compute_relevance(each.smoothed, kept.prior) for each in kept.features]
+    assert relevances[0] == compute_relevance(plain.features[0].smoothed, plain.prior) > 0.1
+    assert max(relevances[1:]) < 1e-12
+    document = kept.as_dict()["validation"]
+    assert (document["survey"], document["reports"]) == ("tea", 40_000)
+    assert (document["validation_result"]["selected_k"], document["validation_result"]["top_k"]) == (1, [1])
+    assert document["validation_result"]["features"] == ["informative", "echo", "again"]
+    # raw estimates are as they were
     assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
 
 
@@ -162,8 +162,8 @@ def test_without_a_significant_gain_the_model_keeps_exactly_its_validated_featur
     )
     assert found.as_dict()["validation"]["validation_result"]["selected_k"] is None
     assert found.used_features == {0, 1}
-    told = [compute_relevance(each.smoothed, found.prior) > 1e-12 for each in found.features]
-    assert told == [True, True, False, False]
+    relevances = [compute_relevance(each.smoothed, found.prior) > 1e-12 for each in found.features]
+    assert relevances == [True, True, False, False]
 
 
 def test_uninformative_probabilities_are_those_of_all_people_for_each_class() -> None:
@@ -181,7 +181,7 @@ def test_uninformative_probabilities_are_those_of_all_people_for_each_class() ->
 
 
 def test_a_validation_round_alone_has_a_validation_result() -> None:
-    found = estimate_snapshot(judged(1_000))
+    found = estimate_snapshot(validated(1_000))
     assert found.validation_result is not None
     assert (
         found.as_dict()["validation_result"]["gains"]["value"] == found.validation_result.gains.value.tolist()
@@ -189,8 +189,8 @@ def test_a_validation_round_alone_has_a_validation_result() -> None:
 
 
 def test_warnings_include_those_of_the_validation_round() -> None:
-    found = estimate_snapshot(trained(1_000), validation=judged(0))
-    assert "tea: there are no reports yet: every estimate is a guess" in found.warnings
+    found = estimate_snapshot(trained(1_000), validation=validated(0))
+    assert "tea: there are no reports yet, so the estimates contain no information" in found.warnings
 
 
 def other_family(plan: Plan) -> Plan:
@@ -198,10 +198,10 @@ def other_family(plan: Plan) -> Plan:
 
 
 def test_a_validation_of_another_survey_is_refused() -> None:
-    snapshot, validation = trained(100), judged(100)
+    snapshot, validation = trained(100), validated(100)
     elsewhere = Snapshot(other_family(validation.plan), validation.totals)
-    with pytest.raises(EstimationError, match="tea spends epsilon 2, and tea 4"):
-        estimate_snapshot(snapshot, validation=judged(100, epsilon=2))
+    with pytest.raises(EstimationError, match="tea has epsilon 2, and tea has 4"):
+        estimate_snapshot(snapshot, validation=validated(100, epsilon=2))
     for wrong in (elsewhere, snapshot):
-        with pytest.raises(EstimationError, match="validates no model of tea"):
+        with pytest.raises(EstimationError, match="does not validate a model of tea"):
             estimate_snapshot(snapshot, validation=wrong)

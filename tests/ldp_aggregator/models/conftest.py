@@ -1,4 +1,4 @@
-"""Two trained models: of categories and a binned number, and of a category and numbers as they are."""
+"""Two trained models: categories and a binned number, and a category and numeric features."""
 
 import numpy as np
 import pytest

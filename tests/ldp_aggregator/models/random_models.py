@@ -34,7 +34,7 @@ missing = "category"
 
 
 def random_model(features, labels=3, seed=1, vetoed=-1):
-    """Return a model with random probabilities; one label's first values have none."""
+    """Return a model with random probabilities; the first values of label `vetoed` are impossible."""
     rng = np.random.default_rng(seed)
     values = [f"label {place}" for place in range(labels)]
     plan = read_survey(HEAD.format(labels=values) + features).compile()

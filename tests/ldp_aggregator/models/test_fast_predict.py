@@ -29,7 +29,7 @@ def decided_share(model, X):
 
 @pytest.mark.parametrize("labels", [2, 3, 9])
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.int32])
-def test_whole_numbers_find_their_labels(labels, dtype):
+def test_whole_numbers_get_the_labels_of_the_scores(labels, dtype):
     model, X = random_model(DISCRETE, labels), random_integers().astype(dtype)
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     np.testing.assert_array_equal(model.predict(np.asfortranarray(X)), predict_by_scores(model, X))
@@ -40,14 +40,14 @@ def test_whole_numbers_find_their_labels(labels, dtype):
 
 @pytest.mark.parametrize("labels", [2, 3, 9])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_numbers_find_their_labels(labels, dtype):
+def test_numbers_get_the_labels_of_the_scores(labels, dtype):
     model, X = random_model(NUMERIC, labels), random_numbers().astype(dtype)
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     assert decided_share(model, X) > 0.99
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_mixed_rows_and_frames_and_columns_give_one_answer(labels):
+def test_mixed_rows_frames_and_columns_give_equal_predictions(labels):
     model = random_model(NUMERIC + DISCRETE, labels)
     X = np.column_stack([random_numbers().astype(np.int64), random_integers()])
     frame = pd.DataFrame(X, columns=model.feature_names_in_)
@@ -72,7 +72,7 @@ def test_the_scores_decide_a_tie():
 
 
 def test_the_grid_decides_numbers_beside_a_border():
-    # within a step of the grid around where two labels are as likely
+    # within one grid step of the point where two labels are equally likely
     plan = random_model(NUMERIC, 2).plan_
     shares = (None, np.full(2, 0.5))
     sides = [Gaussian(np.array([-0.25, 0.25]), np.full(2, 0.01), missing) for missing in shares]
@@ -92,7 +92,7 @@ def test_a_number_that_is_no_value_is_refused_by_its_row(wrong):
         model.predict(X)
 
 
-def test_the_scores_decide_what_is_no_plain_number():
+def test_the_scores_decide_cells_that_are_not_plain_numbers():
     model, X = random_model(DISCRETE), random_integers(50)
     for table in (X.astype(object), X.astype(float), np.abs(X).astype(np.uint64)):
         assert not model._fast_predictor.supports(table)

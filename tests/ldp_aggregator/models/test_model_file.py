@@ -11,7 +11,7 @@ from ldp_aggregator import ModelError, load_model
 from ldp_aggregator.models.model_file import dump_model, parse_model, save_model
 
 
-def test_the_file_gives_back_what_was_trained(model_path, estimates):
+def test_the_file_restores_the_trained_model(model_path, estimates):
     model = load_model(model_path)
     assert model.plan_.digest == estimates.plan_digest
     assert model.estimates_ == estimates.as_dict()
@@ -21,7 +21,7 @@ def test_the_file_gives_back_what_was_trained(model_path, estimates):
     np.testing.assert_allclose(model.predict_proba([row])[0], joint[::-1] / joint.sum())
 
 
-def test_the_file_says_what_it_was_made_from(model_path, snapshot):
+def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(model_path, snapshot):
     content = json.loads(model_path.read_bytes())
     assert content["plan"] == json.loads(snapshot.plan.json)
     privacy = content["privacy"]
@@ -70,13 +70,13 @@ def test_a_truncated_file_is_refused(model_path, keep):
 
 
 @pytest.mark.parametrize("data", [b"[]", b"7", b'{"format": "else"}', b"{}"])
-def test_other_json_is_no_model(data):
-    with pytest.raises(ModelError, match="no model file"):
+def test_other_json_is_refused(data):
+    with pytest.raises(ModelError, match="not a model file"):
         parse_model(data)
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"[" * 100_000, b'{"a": 1, "a": 2}', b"\x80\x04K\x01."])
-def test_what_is_no_json_is_refused(data):
+def test_invalid_json_is_refused(data):
     with pytest.raises(ModelError, match="not readable"):
         parse_model(data)
 
@@ -94,7 +94,7 @@ def test_another_version_is_refused(model_path):
 
 
 def test_an_edit_by_hand_is_refused(model_path):
-    with pytest.raises(ModelError, match="checksum does not fit"):
+    with pytest.raises(ModelError, match="checksum does not match"):
         parse_model(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
 
 
@@ -127,7 +127,7 @@ def reshape_a_table(content):
 
 
 def spoil_the_plan(content):
-    content["plan"]["epsilon"] = "-1"  # which no plan can have
+    content["plan"]["epsilon"] = "-1"  # invalid in every plan
 
 
 def lose_the_reports(content):
@@ -148,8 +148,8 @@ EDITS = [
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
-def test_a_forged_checksum_does_not_hide_nonsense(model_path, edit):
-    with pytest.raises(ModelError, match="does not fit together"):
+def test_inconsistent_content_with_a_valid_checksum_is_refused(model_path, edit):
+    with pytest.raises(ModelError, match="the content is inconsistent"):
         parse_model(forge(model_path, edit))
 
 
@@ -166,7 +166,7 @@ def forge(path, edit):
 # -- numbers ------------------------------------------------------------------------------------
 
 
-def test_numbers_come_back_as_they_were_trained(number_model_path, number_estimates):
+def test_numeric_features_are_restored(number_model_path, number_estimates):
     model = load_model(number_model_path)
     assert model.estimates_ == number_estimates.as_dict()
     tea, hours, age = (feature.smoothed for feature in number_estimates.features)
@@ -241,5 +241,5 @@ NUMBER_EDITS = [
 
 @pytest.mark.parametrize("edit", NUMBER_EDITS, ids=lambda edit: edit.__name__)
 def test_impossible_numbers_are_refused(number_model_path, edit):
-    with pytest.raises(ModelError, match="does not fit together"):
+    with pytest.raises(ModelError, match="the content is inconsistent"):
         parse_model(forge(number_model_path, edit))

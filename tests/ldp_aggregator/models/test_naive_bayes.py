@@ -38,7 +38,7 @@ def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
 
-def test_dicts_frames_and_arrays_give_one_answer(model):
+def test_dicts_frames_and_arrays_give_equal_predictions(model):
     frame = pd.DataFrame(ROWS)
     expected = model.predict_proba(ROWS)
     np.testing.assert_array_equal(model.predict_proba(frame), expected)
@@ -108,7 +108,7 @@ def test_a_clone_of_a_loaded_model_is_unfitted(model):
 
 
 def people(count=3000, seed=1):
-    """Return people whose tea and sleep tell whether they are tired."""
+    """Return people whose tea and sleep depend on whether they are tired."""
     rng = np.random.default_rng(seed)
     tired = rng.random(count) < 0.5
     tea = np.where(rng.random(count) < np.where(tired, 0.9, 0.1), "black", "green")
@@ -189,13 +189,13 @@ def test_equal_seeds_give_equal_models():
     np.testing.assert_array_equal(one, other)
 
 
-# -- numbers as they are ------------------------------------------------------------------------
+# -- numeric features ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"bins": 0}, "bins is None or a whole number above 0, not 0"),
+        ({"bins": 0}, "bins must be None or a whole number above 0, not 0"),
         ({"bins": 2.5}, "not 2.5"),
         ({"bins": float("nan")}, "not nan"),
         ({"mechanism": "XYZ"}, "choose one of"),

@@ -99,8 +99,8 @@ def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) ->
     ("changes", "words"),
     [
         ({"plan_digest": "0" * 64}, "of another plan"),
-        ({"black_box": []}, "is no audit"),
-        ({"black_box": 1}, "no audit"),
+        ({"black_box": []}, "is not an audit"),
+        ({"black_box": 1}, "not an audit"),
     ],
 )
 def test_what_is_no_audit_of_the_plan_is_refused(
@@ -126,5 +126,5 @@ def test_a_file_that_is_not_there_or_no_json_is_refused(tmp_path: Path, snapshot
     with pytest.raises(AuditError, match="cannot be read"):
         read_audit(tmp_path / "absent.json", snapshot.plan)
     (tmp_path / "other.json").write_text("[1, 2]")
-    with pytest.raises(AuditError, match="is no audit"):
+    with pytest.raises(AuditError, match="is not an audit"):
         read_audit(tmp_path / "other.json", snapshot.plan)

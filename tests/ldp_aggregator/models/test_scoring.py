@@ -29,7 +29,7 @@ def test_scores_add_up_over_features():
     with np.errstate(divide="ignore"):
         expected = np.log(PRIOR * density * TABLE[codes[:, 1]])
     np.testing.assert_allclose(scores, expected, rtol=1e-9)
-    assert scores[1, 2] == -np.inf  # an exact zero vetoes
+    assert scores[1, 2] == -np.inf  # a probability of exactly zero excludes the label
 
 
 def test_some_rows_may_be_scored_alone():
@@ -40,7 +40,7 @@ def test_some_rows_may_be_scored_alone():
 
 
 def test_extreme_numbers_still_give_probabilities():
-    # Yilmaz et al.'s recipe may put a mean far outside the range, and a variance near zero
+    # Yilmaz et al.'s estimator may give a mean far outside the range, and a variance near zero
     wild = Gaussian(np.array([1e9, -1e9, 0.0]), np.full(3, 1e-6), None)
     logs = normalise_log_scores(
         LogProbabilities.from_probabilities(PRIOR, [wild]).compute_scores(codes_of(np.array([[0.3]])))
@@ -79,7 +79,7 @@ def test_the_baseline_equals_scikit_learns_model(rows):
     grid = (codes[:, 0] - GRID) / GRID
     normal = GaussianNB(var_smoothing=0).fit(grid[:, None], label)
     counted = CategoricalNB(alpha=1).fit(tea[:, None], label)
-    # both say log P(label) too: take it once
+    # both include log P(label): subtract it once
     expected = normal.predict_joint_log_proba(grid[:, None]) + counted.predict_joint_log_proba(tea[:, None])
     np.testing.assert_allclose(found, expected - counted.class_log_prior_, atol=0.01)
 

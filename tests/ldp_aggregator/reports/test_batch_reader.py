@@ -1,4 +1,4 @@
-"""Bodies read into batches: the same outcome as report by report, whatever the bytes."""
+"""Bodies read into batches: the outcome equals that of reading report by report, for any bytes."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_marks_differ_wherever_a_payload_does(size: int) -> None:
 
 
 def test_marks_are_the_same_in_every_release() -> None:
-    # they are stored: a changed hash would call repeated reports reused ids
+    # marks are stored: with another hash, repeated reports would be rejected as reused ids
     payload = np.arange(11, dtype=np.uint8)[None]
     assert compute_marks(payload).tobytes().hex() == "95e2ec4962f9744d"
     assert compute_marks(np.zeros((1, 1), np.uint8)).tobytes().hex() == "00e915450a2e6a90"

@@ -132,7 +132,7 @@ def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model) -> None:
 def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
-        SurveyError, match="tea-validation asks whether a model is right, and of nothing else"
+        SurveyError, match="tea-validation is a validation round, which asks only whether a model is right"
     ):
         write_validation_round(text, model, "model.json")
     with pytest.raises(ValidationError, match="was not trained on this survey"):
@@ -188,7 +188,7 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tm
     ]:
         done = CliRunner().invoke(main, [command, str(file), *options])
         assert done.exit_code == 1
-        assert "tea-validation asks whether a model is right, and of nothing else" in done.stderr
+        assert "tea-validation is a validation round, which asks only whether a model is right" in done.stderr
     survey = read_survey(file.read_text())
     validation = make_snapshot(file.read_text(), 2)
     for use in (

@@ -1,10 +1,10 @@
-// Requests to the collector. Addresses are relative, so the page may live below a prefix.
+// Requests to the collector. Addresses are relative, so the page works below any prefix.
 
 import { token } from "./token.js";
 
 const TIMEOUT_MS = 15_000;
 
-/** A request that the collector refused, or did not answer. */
+/** A request that the collector refused or did not respond to. */
 export class Problem extends Error {
   constructor(status, reason, detail, retryAfter = 0) {
     super(detail);
@@ -23,7 +23,7 @@ async function getJson(path, asOperator = false) {
   try {
     return await response.json();
   } catch {
-    throw new Problem(response.status, "garbled", "The answer could not be read. Is this address the collector's?");
+    throw new Problem(response.status, "garbled", "The response could not be read. Is this the address of the collector?");
   }
 }
 
@@ -31,7 +31,7 @@ async function fetchOrFail(path, headers) {
   try {
     return await fetch(path, { headers, credentials: "omit", signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch {
-    throw new Problem(0, "unreachable", "The collector does not answer.");
+    throw new Problem(0, "unreachable", "The collector does not respond.");
   }
 }
 

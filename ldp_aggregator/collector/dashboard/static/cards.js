@@ -1,4 +1,4 @@
-// One card per question's estimates: a mark, charts, and a table of the same estimates.
+// One card per feature: whether classes differ, charts, and a table of the same estimates.
 
 import { IntervalChart } from "./charts.js";
 import { element, setText } from "./dom.js";
@@ -8,7 +8,7 @@ import * as format from "./format.js";
 const NOISE = "Not distinguishable from noise";
 const SHARE = { bounds: [0, 1], write: format.percent, axisLabel: (x) => `${Math.round(100 * x)}%` };
 
-/** The frame that all cards share. */
+/** The parts that all cards share. */
 class Card {
   constructor(title, chartSpecs, heads) {
     this.note = element("p", { class: "note" });
@@ -27,7 +27,7 @@ class Card {
         chartSpecs.length > 1 ? element("h4", {}, chartSpecs[place].title) : null,
         chart.node,
       ].filter(Boolean)),
-      foldedTable("Figures as a table", this.table),
+      foldedTable("Estimates as a table", this.table),
     );
   }
 
@@ -45,11 +45,11 @@ class Card {
   }
 }
 
-/** The classes' shares. */
+/** The card of the label: the share of each class. */
 export class PriorCard extends Card {
   constructor(label) {
     const chart = { title: "share of each class", rows: label.values, ...SHARE };
-    super(label.name, [chart], ["Class", "Share (95% interval)", "Differs from an even split"]);
+    super(label.name, [chart], ["Class", "Share (95% interval)", "Differs from equal shares"]);
     this.node.classList.add("prior");
   }
 
@@ -62,12 +62,12 @@ export class PriorCard extends Card {
     this.showNote(
       `The class itself, from ${format.plural(reports, "report", "reports")} of all questions`,
       label.non_uniform.some(Boolean),
-      `Differs from an even split (${even} each)`,
+      `Differs from equal shares (${even} each)`,
     );
   }
 }
 
-/** Of a feature with values: how they are spread within each class. */
+/** The card of a discrete feature: the shares of its values within each class. */
 export class ValuesCard extends Card {
   constructor(feature, classes) {
     const chart = { title: "shares within each class", rows: feature.values, ...SHARE };
@@ -99,7 +99,7 @@ export class ValuesCard extends Card {
   }
 }
 
-/** Of a number: its mean and spread within each class. */
+/** The card of a numeric feature: its mean and standard deviation within each class. */
 export class NumberCard extends Card {
   constructor(feature, classes) {
     const [low, high] = feature.bounds;
@@ -136,7 +136,7 @@ export class NumberCard extends Card {
   }
 }
 
-/** Return the bars of an estimate: of one class, if it has a column for each. */
+/** Return the bars of an estimate; if it has a column per class, of one column. */
 function barsOf(estimate, column = null) {
   const pick = (array, row) => (column === null ? array[row] : array[row][column]);
   return estimate.value.map((_, row) => ({
@@ -156,7 +156,7 @@ const colours = (bars) => bars.map((_, place) => place);
 const joinNamed = (names, texts) => `${names.map((name, place) => `${name} ${texts[place]}`).join("; ")}.`;
 const entryLabel = (name) => (name === "missing" ? "share missing" : name);
 
-/** Name the first three. */
+/** Return the first three names, and the number of others. */
 function nameFirst(names) {
   const first = names.slice(0, 3).join(", ");
   return names.length > 3 ? `${first} and ${names.length - 3} more` : first;

@@ -1,4 +1,4 @@
-// Horizontal bars with 95% intervals, by Chart.js: drawn when they become visible.
+// Horizontal bars with 95% intervals, drawn by Chart.js when they become visible.
 
 import { element } from "./dom.js";
 import { withInterval } from "./format.js";
@@ -11,7 +11,7 @@ const WHISKER_CAP_PX = 3;
 const MAX_DESCRIBED_BARS = 24;
 const AXIS_FRACTIONS = [0.1, 0.2, 0.4, 0.6, 0.8, 1];
 
-/** Return the page's colours as they are now, in light or dark. */
+/** Return the page's current colours, light or dark. */
 function palette() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
@@ -24,7 +24,7 @@ function palette() {
   };
 }
 
-/** Draws each bar's interval from `low` to `high` over it. */
+/** Draws the interval of each bar, from `low` to `high`, over the bar. */
 const whiskers = {
   id: "whiskers",
   afterDatasetsDraw(chart) {
@@ -57,7 +57,7 @@ const visibility = new IntersectionObserver(
 );
 const charts = new Set();
 
-/** One chart. `bounds` are the possible values; `write` formats an estimate, `axisLabel` a number at the axis. */
+/** One chart. `bounds` is the possible range; `write` formats an estimate, `axisLabel` a number at the axis. */
 export class IntervalChart {
   #chart = null;
   #visible = false;
@@ -73,13 +73,13 @@ export class IntervalChart {
     visibility.observe(this.node);
   }
 
-  /** Show estimates: now, or when the chart becomes visible. */
+  /** Show estimates now, or when the chart becomes visible. */
   show(series, description) {
     this.series = series;
     const groupHeight = series.length * BAR_HEIGHT_PX + GROUP_GAP_PX;
     this.node.style.height = `${this.rows.length * groupHeight + AXIS_HEIGHT_PX}px`;
     const count = this.rows.length * series.length;
-    const label = count > MAX_DESCRIBED_BARS ? `The table below has its ${count} figures.` : description;
+    const label = count > MAX_DESCRIBED_BARS ? `The table below contains its ${count} estimates.` : description;
     this.canvas.setAttribute("aria-label", `${this.title}. ${label}`);
     this.#stale = true;
     if (this.#visible) this.#draw();
@@ -102,7 +102,7 @@ export class IntervalChart {
     this.#chart?.destroy();
   }
 
-  /** The axis's ends: what is possible, or the part of it from its start that holds all intervals. */
+  /** The ends of the axis: the possible range, or its first part that contains all intervals. */
   get axis() {
     const [low, high] = this.bounds;
     if (this.wholeRange) return this.bounds;

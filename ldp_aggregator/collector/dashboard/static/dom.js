@@ -1,4 +1,4 @@
-// Small helpers around the DOM. Text only ever goes in as text.
+// Small helpers for the DOM. Text is never inserted as HTML.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -12,7 +12,7 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
-/** Set an element's text, unless it is that already: what does not change is not announced again. */
+/** Set an element's text if it differs, so that screen readers do not announce unchanged text again. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

@@ -13,7 +13,7 @@ export const clock = (date) => date.toLocaleTimeString("en", { hourCycle: "h23" 
 /** Write a share as a percentage with one decimal. */
 export const percent = (x) => (x === null ? UNKNOWN : `${typographicMinus((100 * x).toFixed(1))}%`);
 
-/** Write a number to four digits. */
+/** Write a number with four significant digits. */
 export function number(x) {
   if (x === null) return UNKNOWN;
   return typographicMinus(new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }).format(x));
@@ -28,7 +28,7 @@ const compactFormat = new Intl.NumberFormat("en", { notation: "compact", maximum
 /** Write a number at an axis. */
 export const axisLabel = (x) => typographicMinus(compactFormat.format(x));
 
-/** Write a margin to two digits: of a share in percentage points, without the word. */
+/** Write a margin with two significant digits; a share in percentage points, without the unit. */
 export function margin(x, isShare) {
   const size = isShare ? 100 * x : x;
   return `±${new Intl.NumberFormat("en", { maximumSignificantDigits: 2 }).format(size)}`;
@@ -37,22 +37,22 @@ export function margin(x, isShare) {
 const typographicMinus = (text) => (/^-0(\.0+)?$/.test(text) ? text.slice(1) : text.replace("-", "−"));
 
 const REASONS = {
-  "not-enrolled": "No invitation: its token was never given out here (a device tries again every hour)",
+  "not-enrolled": "Without a valid invitation: this collector did not issue its token (a device tries again every hour)",
   "too-many-requests": "Too many posts from one address in a minute",
-  "too-many-reports": "Several reports in one request, without a gateway's token",
-  "not-authorised": "Sent with a wrong gateway's token",
-  "malformed": "No report at all: bytes that cannot be read",
+  "too-many-reports": "Several reports in one request, without a gateway token",
+  "not-authorised": "Sent with a wrong gateway token",
+  "malformed": "Not a report: bytes that cannot be read",
   "too-large": "Larger than any report or batch may be",
-  "wrong-plan": "Made for another plan, or another version of this one",
+  "wrong-plan": "Made for another plan, or for another version of this plan",
   "unknown-question": "Answers a question that the plan does not ask",
-  "bad-payload": "An answer that no device would send",
-  "id-reused": "Another report was counted under the same id",
+  "bad-payload": "A payload that no device would send",
+  "id-reused": "Another report with the same id was counted",
   "length-required": "Sent without its length",
-  "incomplete-body": "Cut off on the way; devices send it again",
-  "unsupported-media-type": "Sent as something else than a report",
-  "survey-closed": "Came after the survey was closed",
-  "store-unavailable": "Could not be stored then; devices send it again",
+  "incomplete-body": "Incomplete request; devices send the report again",
+  "unsupported-media-type": "Sent with a wrong content type",
+  "survey-closed": "Received after the survey was closed",
+  "store-unavailable": "Could not be stored; devices send the report again",
 };
 
-/** Describe why reports were rejected; an unknown reason is shown as it is. */
+/** Describe a rejection reason; an unknown reason is shown as its code. */
 export const reason = (code) => REASONS[code] ?? code.replaceAll("-", " ");

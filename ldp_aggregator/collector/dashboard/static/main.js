@@ -1,4 +1,4 @@
-// The page: which survey, whose token, when to refresh. What is shown is made by the other modules.
+// The page: survey, token and refreshes. The other modules build what it shows.
 
 import * as api from "./api.js";
 import { COLOURS } from "./charts.js";
@@ -10,9 +10,9 @@ import { Counts, showPlan } from "./counts.js";
 import { storeToken, token } from "./token.js";
 import * as format from "./format.js";
 
-const ANNOUNCEMENT_INTERVAL_MS = 60_000; // at least, between two automatic announcements
+const ANNOUNCEMENT_INTERVAL_MS = 60_000; // minimum between two automatic announcements
 const TITLE = "Survey progress";
-const WRONG_TOKEN = "That is not this collector's operator token. Check LDP_OPERATOR_TOKEN where the collector runs.";
+const WRONG_TOKEN = "This is not this collector's operator token. Check LDP_OPERATOR_TOKEN in the collector's environment.";
 
 const state = { digests: new Map(), survey: null, shown: null, announced: 0, cards: [] };
 const refresher = new Refresher(refresh);
@@ -41,18 +41,18 @@ async function start() {
 
 async function listSurveys() {
   const found = await api.surveys();
-  if (found.length === 0) throw new Error("No survey of this collector has begun.");
+  if (found.length === 0) throw new Error("No survey of this collector has started.");
   byId("survey").replaceChildren(...found.map(({ id }) => element("option", { value: id }, id)));
   byId("survey").disabled = false;
   state.digests = new Map(found.map(({ id, digest }) => [id, digest]));
 }
 
-/** Show the survey that the address names, or else the first. */
+/** Show the survey that the address names, otherwise the first one. */
 async function selectSurvey() {
   const wanted = decodeHash(location.hash.slice(1));
   const survey = state.digests.has(wanted) ? wanted : state.digests.keys().next().value;
   if (survey === undefined || survey === state.survey) return;
-  byId("figures").hidden = true; // another survey's
+  byId("figures").hidden = true; // they are those of another survey
   Object.assign(state, { survey, shown: null, announced: 0 });
   byId("survey").value = survey;
   document.title = `${survey} – ${TITLE}`;
@@ -82,7 +82,7 @@ async function unlock(event) {
   event.preventDefault();
   const entered = byId("token").value.trim();
   if (!entered) return;
-  if (!/^[\x20-\x7e]+$/.test(entered)) return refuse(WRONG_TOKEN); // no header can carry it
+  if (!/^[\x20-\x7e]+$/.test(entered)) return refuse(WRONG_TOKEN); // not allowed in a header
   setText(byId("token-problem"), "");
   storeToken(entered);
   refresher.automatic = byId("auto").checked;
@@ -90,7 +90,7 @@ async function unlock(event) {
   if (!byId("figures").hidden) byId("main").focus();
 }
 
-/** Show the form instead of figures: nothing of what was shown stays behind. */
+/** Show the form instead of the estimates, which are removed. */
 function askForToken(why = "") {
   refresher.stop();
   storeToken(null);
@@ -102,7 +102,7 @@ function askForToken(why = "") {
   setText(byId("token-problem"), why);
 }
 
-/** Take back a token that did not open anything, or that its holder wants forgotten. */
+/** Forget a token that was refused, or that the operator wants to be forgotten. */
 function refuse(why) {
   askForToken(why);
   byId("token").select();
@@ -121,7 +121,7 @@ async function refreshNow() {
   await refresher.runAgain();
 }
 
-/** Fetch and show once; resolves to null, or to the seconds to wait after a failure. */
+/** Fetch and show once; resolve to null, or after a failure to the seconds to wait. */
 async function refresh() {
   const survey = state.survey;
   if (survey === null || token() === null) return null;
@@ -136,13 +136,13 @@ async function refresh() {
 }
 
 function handleFailure(error) {
-  if (!(error instanceof api.Problem)) console.error(error); // a mistake of this page's own
+  if (!(error instanceof api.Problem)) console.error(error); // an error of this page itself
   if (error.status === 401) {
     refuse(WRONG_TOKEN);
   } else if (error.reason === "not-authorised") {
-    refuse("This collector was started without LDP_OPERATOR_TOKEN, so its estimates are closed to everybody.");
+    refuse("This collector was started without LDP_OPERATOR_TOKEN, so nobody can see its estimates.");
   } else {
-    const stale = state.shown ? " What is shown is from the last time it did; trying again." : " Trying again.";
+    const stale = state.shown ? " The numbers below are from the last successful refresh; trying again." : " Trying again.";
     showProblem(error.message.replace(/\.?$/, ".") + stale);
   }
   return error.retryAfter ?? 0;
@@ -172,7 +172,7 @@ function show(now) {
   announce(now, before);
 }
 
-/** Lay out the cards of a survey. */
+/** Create the cards of a survey. */
 function createCards({ label, features }) {
   state.cards.forEach(({ card }) => card.remove());
   const cardClass = (feature) => (feature.kind === "numeric" ? NumberCard : ValuesCard);
@@ -200,7 +200,7 @@ function filter() {
   byId("none-shown").hidden = cards.some((card) => !card.hidden);
 }
 
-/** Announce the update to screen readers, but not every ten seconds. */
+/** Announce the update to screen readers, at most once per interval. */
 function announce(now, before) {
   const at = new Date();
   setText(byId("updated"), `Updated at ${format.clock(at)}`);

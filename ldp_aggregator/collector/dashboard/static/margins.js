@@ -1,4 +1,4 @@
-// The margins table: now, with twice and with ten times as many.
+// The table of margins: now, with twice and with ten times the reports.
 
 import { byId } from "./dom.js";
 import { Table } from "./table.js";
@@ -27,7 +27,7 @@ const marginRow = (name, { now, times_2, times_10 }, isShare) => [
   ...[now, times_2, times_10].map((each) => formatRange(each, isShare)),
 ];
 
-/** Format the margins of the best and the least known class, once if they are the same text. */
+/** Format the smallest and the largest margin of the classes; one of them if the texts are equal. */
 function formatRange(margins, isShare) {
   const known = margins.filter((each) => each !== null);
   if (known.length === 0) return "unknown";

@@ -1,4 +1,4 @@
-// When to refresh: never while the page is hidden, ever more rarely while the collector fails.
+// Schedules refreshes: none while the page is hidden, and longer intervals after each failure.
 
 const INTERVAL_MS = 10_000;
 const MAX_INTERVAL_MS = 120_000;
@@ -26,19 +26,19 @@ export class Refresher {
     return this.#running;
   }
 
-  /** Refresh again after the refresh under way, which may be of another survey. */
+  /** Refresh again after the current refresh, which may be of another survey. */
   async runAgain() {
     await this.#running;
     return this.run();
   }
 
-  /** Refresh periodically, or only when called. */
+  /** Whether to refresh periodically, or only when called. */
   set automatic(yes) {
     this.#automatic = yes;
     this.#schedule();
   }
 
-  /** Refresh no more, until it is set to be automatic again. */
+  /** Stop refreshing until `automatic` is set again. */
   stop() {
     this.#wait = INTERVAL_MS;
     this.automatic = false;

@@ -1,8 +1,8 @@
-// Tables of the numbers that charts show.
+// Tables of the numbers that the charts show.
 
 import { element } from "./dom.js";
 
-/** A table wider than its place scrolls there; only then it takes a stop of the keyboard, and a name for it. */
+/** A table larger than its box scrolls. Only then its box is focusable by keyboard and has a name. */
 const overflowing = new ResizeObserver((entries) => {
   for (const { target: box } of entries) {
     const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
@@ -14,7 +14,7 @@ const overflowing = new ResizeObserver((entries) => {
   }
 });
 
-/** A table whose rows can be replaced; columns of figures are named by `figures`, from that one on. */
+/** A table whose rows can be replaced; columns from index `figures` on contain numbers. */
 export class Table {
   constructor(caption, heads, { hideCaption = false, figures = 1 } = {}) {
     this.figures = figures;
@@ -46,7 +46,7 @@ export class Table {
   }
 }
 
-/** A table behind a button that opens it. */
+/** A table that a button shows and hides. */
 export function foldedTable(summary, table) {
   return element("details", {}, element("summary", {}, summary), table.node);
 }

@@ -1,4 +1,4 @@
-// The operator's token: in this tab's session storage, never in an address, never in a cookie.
+// Keeps the operator's token in this tab's session storage, never in an address or a cookie.
 
 const KEY = "ldp-operator-token";
 let tokenInMemory = null;
@@ -8,7 +8,7 @@ export function token() {
   try {
     return tokenInMemory ?? sessionStorage.getItem(KEY);
   } catch {
-    return tokenInMemory; // storage may be forbidden; then a reload asks again
+    return tokenInMemory; // storage may be forbidden; then the page asks again after a reload
   }
 }
 
@@ -19,6 +19,6 @@ export function storeToken(value) {
     if (value === null) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, value);
   } catch {
-    // memory will do
+    // the token is kept in memory
   }
 }

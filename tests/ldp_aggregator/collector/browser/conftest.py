@@ -1,4 +1,4 @@
-"""A real collector with surveys of several shapes, and a real headless Chromium that looks at it."""
+"""A collector with several surveys, and a headless Chromium that opens its page."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ REPORTS = 1200
 
 @dataclass
 class Site:
-    """A collector under way, and who it counts for."""
+    """A running collector, and the plan of its survey with reports."""
 
     url: str
     clinic: Plan
 
     def send(self, count: int) -> None:
-        """Let so many people report; all who are ill smoke."""
+        """Send `count` reports; all people who are ill smoke."""
         rows = [
             ({"smoker": "now", "coin": "heads", "weight": 60}, "yes"),
             ({"smoker": "never", "coin": "heads", "weight": 100}, "no"),
@@ -78,7 +78,7 @@ class Site:
         self.post(b"".join(make_report(self.clinic, *rows[number % 4]) for number in range(count)))
 
     def post(self, body: bytes) -> None:
-        """Send a body, whatever the answer."""
+        """Post a body and ignore the response."""
         place = f"{self.url}/v1/surveys/clinic/reports"
         urllib.request.urlopen(urllib.request.Request(place, body, {"Content-Type": MEDIA_TYPE})).close()
 
@@ -118,25 +118,25 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A page, and everything it asked for and complained of."""
+    """A page, its requests, and its errors and console messages."""
 
     page: Page
     asked: list[str]
     complaints: list[str]
 
     def unlock(self, token: str = TOKEN) -> None:
-        """Give the token, by keyboard."""
+        """Enter the token by keyboard."""
         self.page.locator("#token").fill(token)
         self.page.keyboard.press("Enter")
 
     def open(self) -> Visit:
-        """Give the token and wait for the figures."""
+        """Enter the token and wait for the estimates."""
         self.unlock()
         self.page.locator("#cards article").first.wait_for()
         return self
 
     def cells(self, caption: str) -> list[list[str]]:
-        """Return a table's body, without the spaces that keep a line together."""
+        """Return the body of a table, with plain instead of no-break spaces."""
         read = (
             "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.replaceAll('\\u00a0', ' ')))"
         )
@@ -148,7 +148,7 @@ class Visit:
 
 @pytest.fixture
 def visit(chromium: Browser, site: Site) -> Iterator[Callable[..., Visit]]:
-    """Open the page in a browser that knows nothing yet; at the end nothing may have gone wrong in it."""
+    """Open the page in a new browser context; at the end it must have no errors unless `fails`."""
     visits: list[tuple[Visit, bool]] = []
 
     def go(path: str = "/", url: str = site.url, *, fails: bool = False, **options: Any) -> Visit:

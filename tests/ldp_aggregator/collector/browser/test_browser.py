@@ -1,6 +1,6 @@
-"""The operator's page in a real browser: what it shows, keeps to itself, and lets everybody use.
+"""The operator's page in a real browser: content, secrecy and accessibility.
 
-SCREENSHOTS=DIR keeps pictures of what was looked at.
+SCREENSHOTS=DIR saves screenshots there.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def assert_no_sideways_scroll(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_without_a_token_only_what_is_public_shows(visit: Visits, site: Site) -> None:
+def test_without_a_token_only_public_facts_are_shown(visit: Visits, site: Site) -> None:
     seen = visit()
     expect(seen.page.locator("#unlock")).to_be_visible()
     expect(seen.page.locator("#plan-facts")).to_contain_text(site.clinic.digest)
@@ -65,12 +65,12 @@ def test_without_a_token_only_what_is_public_shows(visit: Visits, site: Site) ->
     picture(seen.page, "locked")
 
 
-def test_the_token_opens_stays_in_its_tab_and_can_be_forgotten(visit: Visits, site: Site) -> None:
+def test_the_token_is_kept_in_its_tab_until_it_is_forgotten(visit: Visits, site: Site) -> None:
     seen = visit().open()
     page = seen.page
     assert page.evaluate("document.activeElement.id") == "main"
     page.reload()
-    expect(page.locator("#cards article").first).to_be_visible()  # the tab remembers
+    expect(page.locator("#cards article").first).to_be_visible()  # the tab keeps the token
     assert TOKEN not in page.url
     assert not any(TOKEN in url for url in seen.asked)
     assert {url.split("/")[2] for url in seen.asked} == {site.url.split("/")[2]}
@@ -83,7 +83,7 @@ def test_the_token_opens_stays_in_its_tab_and_can_be_forgotten(visit: Visits, si
     expect(page.locator("#unlock")).to_be_visible()
 
 
-def test_a_wrong_token_is_told_and_not_kept(visit: Visits) -> None:
+def test_a_wrong_token_is_reported_and_not_kept(visit: Visits) -> None:
     seen = visit(fails=True)  # browsers log every 401
     seen.unlock("nonsense")
     expect(seen.page.locator("#token-problem")).to_contain_text("not this collector's operator token")
@@ -95,14 +95,14 @@ def test_a_wrong_token_is_told_and_not_kept(visit: Visits) -> None:
     expect(seen.page.locator("#token-problem")).to_be_hidden()
 
 
-def test_a_token_that_no_header_can_carry_is_a_wrong_one(visit: Visits) -> None:
+def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None:
     seen = visit()
     seen.unlock("t\u00f6ken\u2713")
     expect(seen.page.locator("#token-problem")).to_contain_text("not this collector's operator token")
     assert not [url for url in seen.asked if "progress" in url]
 
 
-def test_too_many_wrong_tokens_are_told_where_the_figures_would_be(visit: Visits) -> None:
+def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) -> None:
     seen = visit(fails=True)
     refused = "this address has sent too many wrong tokens; try again later"
     seen.page.route("**/progress", answering(429, "too-many-requests", refused))
@@ -111,7 +111,7 @@ def test_too_many_wrong_tokens_are_told_where_the_figures_would_be(visit: Visits
     expect(seen.page.locator("#figures")).to_be_hidden()
 
 
-def test_a_collector_without_a_token_says_that_it_is_closed(visit: Visits) -> None:
+def test_a_collector_without_a_token_shows_no_estimates(visit: Visits) -> None:
     seen = visit(fails=True)
     seen.page.route("**/progress", answering(403, "not-authorised"))
     seen.unlock("whatever")
@@ -119,14 +119,14 @@ def test_a_collector_without_a_token_says_that_it_is_closed(visit: Visits) -> No
     picture(seen.page, "closed")
 
 
-def test_the_numbers_are_the_collectors(visit: Visits, site: Site) -> None:
+def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> None:
     seen = visit().open()
     known = api(site, "surveys/clinic/estimates")
     tiles = seen.page.locator("#tiles dd").all_text_contents()
     assert tiles[0] == f"{known['reports']:,}"
     assert tiles[2] == "3"
     reasons = seen.cells("Rejections by reason")
-    assert reasons == [["Made for another plan, or another version of this one", "3", "\u2013"]]
+    assert reasons == [["Made for another plan, or for another version of this plan", "3", "\u2013"]]
     counts = {row[0]: row[2] for row in seen.cells("Reports by question")}
     n = f"{known['features'][0]['n']:,}"
     assert counts["smoker, coin"] == n
@@ -141,7 +141,7 @@ def test_the_numbers_are_the_collectors(visit: Visits, site: Site) -> None:
             assert cells[2 + column] == in_words(*(smoker[part][row][column] for part in PARTS))
 
 
-def test_what_stands_out_of_the_noise_is_marked_and_can_be_picked(visit: Visits) -> None:
+def test_distinguishable_features_are_marked_and_can_be_filtered(visit: Visits) -> None:
     page = visit().open().page
     marks = {
         card.locator("h3").text_content(): card.locator(".mark").text_content()
@@ -155,7 +155,7 @@ def test_what_stands_out_of_the_noise_is_marked_and_can_be_picked(visit: Visits)
     picture(page, "only-distinguishable")
 
 
-def test_more_reports_bring_smaller_margins(visit: Visits) -> None:
+def test_margins_with_more_reports_are_smaller(visit: Visits) -> None:
     rows = visit().open().cells("Margins of a typical estimate")
     assert [row[0] for row in rows] == ["ill (shares)", "smoker", "coin", "weight (mean)"]
     now, twice, tenfold = (float(re.findall(r"[\d.]+", cell)[0]) for cell in rows[0][1:])
@@ -163,11 +163,11 @@ def test_more_reports_bring_smaller_margins(visit: Visits) -> None:
     assert now / tenfold == pytest.approx(10**0.5, rel=0.1)
 
 
-def test_a_refresh_counts_what_is_new_and_says_so(visit: Visits, site: Site) -> None:
+def test_a_refresh_shows_and_announces_new_reports(visit: Visits, site: Site) -> None:
     seen = visit().open()
     page = seen.page
     before = int(page.locator("#tiles dd").first.text_content().replace(",", ""))
-    page.wait_for_timeout(2100)  # what is recent is shown for two seconds
+    page.wait_for_timeout(2100)  # responses are cached for two seconds
     site.send(7)
     page.get_by_role("button", name="Refresh now").click()
     expect(page.locator("#tiles dd").nth(1)).to_have_text("+7")
@@ -176,7 +176,7 @@ def test_a_refresh_counts_what_is_new_and_says_so(visit: Visits, site: Site) -> 
     assert page.evaluate("document.activeElement.id") == "refresh"
 
 
-def test_it_refreshes_by_itself_but_not_unseen_nor_unwanted(chromium: Browser, site: Site) -> None:
+def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium: Browser, site: Site) -> None:
     page = chromium.new_context().new_page()
     page.clock.install()
     asked: list[str] = []
@@ -195,7 +195,7 @@ def test_it_refreshes_by_itself_but_not_unseen_nor_unwanted(chromium: Browser, s
             page.wait_for_timeout(50)
             if len(answered) == len(asked):
                 break
-        page.wait_for_timeout(50)  # for the page to take the answer in
+        page.wait_for_timeout(50)  # for the page to process the response
         return len(asked) - count
 
     page.goto(site.url)
@@ -205,13 +205,13 @@ def test_it_refreshes_by_itself_but_not_unseen_nor_unwanted(chromium: Browser, s
     turn = "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}});"
     turn += "document.dispatchEvent(new Event('visibilitychange'))"
     assert refreshes(60, turn.format("true")) == 0
-    assert refreshes(0, turn.format("false")) == 1  # seen again, it is due at once
+    assert refreshes(0, turn.format("false")) == 1  # visible again: a refresh is due at once
     page.get_by_label("Refresh every 10 seconds").uncheck()
     assert refreshes(60) == 0
     page.context.close()
 
 
-def test_a_collector_out_of_reach_is_told_and_the_last_figures_stay(visit: Visits) -> None:
+def test_an_unreachable_collector_is_reported_and_the_last_estimates_stay(visit: Visits) -> None:
     seen = visit(fails=True).open()
     page = seen.page
     page.route("**/progress", answering(503, "store-unavailable", "the store cannot be used now"))
@@ -220,7 +220,7 @@ def test_a_collector_out_of_reach_is_told_and_the_last_figures_stay(visit: Visit
     page.unroute("**/progress")
     page.route("**/progress", lambda route: route.abort())
     page.get_by_role("button", name="Refresh now").click()
-    expect(page.get_by_role("alert").first).to_contain_text("The collector does not answer.")
+    expect(page.get_by_role("alert").first).to_contain_text("The collector does not respond.")
     expect(page.locator("#cards")).to_be_visible()
     picture(page, "out-of-reach")
     page.unroute("**/progress")
@@ -228,7 +228,7 @@ def test_a_collector_out_of_reach_is_told_and_the_last_figures_stay(visit: Visit
     expect(page.locator("#problem")).to_be_hidden()
 
 
-def test_a_survey_that_an_import_is_still_bringing_says_so(visit: Visits) -> None:
+def test_an_incomplete_import_is_reported(visit: Visits) -> None:
     seen = visit(fails=True).open()
     seen.page.route("**/progress", answering(403, "survey-not-open", "clinic has not arrived in this store"))
     seen.page.get_by_role("button", name="Refresh now").click()
@@ -238,7 +238,7 @@ def test_a_survey_that_an_import_is_still_bringing_says_so(visit: Visits) -> Non
 @pytest.mark.parametrize(
     ("survey", "scheme"), [("clinic", "light"), ("clinic", "dark"), ("empty", "light"), ("many", "dark")]
 )
-def test_every_survey_reads_well_in_light_and_dark(visit: Visits, survey: str, scheme: str) -> None:
+def test_every_survey_is_accessible_in_light_and_dark(visit: Visits, survey: str, scheme: str) -> None:
     page = visit(f"/#{survey}", color_scheme=scheme, reduced_motion="reduce").open().page
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (int(re.findall(r"\d+", ground)[0]) < 60) == (scheme == "dark")
@@ -257,7 +257,7 @@ def test_nothing_is_wider_than_the_window(visit: Visits, survey: str, width: int
     picture(page, f"{survey}-{width}")
 
 
-def test_another_survey_is_chosen_by_keyboard_and_named_in_the_address(visit: Visits) -> None:
+def test_another_survey_is_selected_by_keyboard_and_named_in_the_address(visit: Visits) -> None:
     page = visit().open().page
     page.locator("#survey").focus()
     page.keyboard.press("ArrowDown")
@@ -267,15 +267,15 @@ def test_another_survey_is_chosen_by_keyboard_and_named_in_the_address(visit: Vi
     expect(page.locator("#cards article").nth(1)).to_have_attribute("aria-label", "smoker")
 
 
-def test_one_surveys_figures_never_stand_under_anothers_name(visit: Visits) -> None:
+def test_estimates_are_never_shown_under_the_name_of_another_survey(visit: Visits) -> None:
     page = visit(fails=True).open().page
     page.route("**/progress", lambda route: route.abort())
     page.locator("#survey").select_option("empty")
-    expect(page.get_by_role("alert").first).to_contain_text("The collector does not answer. Trying again.")
+    expect(page.get_by_role("alert").first).to_contain_text("The collector does not respond. Trying again.")
     expect(page.locator("#figures")).to_be_hidden()
 
 
-def test_the_keyboard_reaches_everything_in_order(visit: Visits) -> None:
+def test_all_controls_are_reached_by_keyboard_in_order(visit: Visits) -> None:
     page = visit().open().page
     page.evaluate("document.activeElement.blur(); document.body.focus()")
     page.locator(".skip").focus()
@@ -283,14 +283,14 @@ def test_the_keyboard_reaches_everything_in_order(visit: Visits) -> None:
     for _ in range(9):
         stops.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
         page.keyboard.press("Tab")
-    expected = ["Skip to the figures", "survey", "auto", "refresh", "forget", "only"]
-    assert stops == [*expected, *["Figures as a table"] * 3]
+    expected = ["Skip to the estimates", "survey", "auto", "refresh", "forget", "only"]
+    assert stops == [*expected, *["Estimates as a table"] * 3]
     page.locator("summary").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#cards table").first).to_be_visible()
 
 
-def test_every_chart_is_told_in_words_and_has_its_table(visit: Visits) -> None:
+def test_every_chart_has_a_text_description_and_a_table(visit: Visits) -> None:
     page = visit().open().page
     for card in page.locator("#cards article").all():
         for chart in card.locator("canvas").all():
@@ -301,7 +301,7 @@ def test_every_chart_is_told_in_words_and_has_its_table(visit: Visits) -> None:
     picture(page, "tables")
 
 
-def test_charts_are_drawn_and_follow_the_colours(visit: Visits) -> None:
+def test_charts_are_drawn_and_use_the_current_colours(visit: Visits) -> None:
     page = visit().open().page
     inked = (
         "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"

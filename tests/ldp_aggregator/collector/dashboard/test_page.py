@@ -1,4 +1,4 @@
-"""The operator's page as files and answers; how it looks and works is in browser/."""
+"""The files and responses of the operator's page; browser/ tests how it looks and works."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def own_files() -> dict[str, str]:
     }
 
 
-def test_the_page_is_public_strict_and_asked_for_anew(web: FlaskClient) -> None:
+def test_the_page_is_public_revalidated_and_has_a_strict_policy(web: FlaskClient) -> None:
     answer = web.get("/")
     assert (answer.status_code, answer.mimetype) == (200, "text/html")
     policy = answer.headers["Content-Security-Policy"]
@@ -52,7 +52,7 @@ def test_the_page_is_public_strict_and_asked_for_anew(web: FlaskClient) -> None:
     assert web.get("/", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
 
 
-def test_every_file_the_page_names_is_there_and_kept_for_good(web: FlaskClient) -> None:
+def test_every_file_that_the_page_names_exists_and_is_cached_forever(web: FlaskClient) -> None:
     named = re.findall(r'(?:href|src)="([^"#]+)"', web.get("/").text)
     assert named
     for path in named:
@@ -67,20 +67,20 @@ def test_every_file_the_page_names_is_there_and_kept_for_good(web: FlaskClient) 
     }
 
 
-def test_modules_import_only_modules_that_are_there() -> None:
+def test_modules_import_only_existing_modules() -> None:
     for name, text in own_files().items():
         for target in re.findall(r'from "([^"]+)"', text):
             assert normpath(join(dirname(name), target)) in load_assets(), name
 
 
-def test_nothing_comes_from_elsewhere() -> None:
+def test_nothing_is_loaded_from_other_hosts() -> None:
     for name, text in own_files().items():
         known = text.replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"(https?:)?//\w+\.\w", known), name
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(| style=", known), name
 
 
-def test_the_whole_page_is_light(web: FlaskClient) -> None:
+def test_the_whole_page_is_small(web: FlaskClient) -> None:
     named = {"", *re.findall(r'(?:href|src)="(static/[^"#]+)"', web.get("/").text)}
     assert sum(len(web.get(f"/{path}").data) for path in named) < MOST_BYTES
     packed = [web.get(f"/{path}", headers={"Accept-Encoding": "gzip"}).data for path in named]
@@ -112,7 +112,7 @@ def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> 
     assert "Content-Encoding" not in refused.headers
 
 
-# -- what it shows ----------------------------------------------------------------------------
+# -- data -------------------------------------------------------------------------------------
 
 
 def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> None:

@@ -1,4 +1,4 @@
-"""Posterior means: the quadrature, the noise of a table cleared of its margins, and what noise may do."""
+"""Posterior means: the quadrature, the noise of a centred table, and classification under noise."""
 
 from decimal import Decimal
 from itertools import pairwise
@@ -24,7 +24,7 @@ from ldp_aggregator.simulated_population import simulate_reports
 
 
 def integrated(value, noise, a, b):
-    """Integrate piece by piece; over the prior's quantiles, where it is uniform, if its density has poles."""
+    """Integrate adaptively; over the quantiles of the prior if its density has poles."""
     law = stats.beta(a, b)
     points = np.clip(value + noise * np.array([-8, -4, -1, 0, 1, 4, 8]), 0, 1)
 
@@ -71,7 +71,7 @@ def test_long_tables_are_integrated_in_blocks():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_noise_of_a_cleared_table_is_that_of_the_whole_covariance_matrix(mechanism):
+def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(mechanism):
     size, k, n = 3, 4, 500
     rng = np.random.default_rng(1)
     likely, prior = rng.dirichlet(np.ones(size * k)), rng.dirichlet(np.ones(k))
@@ -109,23 +109,23 @@ values = ["no", "yes"]
 """ + "".join(f"[features.f{number}]\nvalues = ['a', 'b', 'c']\n" for number in range(8))
 
 
-def world(people, seed, tells):
-    """Return codes of features, the first `tells` of which depend on the label, which is 'yes' of 30%."""
+def world(people, seed, informative):
+    """Return codes of features, the first `informative` of which depend on the label (30% "yes")."""
     rng = np.random.default_rng(seed)
     labels = (rng.random(people) < 0.3).astype(np.int64)
     shares = np.array([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]])
     drawn = (rng.random((people, 8))[..., None] > shares[labels].cumsum(axis=1)[:, None]).sum(axis=2)
-    drawn[:, tells:] = rng.integers(0, 3, (people, 8 - tells))
+    drawn[:, informative:] = rng.integers(0, 3, (people, 8 - informative))
     return np.minimum(drawn, 2), labels
 
 
-def heard(epsilon, people, seed, tells, estimator="default"):
+def estimate(epsilon, people, seed, informative, estimator="default"):
     text = SURVEY.format(epsilon=epsilon)
     if estimator == "paper":
         text = text.replace("[label]", "[label]\nweight = 1")
     plan = read_survey(text).compile()
     return estimate_parameters(
-        simulate_reports(plan, *world(people, seed, tells), FastStream(seed)), estimator
+        simulate_reports(plan, *world(people, seed, informative), FastStream(seed)), estimator
     )
 
 
@@ -139,17 +139,17 @@ def scores(found, codes):
 
 def test_uninformative_features_do_not_outvote_the_prior():
     codes, _ = world(2000, 99, 0)
-    wrong = [(scores(heard(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
-    assert np.mean(wrong) < 0.08  # by the paper's estimator it is .13
+    wrong = [(scores(estimate(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
+    assert np.mean(wrong) < 0.08  # 0.13 with the paper's estimator
 
 
-def test_probabilities_are_calibrated_where_the_papers_are_too_sure():
+def test_probabilities_are_better_calibrated_than_the_papers():
     codes, labels = world(4000, 99, 3)
 
     def error(estimator):
         off = []
         for seed in range(20):
-            share = scores(heard(0.5, 5000, seed, 3, estimator), codes)[:, 1]
+            share = scores(estimate(0.5, 5000, seed, 3, estimator), codes)[:, 1]
             bins = np.digitize(share, np.linspace(0, 1, 11)[1:-1])
             gaps = [abs((share - labels)[bins == each].sum()) for each in range(10)]
             off.append(sum(gaps) / len(share))
@@ -162,13 +162,13 @@ def test_probabilities_are_calibrated_where_the_papers_are_too_sure():
 
 @pytest.mark.parametrize("value", [0.0, -0.2, -1e-7])
 @pytest.mark.parametrize("noise", [1e-3, 1e-7, 1e-9])
-def test_a_label_is_ruled_out_neither_by_noise_nor_by_numerics(value, noise):
+def test_neither_noise_nor_rounding_makes_a_label_impossible(value, noise):
     one, all_ = np.array([1.0, value, value]), np.full(3, value)
     assert (smooth_prior(IntervalEstimate.from_stderr(one, np.full(3, noise)))[1:] >= 3e-7).all()
     np.testing.assert_allclose(smooth_prior(IntervalEstimate.from_stderr(all_, np.full(3, noise))), 1 / 3)
 
 
-def test_a_cell_is_what_people_drawn_beforehand_make_likely():
+def test_a_cell_is_the_posterior_mean_under_its_prior():
     shares, value, noise = np.array([[0.1]]), np.array([[0.02]]), np.array([[0.03]])
     evidence, given = (each[:, 0, 0] for each in _cell_posteriors(shares, value, noise))
     rng = np.random.default_rng(5)
@@ -184,7 +184,7 @@ def test_a_cell_is_what_people_drawn_beforehand_make_likely():
 
 
 def lacking(epsilon, people, seed, rare=0.0):
-    """Return P(value | label) of the first feature, whose value 'c' the label 'yes' has as rarely as that."""
+    """Return P(value | label) of the first feature, whose value 'c' has the share `rare` in label 'yes'."""
     codes, labels = world(people, seed, 8)
     rng = np.random.default_rng([seed, 1])
     never = (codes[:, 0] == 2) & (labels == 1)
@@ -194,18 +194,18 @@ def lacking(epsilon, people, seed, rare=0.0):
     return estimate_parameters(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
 
 
-def test_a_value_that_a_label_never_has_rules_it_out_once_reports_show_it():
+def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label():
     few = [lacking(1, 2000, seed)[2, 1] for seed in range(10)]
     many = [lacking(4, 200_000, seed)[2, 1] for seed in range(10)]
     assert np.mean(few) > 0.02
     assert np.median(many) < 3e-4
 
 
-def test_a_rare_value_is_not_taken_for_one_that_a_label_never_has():
+def test_a_rare_value_does_not_exclude_its_label():
     assert all(0.01 < lacking(4, 200_000, seed, rare=0.03)[2, 1] < 0.05 for seed in range(10))
 
 
-def test_many_rare_values_do_not_hide_how_frequent_the_others_are():
+def test_many_rare_values_do_not_change_the_frequent_ones():
     k, truth = 2, np.repeat([0.6, 0.3, *[0.0125] * 8], 2) / 2
     noise = FrequencyCovariance.from_mechanism(design("DE", len(truth), Decimal(3)), truth, 2000)
     found = Interaction.from_frequencies(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))

@@ -1,4 +1,4 @@
-"""Shrinkage takes out what noise explains, and nothing else."""
+"""Shrinkage removes differences that noise explains, and no others."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ def test_features_that_are_all_noise_lose_their_differences():
 
 
 @pytest.mark.parametrize("features", [1, 12])
-def test_what_is_exactly_known_stays(features):
+def test_exactly_known_values_are_not_shrunk(features):
     values, variances = noisy(np.random.default_rng(2).normal(size=(features, 2)), 1e-4)
     shrunk, doubt = shrink(values, variances, np.ones(features))
     np.testing.assert_allclose(shrunk, values, atol=1e-4)
     np.testing.assert_allclose(doubt, variances, rtol=0.05)
 
 
-def test_shrinking_brings_noisy_values_nearer_to_the_truth():
+def test_shrinkage_reduces_the_error_of_noisy_values():
     truth = 0.4 * np.random.default_rng(3).normal(size=(50, 2))
     values, variances = noisy(truth, 0.4)
     shrunk, doubt = shrink(values, variances, np.ones(50))
@@ -48,14 +48,14 @@ def test_a_few_informative_features_survive_many_uninformative_ones():
     assert np.abs(np.diff(shrunk[2:], axis=1)).mean() < 0.1
 
 
-def test_a_label_that_nobody_has_takes_the_centre_of_the_others():
+def test_a_label_without_people_gets_the_centre_of_the_others():
     values, variances = np.array([[0.3, np.nan, 0.5]]), np.array([[1e-3, np.inf, 1e-3]])
     shrunk, doubt = shrink(values, variances, np.ones(1))
     assert 0.39 < shrunk[0, 1] < 0.41
     assert doubt[0, 1] > doubt[0, 0]
 
 
-def test_of_nothing_nothing_is_known():
+def test_unknown_values_give_no_information():
     shrunk, doubt = shrink(np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2))
     np.testing.assert_array_equal(shrunk, 0)
     assert np.isfinite(doubt).all()

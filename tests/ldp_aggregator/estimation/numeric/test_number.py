@@ -27,53 +27,53 @@ SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
 MEAN, SQUARE = np.array([-0.2, 0.4, 0.1]), np.array([0.1, 0.3, 0.5])
 
 
-def made_up(*parts, tells=True, seed=1):
-    """Return what a question might have said, with a random covariance of a few per cent."""
+def synthetic_moments(*parts, estimates_prior=True, seed=1):
+    """Return synthetic moments of a question, with a random covariance of a few per cent."""
     root = 0.01 * np.random.default_rng(seed).normal(size=(3, 3, 3))
     covariance = np.einsum("iak,jak->ijk", root, root)
-    if not tells:
+    if not estimates_prior:
         covariance[2], covariance[:, 2] = 0, 0
-    mechanism = SimpleNamespace(estimates_prior=tells)
+    mechanism = SimpleNamespace(estimates_prior=estimates_prior)
     return SimpleNamespace(
         question=SimpleNamespace(index=seed, mechanism=mechanism),
         n=1000,
         raw=np.stack(parts),
         covariance=covariance,
-        estimates_prior=tells,
+        estimates_prior=estimates_prior,
     )
 
 
 def number(mean, square=None, weights=None, stderr=0.02, can_be_missing=True):
-    figure = IntervalEstimate.from_stderr(SHARE, np.full(3, stderr))
-    return ClassMoments(mean, square, PooledPrior(figure, weights or {0: 1.0}), can_be_missing)
+    prior = IntervalEstimate.from_stderr(SHARE, np.full(3, stderr))
+    return ClassMoments(mean, square, PooledPrior(prior, weights or {0: 1.0}), can_be_missing)
 
 
-def exact(tells=True):
+def exact(estimates_prior=True):
     present = SHARE - GONE
     return number(
-        made_up(MEAN * present, GONE, SHARE, tells=tells, seed=1),
-        made_up(SQUARE * present, GONE, SHARE, tells=tells, seed=2),
-        {1: 0.3, 2: 0.2, 5: 0.5} if tells else {5: 1.0},
+        synthetic_moments(MEAN * present, GONE, SHARE, estimates_prior=estimates_prior, seed=1),
+        synthetic_moments(SQUARE * present, GONE, SHARE, estimates_prior=estimates_prior, seed=2),
+        {1: 0.3, 2: 0.2, 5: 0.5} if estimates_prior else {5: 1.0},
     )
 
 
-@pytest.mark.parametrize("tells", [True, False])
-def test_exact_moments_give_exact_estimates(tells):
-    heard = exact(tells)
-    np.testing.assert_allclose(heard.raw_mean[0], MEAN)
-    bias = heard.mean_variance
-    np.testing.assert_allclose(heard.raw_variance[0], SQUARE - MEAN**2 + bias)
-    np.testing.assert_allclose(heard.estimate_expectation(heard.second, (0, 1)).value, SQUARE)
-    np.testing.assert_allclose(heard.estimate_missing().value, GONE / SHARE)
+@pytest.mark.parametrize("estimates_prior", [True, False])
+def test_exact_moments_give_exact_estimates(estimates_prior):
+    moments = exact(estimates_prior)
+    np.testing.assert_allclose(moments.raw_mean[0], MEAN)
+    bias = moments.mean_variance
+    np.testing.assert_allclose(moments.raw_variance[0], SQUARE - MEAN**2 + bias)
+    np.testing.assert_allclose(moments.estimate_expectation(moments.second, (0, 1)).value, SQUARE)
+    np.testing.assert_allclose(moments.estimate_missing().value, GONE / SHARE)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
 def test_the_standard_error_of_a_mean_in_closed_form(weight):
     # mu = s'/w with s' = s - B_s (G - P), M' likewise, w = P - M', and P = weight G + the rest
-    heard = made_up(MEAN * (SHARE - GONE) + 0.01, GONE + 0.01, SHARE - 0.02)
-    one = number(heard, weights={1: weight, 2: 1 - weight}, stderr=0.05)
-    s, gone, share = heard.raw
-    cov, prior_var = heard.covariance, 0.05**2
+    question = synthetic_moments(MEAN * (SHARE - GONE) + 0.01, GONE + 0.01, SHARE - 0.02)
+    one = number(question, weights={1: weight, 2: 1 - weight}, stderr=0.05)
+    s, gone, share = question.raw
+    cov, prior_var = question.covariance, 0.05**2
     slope = cov[:, 2] / cov[2, 2]
     w = SHARE - (gone - slope[1] * (share - SHARE))
     mu = (s - slope[0] * (share - SHARE)) / w
@@ -87,11 +87,11 @@ def test_the_standard_error_of_a_mean_in_closed_form(weight):
     np.testing.assert_allclose(one.raw_mean[1], variance / w**2)
 
 
-def test_a_control_variate_takes_out_what_a_question_says_too_much_of_a_label():
-    # every report of the question is one of label 0: s and G are both too large by a tenth
-    heard = made_up(np.array([0.11, 0, 0]), np.zeros(3), np.array([0.55, 0.3, 0.15]))
-    heard.covariance[0, 2] = heard.covariance[2, 0] = 0.2 * heard.covariance[2, 2]
-    one = number(heard, weights={7: 1.0}, can_be_missing=False)
+def test_a_control_variate_corrects_for_too_many_people_of_a_class():
+    # too many people of label 0 have answered: s and G are both too large by a tenth
+    question = synthetic_moments(np.array([0.11, 0, 0]), np.zeros(3), np.array([0.55, 0.3, 0.15]))
+    question.covariance[0, 2] = question.covariance[2, 0] = 0.2 * question.covariance[2, 2]
+    one = number(question, weights={7: 1.0}, can_be_missing=False)
     np.testing.assert_allclose(one.first.value[0], 0.11 - 0.2 * 0.05)
 
 
@@ -159,7 +159,7 @@ def number_world_in_cents():
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
-def test_without_reports_nothing_is_known_and_classes_are_alike(mechanism):
+def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
     estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
     income = estimates.features[0]
     assert (income.mean_question.n, income.square_question.n) == (0, 0)
@@ -169,7 +169,7 @@ def test_without_reports_nothing_is_known_and_classes_are_alike(mechanism):
     assert_alike(income.smoothed)
     said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
     assert said["features"][0]["means"]["stderr"] == [None] * 3
-    assert said["warnings"] == ["there are no reports yet: every estimate is a guess"]
+    assert said["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
 def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
@@ -188,7 +188,7 @@ def assert_alike(smoothed):
 
 @pytest.mark.parametrize("users", [1, 2, 5, 30])
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "sampled-laplace"])
-def test_a_handful_of_reports_is_mostly_noise_and_says_so(mechanism, users):
+def test_few_reports_give_a_warning_for_each_number(mechanism, users):
     for seed in range(5):
         estimates = estimate_snapshot(number_world(mechanism, 0.5).snapshot(users, seed))
         assert estimates.reports == users
@@ -199,7 +199,7 @@ def test_a_handful_of_reports_is_mostly_noise_and_says_so(mechanism, users):
             assert any(warning.startswith(feature.name) for warning in estimates.warnings)
 
 
-def test_of_a_label_that_nobody_has_nothing_is_said():
+def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals():
     world = number_world(epsilon=4)
     codes, labels = world.codes(20_000, seed=3)
     for seed in range(5):
@@ -215,16 +215,16 @@ def test_of_a_label_that_nobody_has_nothing_is_said():
 
 
 def test_noise_does_not_outvote_the_prior():
-    # numbers that tell nothing, at a budget that drowns them: the densities must not tell classes apart
-    heard = []
+    # uninformative numbers at a small epsilon: the densities of the classes must be nearly equal
+    numbers = []
     for seed in range(14):
         noise = np.random.default_rng(seed).normal(size=(2, 3))
-        question = [made_up(0.3 * each, 0 * SHARE, SHARE, seed=seed) for each in noise]
+        question = [synthetic_moments(0.3 * each, 0 * SHARE, SHARE, seed=seed) for each in noise]
         for each in question:
             each.covariance = np.eye(3)[:, :, None] * np.full(3, 0.09)
-        heard.append(number(*question, weights={99: 1.0}, can_be_missing=False))
+        numbers.append(number(*question, weights={99: 1.0}, can_be_missing=False))
     rows = np.random.default_rng(99).normal(0, 0.3, size=(500, 14))
-    scores = LogProbabilities.from_probabilities(SHARE, smooth_numbers(heard, SHARE)).compute_scores(
+    scores = LogProbabilities.from_probabilities(SHARE, smooth_numbers(numbers, SHARE)).compute_scores(
         grid(rows)
     )
     assert np.mean(scores.argmax(axis=1) == 0) > 0.98
@@ -248,21 +248,21 @@ def test_a_survey_need_not_ask_about_a_number():
 
 
 def test_the_papers_numbers_are_plain_ratios():
-    heard = exact()
-    smoothed = paper_gaussian(heard, 10_000 * SHARE)
-    gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets what is not above zero to 1
+    moments = exact()
+    smoothed = paper_gaussian(moments, 10_000 * SHARE)
+    gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets counts that are not above zero to 1
     present = 10_000 * SHARE - gone
-    mean = 10_000 * heard.mean_question.raw[0] / present
+    mean = 10_000 * moments.mean_question.raw[0] / present
     np.testing.assert_allclose(smoothed.mean, mean)
-    np.testing.assert_allclose(smoothed.variance, 10_000 * heard.square_question.raw[0] / present - mean**2)
+    np.testing.assert_allclose(smoothed.variance, 10_000 * moments.square_question.raw[0] / present - mean**2)
     np.testing.assert_allclose(smoothed.missing, gone / (gone + present))
-    noisy = made_up(SQUARE - 0.9, GONE, SHARE, seed=2)
+    noisy = synthetic_moments(SQUARE - 0.9, GONE, SHARE, seed=2)
     np.testing.assert_array_equal(
-        paper_gaussian(number(heard.mean_question, noisy), 10_000 * SHARE).variance, MIN_VARIANCE
+        paper_gaussian(number(moments.mean_question, noisy), 10_000 * SHARE).variance, MIN_VARIANCE
     )
 
 
-def test_what_a_question_says_has_its_type():
+def test_each_feature_has_its_kind_in_json():
     world = number_world()
     estimates = estimate_snapshot(world.snapshot(300, seed=1))
     said = estimates.as_dict()["features"]

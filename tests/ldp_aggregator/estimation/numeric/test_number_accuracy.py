@@ -1,4 +1,4 @@
-"""Class means and variances are unbiased, and their standard errors and intervals are honest."""
+"""Class means and variances are unbiased, and their standard errors and intervals are correct."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from encoders.mechanisms import NUMERIC_MECHANISMS
 from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import number_world
 from tests.ldp_aggregator.estimation.statistical_checks import (
+    assert_correct_errors,
     assert_covered,
-    assert_honest_errors,
     assert_unbiased,
 )
 
@@ -22,13 +22,13 @@ def many(request):
     return world, [estimate_snapshot(world.snapshot(USERS, seed)) for seed in range(COLLECTIONS)]
 
 
-def figures(estimates, feature, name):
+def estimates_of(estimates, feature, name):
     return [getattr(each.features[feature], name) for each in estimates]
 
 
-def scaled(figures, width, labels=slice(None)):
-    """Return figures in units of half the range, of some labels."""
-    return [IntervalEstimate(*(array[labels] / width for array in vars(each).values())) for each in figures]
+def scaled(estimates, width, labels=slice(None)):
+    """Return estimates in units of half the range, for some labels."""
+    return [IntervalEstimate(*(array[labels] / width for array in vars(each).values())) for each in estimates]
 
 
 @pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])
@@ -36,25 +36,25 @@ def scaled(figures, width, labels=slice(None)):
 def test_means_and_second_moments(many, place, feature, width, name):
     world, estimates = many
     unit = width if name == "means" else width**2
-    found, truth = figures(estimates, feature, name), getattr(world, name)[place] / unit
+    found, truth = estimates_of(estimates, feature, name), getattr(world, name)[place] / unit
     assert_covered(scaled(found, unit), truth)
-    # a ratio is biased by about the square of its relative error, which only the rare label feels
+    # a ratio is biased by about the square of its relative error, which matters for the rare label only
     assert_unbiased(scaled(found, unit, slice(2)), truth[:2], slack=0.01)
-    assert_honest_errors(scaled(found, unit, slice(2)), slack=0.07)
+    assert_correct_errors(scaled(found, unit, slice(2)), slack=0.07)
 
 
 @pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])
 def test_variances(many, place, feature, width):
     world, estimates = many
-    found, truth = figures(estimates, feature, "variances"), world.variances[place] / width**2
+    found, truth = estimates_of(estimates, feature, "variances"), world.variances[place] / width**2
     assert_covered(scaled(found, width**2), truth, slack=0.03)
     assert_unbiased(scaled(found, width**2, slice(2)), truth[:2], slack=0.015)
 
 
 def test_shares_of_missing_and_the_prior(many):
     world, estimates = many
-    assert_covered(figures(estimates, 0, "missing"), world.missing)
+    assert_covered(estimates_of(estimates, 0, "missing"), world.missing)
     priors = [each.raw_prior for each in estimates]
     assert_unbiased(priors, world.prior)
-    assert_honest_errors(priors, slack=0.05)
+    assert_correct_errors(priors, slack=0.05)
     assert_covered(priors, world.prior)

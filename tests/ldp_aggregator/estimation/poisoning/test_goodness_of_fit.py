@@ -54,7 +54,7 @@ def with_fakes(support: SupportCounts, rows: np.ndarray) -> SupportCounts:
 
 
 @pytest.mark.parametrize("length", [2, 3, 8, 64, 1000])
-def test_the_law_of_the_number_of_ones_is_exact(length: int) -> None:
+def test_the_distribution_of_the_number_of_ones_is_exact(length: int) -> None:
     own, off = Fraction(1, 2), Fraction(269, 1000)
     bits, others = SupportCounters(length, off, (own, own)), length - 1
     ones = [math.comb(others, k) * off**k * (1 - off) ** (others - k) for k in range(length)]
@@ -68,7 +68,7 @@ def test_the_law_of_the_number_of_ones_is_exact(length: int) -> None:
 @pytest.mark.parametrize(
     ("domain", "epsilon"), [(4, "0.5"), (5, "0.5"), (6, "0.1"), (6, "1"), (8, "1"), (8, "3")]
 )
-def test_the_product_of_two_values_of_a_set_has_mean_zero_whoever_answers(domain: int, epsilon: str) -> None:
+def test_the_product_of_two_values_of_a_set_has_mean_zero_for_every_answer(domain: int, epsilon: str) -> None:
     """Over all sets, exactly: its mean, both variances and how far from zero it can be."""
     oracle = design("SS", domain, Decimal(epsilon))
     sets = [each for each in range(1 << domain) if each.bit_count() == int(oracle.parameters["size"])]  # type: ignore[call-overload]
@@ -150,7 +150,7 @@ def test_honest_reports_of_numbers_raise_no_alarm(name: str, code: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["OUE", "SS"])
-def test_the_noise_of_pairs_is_bounded_and_not_by_much(name: str) -> None:
+def test_the_bound_on_the_noise_of_pairs_holds_and_is_tight(name: str) -> None:
     """Over 300 surveys no mean is 5.5 standard errors off zero, no variance above its bound by 5.5."""
     oracle, n, runs = design(name, 6, Decimal(2 if name == "OUE" else 1)), 10_000, 300
     values = np.repeat([0, 0, 0, 1, 2], n // 5)
@@ -173,8 +173,8 @@ def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
     return order.argsort(axis=1).argsort(axis=1) < ones
 
 
-def test_made_up_sets_are_caught_and_named() -> None:
-    """They all have the right number of values, or the check refuses them: pairs alone tell."""
+def test_fabricated_sets_raise_an_alarm_that_names_them() -> None:
+    """With another number of values the collector refuses them: only the pair test detects them."""
     oracle = design("SS", 16, Decimal(1))
     support = with_fakes(honest(oracle, np.arange(10_000) % 16, 1), padded(16, 1000, 3, 4))
     sizes, pairs = p_values(support)
@@ -185,8 +185,10 @@ def test_made_up_sets_are_caught_and_named() -> None:
 
 
 @pytest.mark.parametrize(("domain", "targets", "share"), [(8, 2, 0.1), (64, 5, 0.06), (300, 10, 0.3)])
-def test_padded_maximal_gain_attacks_are_caught_and_named(domain: int, targets: int, share: float) -> None:
-    """Power: far beyond the shares in docs/poisoning.md, where nine in ten are caught."""
+def test_padded_maximal_gain_attacks_raise_an_alarm_that_names_them(
+    domain: int, targets: int, share: float
+) -> None:
+    """Power: far beyond the shares in docs/poisoning.md, where nine in ten are detected."""
     oracle = design("OUE", domain, Decimal(1))
     clean = honest(oracle, np.arange(10_000) % domain, 1)
     ones = round(oracle.on_mean + (domain - 1) * oracle.off_mean)
@@ -200,15 +202,15 @@ def test_padded_maximal_gain_attacks_are_caught_and_named(domain: int, targets: 
     assert max(oddest) < targets
 
 
-def test_unpadded_attacks_are_caught_by_their_few_ones() -> None:
+def test_unpadded_attacks_are_detected_by_their_few_ones() -> None:
     oracle = design("OUE", 64, Decimal(1))
     clean = honest(oracle, np.arange(10_000) % 64, 1)
     assert compute_size_p_value(with_fakes(clean, padded(64, 50, 1, 1))) < 1e-8
 
 
 @pytest.mark.parametrize("name", ["OUE", "SS"])
-def test_people_who_lie_are_not_caught(name: str) -> None:
-    """Input poisoning is what honest devices send: no test can tell."""
+def test_false_answers_on_honest_devices_are_not_detected(name: str) -> None:
+    """Honest devices send input poisoning, so no test can detect it."""
     oracle = design(name, 8, Decimal(1))
     values = np.concatenate([np.arange(10_000) % 8, np.zeros(10_000, np.int64)])
     assert min(p_values(honest(oracle, values, 4))) >= 1e-6

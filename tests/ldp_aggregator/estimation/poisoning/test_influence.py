@@ -1,4 +1,4 @@
-"""The influence bound: no payload moves an estimate further, and some payload moves it just as far."""
+"""The influence bound: no payload moves an estimate further, and some payload attains it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIGURES = ("frequencies", "conditionals", "prior", "means", "variances", "missin
 
 
 def payloads(mechanism: Mechanism) -> list[list[int]]:
-    """Return what each payload that passes the check adds; of numbers' vectors, those at their ends."""
+    """Return what each valid payload adds to the counters; for vectors of numbers, only the extreme ones."""
     if mechanism.payload_bytes > 2:
         most = -int(mechanism.contribution_range(np.eye(1, mechanism.cells)[0])[0])
         return [list(each) for each in itertools.product((-most, most), repeat=mechanism.cells)]
@@ -35,7 +35,7 @@ def payloads(mechanism: Mechanism) -> list[list[int]]:
 
 
 def without(snapshot: Snapshot, question: Question, fakes: list[int]) -> Snapshot:
-    """Return the snapshot as it was before a fake report came in."""
+    """Return the snapshot without one fabricated report."""
     total = snapshot.totals[question.key]
     rest = Total(total.n - 1, total.cells - np.array(fakes, dtype=np.int64))
     return Snapshot(snapshot.plan, {**snapshot.totals, question.key: rest})
@@ -47,7 +47,9 @@ def influences(estimates: Estimates, question: Question) -> dict[str, Influence]
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE", "SS"])
-def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(mechanism: str) -> None:
+def test_no_payload_moves_frequencies_and_conditionals_beyond_the_bound_and_one_attains_it(
+    mechanism: str,
+) -> None:
     snapshot = make_world(mechanism).snapshot(20_000, 1)
     question = next(each for each in snapshot.plan.questions if each.name == "two")
     now = estimate_snapshot(snapshot, poisoning=True)
@@ -56,7 +58,7 @@ def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(me
         estimate_snapshot(without(snapshot, question, each)).features[1]
         for each in payloads(question.mechanism)
     ]
-    # ratios are to first order, so not for the label whose share is hardly above zero
+    # ratios are first-order: not valid for the label whose share is hardly above zero
     for name, labels, slack in (("frequencies", 3, 1e-9), ("conditionals", 2, 0.03)):
         values = np.stack([getattr(each, name).value for each in before])
         moved = abs(getattr(two, name).value - values).max(axis=0)
@@ -64,8 +66,8 @@ def test_no_payload_moves_frequencies_and_conditionals_further_and_one_as_far(me
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
-def test_no_payload_moves_the_prior_further_and_one_as_far(mechanism: str) -> None:
-    """But for its share of the pooling weights, which follow the noise."""
+def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanism: str) -> None:
+    """Up to changes of the pooling weights, which depend on the noise."""
     snapshot = make_world(mechanism).snapshot(20_000, 1)
     now = estimate_snapshot(snapshot, poisoning=True)
     for question in snapshot.plan.questions[:1]:
@@ -80,8 +82,8 @@ def test_no_payload_moves_the_prior_further_and_one_as_far(mechanism: str) -> No
 @pytest.mark.parametrize(
     "mechanism", ["laplace", "onebit", "sampled-laplace", "sign", "sign-vector", "piecewise"]
 )
-def test_no_payload_moves_numbers_further_and_one_nearly_as_far(mechanism: str) -> None:
-    """To first order, and but for the weights of what is pooled, which follow the noise."""
+def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mechanism: str) -> None:
+    """To first order, and up to changes of the pooling weights, which depend on the noise."""
     snapshot = number_world(mechanism).snapshot(400_000, 1)
     now = estimate_snapshot(snapshot, poisoning=True)
     for question in snapshot.plan.questions:
@@ -102,7 +104,7 @@ def test_no_payload_moves_numbers_further_and_one_nearly_as_far(mechanism: str) 
                 assert (moved >= furthest * 0.8 - 1e-4).all()
 
 
-def test_a_hundredth_moves_what_a_hundredth_of_the_reports_can_and_all_of_them_anything() -> None:
+def test_the_influence_of_a_hundredth_of_the_reports_and_of_all() -> None:
     bound = Influence("frequencies", 1000, np.array([2.0]), np.array([0.01]))
     assert bound.move(10)[0] == pytest.approx(2 * 10 / 990)
     assert bound.in_stderrs[0] == pytest.approx(2 / 99 / 0.01)
@@ -114,6 +116,6 @@ def test_a_hundredth_moves_what_a_hundredth_of_the_reports_can_and_all_of_them_a
 def test_few_reports_and_every_estimator_give_json(users: int, estimator: str) -> None:
     for snapshot in (make_world("OUE").snapshot(users, 1), number_world().snapshot(users, 1)):
         if estimator == "default" or snapshot.plan.questions[0].kind == "label":
-            told = estimate_snapshot(snapshot, estimator, poisoning=True).as_dict()["poisoning"]
-            assert len(told["questions"]) == len(snapshot.plan.questions)
-            assert json.loads(json.dumps(told, allow_nan=False)) == told
+            document = estimate_snapshot(snapshot, estimator, poisoning=True).as_dict()["poisoning"]
+            assert len(document["questions"]) == len(snapshot.plan.questions)
+            assert json.loads(json.dumps(document, allow_nan=False)) == document

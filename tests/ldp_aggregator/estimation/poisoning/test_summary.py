@@ -63,7 +63,7 @@ def test_honest_reports_raise_no_alarm() -> None:
     assert worst.endswith(" standard errors")
 
 
-def test_made_up_reports_are_named_and_nothing_is_corrected() -> None:
+def test_fabricated_reports_raise_an_alarm_and_nothing_is_corrected() -> None:
     snapshot = collected(fakes=600)
     estimates = estimate_snapshot(snapshot, poisoning=True)
     warning = next(each for each in estimates.warnings if "devices send" in each)
@@ -76,28 +76,28 @@ def test_made_up_reports_are_named_and_nothing_is_corrected() -> None:
     assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()
 
 
-def test_what_cannot_be_tested_says_why() -> None:
-    told = estimate_snapshot(collected("DE"), poisoning=True).as_dict()["poisoning"]["questions"]
-    assert told[0]["untested"] == "a report of DE is not a set of values, so it cannot be tested"
-    assert told[1]["support"]["reports"] == 6000
+def test_an_untestable_question_has_a_reason() -> None:
+    checks = estimate_snapshot(collected("DE"), poisoning=True).as_dict()["poisoning"]["questions"]
+    assert checks[0]["untested"] == "a report of DE is not a set of values, so it cannot be tested"
+    assert checks[1]["support"]["reports"] == 6000
 
 
-def test_a_store_that_did_not_count_supports_says_so() -> None:
-    told = estimate_snapshot(collected(counted=False), poisoning=True).as_dict()["poisoning"]["questions"]
-    assert {each["untested"] for each in told} == {
+def test_a_store_without_support_counters_is_the_reason() -> None:
+    checks = estimate_snapshot(collected(counted=False), poisoning=True).as_dict()["poisoning"]["questions"]
+    assert {each["untested"] for each in checks} == {
         "the collector did not count which values reports support at once"
     }
-    assert all(each["influence"] for each in told)
+    assert all(each["influence"] for each in checks)
 
 
-def test_supports_survive_snapshots_and_add_up() -> None:
+def test_support_counters_are_kept_in_snapshots_and_add_up() -> None:
     snapshot = collected()
     read = Snapshot.from_json((snapshot + snapshot).to_json())
-    told = estimate_snapshot(read, poisoning=True).as_dict()["poisoning"]["questions"]
-    assert [each["support"]["reports"] for each in told] == [12_000] * 3
+    checks = estimate_snapshot(read, poisoning=True).as_dict()["poisoning"]["questions"]
+    assert [each["support"]["reports"] for each in checks] == [12_000] * 3
 
 
-def test_a_model_file_keeps_what_the_meter_said() -> None:
+def test_a_model_file_contains_the_poisoning_check() -> None:
     snapshot = collected(fakes=600)
     estimates = estimate_snapshot(snapshot, poisoning=True)
     kept = parse_model(dump_model(snapshot, estimates)).estimates["poisoning"]

@@ -40,11 +40,11 @@ missing = "category"
 
 
 def run(model, columns):
-    """Return label and probabilities as ONNX Runtime finds them."""
+    """Return label and probabilities from ONNX Runtime."""
     made = to_onnx(model)
     onnx.checker.check_model(made, full_check=True)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what is refused is told by the error
+    options.log_severity_level = 4  # errors state what is refused
     session = onnxruntime.InferenceSession(made.SerializeToString(), options)
     assert [each.name for each in session.get_inputs()] == list(columns)
     assert [each.shape for each in session.get_inputs()] == [["rows"]] * len(columns)
@@ -116,8 +116,8 @@ def test_trained_models_are_written_as_files(tmp_path, model_path, number_model_
         model = load_model(path)
         save_onnx(tmp_path / "model.onnx", model)
         made = onnx.load(tmp_path / "model.onnx")
-        told = {each.key: each.value for each in made.metadata_props}
-        assert told == {"survey": model.plan_.id, "plan_digest": model.plan_.digest, "epsilon": "8"}
+        properties = {each.key: each.value for each in made.metadata_props}
+        assert properties == {"survey": model.plan_.id, "plan_digest": model.plan_.digest, "epsilon": "8"}
         session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
         row = {"tea": "green", "hours": 3.0, "age": 70.0}
         feed = {
@@ -143,7 +143,7 @@ def test_trained_models_are_written_as_files(tmp_path, model_path, number_model_
         ('range = [0, 1]\nbins = 3\nmissing = "category"', np.inf),
     ],
 )
-def test_what_the_model_refuses_is_refused(features, wrong):
+def test_rows_that_the_model_refuses_are_refused(features, wrong):
     model = random_model(f"[features.x]\n{features}")
     columns = {"x": np.array([wrong], dtype=object if isinstance(wrong, str) else float)}
     with pytest.raises(RowError):
@@ -154,7 +154,7 @@ def test_what_the_model_refuses_is_refused(features, wrong):
         run(model, columns)
 
 
-def test_a_missing_input_of_a_projection_is_refused_where_it_has_no_place():
+def test_a_missing_input_of_a_projection_is_refused_unless_it_can_be_missing():
     columns = {"hours": np.array([3.0]), "age": np.array([np.nan]), "grade": np.array(["a"], dtype=object)}
     with pytest.raises(
         onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, match="out of data bounds"

@@ -50,24 +50,24 @@ def test_numbers_are_a_gaussian_nb_in_their_own_units(labels):
     peer = to_sklearn(model)
     assert type(peer) is GaussianNB
     np.testing.assert_allclose(peer.predict_proba(X), model.predict_proba(X), atol=1e-5)
-    whole = [0, -1000.5] + model.encode(X) / 2**21 * [100, 251000.5]  # where the grid has them
+    whole = [0, -1000.5] + model.encode(X) / 2**21 * [100, 251000.5]  # rounded to the grid
     np.testing.assert_array_equal(peer.predict(whole), model.predict(X))
     np.testing.assert_allclose(peer.predict_proba(whole), model.predict_proba(X), atol=1e-9)
 
 
 def test_models_that_neither_classifier_supports_are_refused(number_model_path):
-    with pytest.raises(ModelError, match=r"numbers \(hours, age\) and categories in one.*save_onnx"):
+    with pytest.raises(ModelError, match=r"numbers \(hours, age\) and categories: .*save_onnx"):
         to_sklearn(load_model(number_model_path))
-    with pytest.raises(ModelError, match="knows no missing numbers, and debt can be missing"):
+    with pytest.raises(ModelError, match="needs numbers, and debt can be missing"):
         to_sklearn(random_model(NUMERIC))
     projected = (
         "[features.mixture]\nweights = [1]\nrange = [-1, 1]\n[projection.inputs.hours]\nrange = [0, 12]"
     )
-    with pytest.raises(ModelError, match="knows no projection"):
+    with pytest.raises(ModelError, match="does not support projections"):
         to_sklearn(random_model(projected))
 
 
-def test_a_classifier_that_is_not_fitted_has_no_other_forms():
+def test_a_classifier_that_is_not_fitted_cannot_be_exported():
     for form in (to_sklearn, to_onnx):
         with pytest.raises(NotFittedError, match="not fitted yet"):
             form(NaiveBayes())

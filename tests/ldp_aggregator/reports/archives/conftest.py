@@ -26,7 +26,7 @@ def read(tmp_path):
 
 @pytest.fixture
 def narrow(monkeypatch):
-    """Make chunks and what is held in memory so small that a few reports fill them."""
+    """Make chunks and buffers so small that a few reports fill them."""
 
     def narrow(chunk, buffer=1 << 30):
         monkeypatch.setattr("ldp_aggregator.reports.archives.reader.CHUNK_BYTES", chunk)

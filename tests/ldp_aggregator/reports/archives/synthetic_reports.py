@@ -1,4 +1,4 @@
-"""Surveys, reports and archives of them, in as large numbers as need be."""
+"""Surveys, and reports and archives of any size."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _BATCH = 200_000
 
 
 def make_plan(survey: str = "one", more: str = "") -> Plan:
-    """Return a plan with payloads of one byte and of ten, and whatever else is asked."""
+    """Return a plan with payloads of one byte and of ten bytes, and the questions in `more`."""
     many = ", ".join(f'"{value}"' for value in range(39))
     return read_survey(SURVEY.format(survey=survey, many=many) + more).compile()
 
 
 def make_reports(plan: Plan, count: int, seed: int = 1) -> list[bytes]:
-    """Return reports of different people, to all questions alike."""
+    """Return reports of different people, equally many to each question."""
     rng = np.random.default_rng(seed)
     asked = rng.integers(0, len(plan.questions), count)
     reports = np.empty(count, dtype=object)

@@ -33,33 +33,33 @@ def test_an_archive_that_ends_inside_a_report_is_counted_up_to_there(
     plan, read, narrow, reports, kept, chunk
 ):
     narrow(chunk)
-    before, heard = b"".join(reports[:-1]), []
-    snapshot = read(plan, before + reports[-1][:kept], warn=heard.append)
+    before, messages = b"".join(reports[:-1]), []
+    snapshot = read(plan, before + reports[-1][:kept], warn=messages.append)
     assert seen(snapshot) == rejected(plan, reports[:-1], incomplete_body=1)
-    assert len(heard) == 1
-    assert f"archive-0: ends inside a report, which starts at byte {len(before)}; it counts" in heard[0]
+    assert len(messages) == 1
+    assert f"archive-0: ends inside a report, which starts at byte {len(before)}; it counts" in messages[0]
 
 
 @pytest.mark.parametrize("kept", [1, 20, 36])
 @pytest.mark.parametrize("chunk", [53, 1 << 20])
-def test_appending_behind_a_torn_report_loses_little(plan, read, narrow, reports, kept, chunk):
+def test_appending_after_a_truncated_report_loses_few_reports(plan, read, narrow, reports, kept, chunk):
     narrow(chunk)
     torn = b"".join([*reports[:20], reports[20][:kept], *reports[21:]])
     snapshot = read(plan, torn, warn=str)
-    # the array of five that was torn takes no more than five reports that follow for its elements
+    # the truncated array of five takes at most the next five reports for its elements
     assert snapshot.total() >= 34
     assert snapshot.rejections.keys() == {"malformed"}
     assert snapshot.rejections["malformed"] <= 2
 
 
 def test_bytes_between_reports_are_skipped(plan, read, reports):
-    heard = []
+    messages = []
     data = b"\n".join([b"".join(reports[:20]), b"".join(reports[20:30]), b"".join(reports[30:])])
-    assert seen(read(plan, data, warn=heard.append)) == rejected(plan, reports, malformed=2)
-    assert "from 2 places" in heard[0]
+    assert seen(read(plan, data, warn=messages.append)) == rejected(plan, reports, malformed=2)
+    assert "damaged in 2 places" in messages[0]
 
 
-def test_a_claim_to_be_longer_than_any_report_does_not_hide_what_follows(plan, read, narrow, reports):
+def test_a_false_length_does_not_hide_the_following_reports(plan, read, narrow, reports):
     claim = b"\x95\x01\xc6\x00\x10\x00\x00"  # a text of a megabyte
     for chunk in (53, 1 << 20):
         narrow(chunk)
@@ -68,16 +68,16 @@ def test_a_claim_to_be_longer_than_any_report_does_not_hide_what_follows(plan, r
 
 
 def test_compressed_data_that_end_too_early_are_counted_up_to_there(plan, read, reports):
-    heard = []
+    messages = []
     packed = gzip.compress(b"".join(reports))
-    snapshot = read(plan, packed[: len(packed) * 3 // 4], warn=heard.append)
+    snapshot = read(plan, packed[: len(packed) * 3 // 4], warn=messages.append)
     assert 20 < snapshot.total() < 40
-    assert heard[-1].endswith("its gzip data end too early; the reports before that are counted")
-    whole = read(plan, packed[:-4], warn=heard.append)
+    assert messages[-1].endswith("its gzip data end too early; the reports before that are counted")
+    whole = read(plan, packed[:-4], warn=messages.append)
     assert seen(whole) == rejected(plan, reports)
 
 
-def test_damaged_compression_is_refused_with_a_way_out(plan, read, reports):
+def test_damaged_compression_is_refused_with_advice(plan, read, reports):
     packed = bytearray(gzip.compress(b"".join(reports)))
     packed[-8] ^= 1  # the checksum
     with pytest.raises(ArchiveError, match=r"archive-0: its gzip data are damaged; save .*gzip -dc"):
@@ -96,7 +96,7 @@ NO_ARCHIVES = [
 
 
 @pytest.mark.parametrize("data", NO_ARCHIVES)
-def test_what_holds_no_report_is_refused(plan, read, data):
+def test_a_file_without_reports_is_refused(plan, read, data):
     with pytest.raises(ArchiveError, match="archive-0: neither a snapshot nor a file of reports"):
         read(plan, data)
 

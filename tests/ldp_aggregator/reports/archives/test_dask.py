@@ -1,4 +1,4 @@
-"""Over a Dask cluster the totals and rejections are the same to the last report."""
+"""On a Dask cluster totals and rejections equal those of one process."""
 
 import gzip
 import sys
@@ -20,15 +20,15 @@ def scheduler():
 
 
 def test_the_totals_are_those_of_one_process(plan, read, scheduler):
-    pieces, heard, told = body(plan, 1, count=400), [], []
+    pieces, messages, cluster_messages = body(plan, 1, count=400), [], []
     bodies = [b"".join(pieces[part::5]) for part in range(5)]
     bodies += [gzip.compress(bodies[0] + bodies[3]), b"".join(make_reports(plan, 9, seed=5))[:-5]]
-    here = read(plan, *bodies, warn=heard.append)
-    there = read(plan, *bodies, warn=told.append, scheduler=scheduler)
+    here = read(plan, *bodies, warn=messages.append)
+    there = read(plan, *bodies, warn=cluster_messages.append, scheduler=scheduler)
     assert there.to_json() == here.to_json()
     assert {"id-reused", "malformed", "incomplete-body", "wrong-plan"} <= there.rejections.keys()
-    assert told == heard
-    assert len(told) == 1
+    assert cluster_messages == messages
+    assert len(cluster_messages) == 1
 
 
 def test_an_error_of_a_worker_names_the_file(plan, read, scheduler):

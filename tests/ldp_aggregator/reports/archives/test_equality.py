@@ -1,4 +1,4 @@
-"""Archives are counted as the collector's intake counts the same bytes, however they are cut and spilled."""
+"""Archives are counted like the same bytes in the intake, for all chunk sizes and with spilling."""
 
 import gzip
 
@@ -30,7 +30,7 @@ def changed(report, **fields):
 
 
 def odd_pieces(plan, rng):
-    """Return one piece per way to be rejected, all of which can be cut."""
+    """Return one parsable piece for each reason of rejection."""
     report, other = make_reports(plan, 2, seed=int(rng.integers(1 << 30)))
     return [
         changed(report, plan_digest=rng.bytes(32)),
@@ -48,7 +48,7 @@ def odd_pieces(plan, rng):
 
 
 def body(plan, seed, count=60):
-    """Mix good reports, repeated ones, reused ids and everything odd."""
+    """Mix valid and repeated reports, reused ids and pieces that are rejected."""
     rng = np.random.default_rng(seed)
     good = make_reports(plan, count, seed)
     reused = [pack_other(plan, report, rng) for report in good[:10]]
@@ -57,7 +57,7 @@ def body(plan, seed, count=60):
 
 
 def pack_other(plan, report, rng):
-    """Return another answer to the same question under the same id; maybe the same by chance."""
+    """Return another report of the same question with the same id; by chance it may be equal."""
     question = plan.questions[unpack(report).question]
     codes = rng.integers(0, question.domain, 1)
     payload = question.mechanism.perturb_many(codes, FastStream(int(rng.integers(1 << 30))))
@@ -109,16 +109,16 @@ def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, n
         else:
             data[at:at] = rng.bytes(int(rng.integers(1, 90)))
     data = good[0] + bytes(data)
-    heard = []
-    whole = read(plan, data, warn=heard.append)
+    messages = []
+    whole = read(plan, data, warn=messages.append)
     for chunk in (53, 100, 777):
         narrow(chunk)
         assert read(plan, data, warn=lambda _: None).to_json() == whole.to_json()
     try:
         assert whole.to_json() == count_by_intake(plan, data).to_json()
-        assert not heard
-    except ReportError:  # what a collector refuses whole is counted but for the damage
-        assert heard
+        assert not messages
+    except ReportError:  # a collector refuses the whole body; an archive is counted except for the damage
+        assert messages
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

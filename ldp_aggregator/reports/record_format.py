@@ -25,7 +25,7 @@ _FIRST_BYTE = 0x95
 HEADER_BYTES = 4 + DIGEST_BYTES
 """Number of bytes that all reports of a plan begin with; the question's index follows."""
 QUESTION_CODE_BYTES = 3
-"""Number of bytes after the header, different for any two questions at any width of the index."""
+"""Number of bytes after the header that differ between any two questions, for any width of the index."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class QuestionFormat:
         return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
 
     def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
-        """Derive the format from a packed report: only `encoders.report` defines the wire format."""
+        """Return at which offsets such a report starts; each is at least `length` bytes before the end."""
         id_starts = starts + len(self.prefix)
         matches = _equals_at(data, starts, self.prefix)
         matches &= _equals_at(data, id_starts + ID_BYTES, self.separator)

@@ -92,7 +92,7 @@ def _explain_table(rows: list[list[str]], label: str) -> list[str]:
     legend = [f"{short} = {long}" for short, long in _ABBREVIATIONS.items() if short in names]
     if any(row[3] for row in rows):
         legend.append(
-            f"explains = how much of {label} a feature explains, from 0 to 1, with its 95% interval"
+            f"explains = relevance of a feature for {label}, from 0 (none) to 1, with its 95% interval"
         )
     return ["", *wrap_text("; ".join(legend), "  ")] if legend else []
 

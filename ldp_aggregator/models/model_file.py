@@ -36,7 +36,7 @@ _RETRAIN_HINT = "Restore the original or run ldp-train again"
 
 
 class ModelError(LdpError):
-    """A model or model file that cannot be used; the message says what is wrong and what to do."""
+    """A model or model file that cannot be used; the message states what is wrong and what to do."""
 
 
 def save_model(

@@ -122,8 +122,8 @@ def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, ur
         for planted in (f"{name}.part", f"{name}.partial"):
             (tmp_path / planted).unlink(missing_ok=True)
             (tmp_path / planted).symlink_to(precious)
-        code, said = run(*words, made[name])
-        assert (code, "symbolic link" in said) == (2, True)
+        code, output = run(*words, made[name])
+        assert (code, "symbolic link" in output) == (2, True)
         made[name].unlink()
         (tmp_path / "kept").rename(made[name])
         assert run(*words, made[name])[0] == 0  # through none of the links beside it
@@ -156,8 +156,8 @@ def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for why, commands in refused.items():
         for words in commands:
-            code, said = run(*words)
-            assert (code, why in said) == (2, True), said
+            code, output = run(*words)
+            assert (code, why in output) == (2, True), output
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -109,9 +109,9 @@ def assert_exactly_once(store: Store, sent: Sent) -> None:
     """Send all reports again, and others under some of their ids."""
     intake, rng = Intake(PLAN, store), random.Random(1)
     assert {outcome.status for outcome in intake.record_body(b"".join(sent.reports))} == {"duplicate"}
-    (judged,) = intake.record_body(other_report(PLAN, sent.reports[0], rng))
-    assert judged.error is not None
-    assert judged.error.reason == "id-reused"
+    (outcome,) = intake.record_body(other_report(PLAN, sent.reports[0], rng))
+    assert outcome.error is not None
+    assert outcome.error.reason == "id-reused"
     require_equal(store.totals(PLAN.id), sent.totals)
 
 
@@ -485,8 +485,8 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
         result = CliRunner().invoke(main, ["import", PLAN.id, "--from", source, "--store", url])
         return result.exit_code, result.output
 
-    code, said = run(source_url, target)
-    assert (code, "3,000 reports of trial are in the new store" in said) == (0, True)
+    code, output = run(source_url, target)
+    assert (code, "3,000 reports of trial are in the new store" in output) == (0, True)
     require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
     for source, url, expected in (
         (source_url, target, "arrived already"),
@@ -494,8 +494,8 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
         ("sqlite:///nowhere.db", target, "no such file"),
         (source_url, "memory://", "keeps nothing after a restart"),
     ):
-        code, said = run(source, url)
-        assert (code, expected in said) == (1, True), said
+        code, output = run(source, url)
+        assert (code, expected in output) == (1, True), output
     half = open_sqlite(tmp_path / "target.db")
     half.set_schedule(PLAN.id, HALF)
     half.close()
@@ -503,8 +503,8 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     assert run(source_url, target)[0] == 0
     with redis_server(tmp_path) as url:
         open_store(url)._redis.config_set("maxmemory-policy", "allkeys-lru")  # type: ignore[attr-defined]
-        code, said = run(source_url, url)
-        assert (code, "noeviction" in said) == (1, True), said
+        code, output = run(source_url, url)
+        assert (code, "noeviction" in output) == (1, True), output
 
 
 def test_an_import_of_nothing_makes_no_store(tmp_path: Path, source_url: str) -> None:

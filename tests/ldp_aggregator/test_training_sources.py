@@ -169,7 +169,7 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
 def make_validation(prior=(0, 0)):
     survey = read_survey(SURVEY.format(survey="one"))
     table = ((0, -1), (-1, 0), (0, 0))
-    judged = Validation(
+    model = Validation(
         label=survey.label,
         features=survey.features,
         order=(0, 1),
@@ -177,7 +177,7 @@ def make_validation(prior=(0, 0)):
         prior=prior,
         scores=(table, table[:2]),
     )
-    return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(judged).compile()
+    return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(model).compile()
 
 
 def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_path):

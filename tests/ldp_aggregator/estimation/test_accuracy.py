@@ -46,17 +46,17 @@ def test_frequencies_conditionals_and_the_prior(many):
 
 def test_the_paper_takes_the_prior_from_the_label_question(de_world):
     snapshots = [de_world.snapshot(USERS, seed) for seed in range(COLLECTIONS)]
-    figures = [estimate_snapshot(each, "paper").raw_prior for each in snapshots]
-    assert_unbiased(figures, de_world.prior)
-    assert_correct_errors(figures)
+    raw_priors = [estimate_snapshot(each, "paper").raw_prior for each in snapshots]
+    assert_unbiased(raw_priors, de_world.prior)
+    assert_correct_errors(raw_priors)
     pooled = [estimate_snapshot(each).raw_prior for each in snapshots]
-    assert np.mean([each.stderr for each in pooled]) < 0.95 * np.mean([each.stderr for each in figures])
+    assert np.mean([each.stderr for each in pooled]) < 0.95 * np.mean([each.stderr for each in raw_priors])
 
 
 def test_a_ratio_has_the_delta_methods_error(de_world):
     estimates = [estimate_snapshot(de_world.snapshot(60_000, seed)) for seed in range(200)]
-    figures = [each.features[1].conditionals for each in estimates]
-    frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in figures]
+    conditionals = [each.features[1].conditionals for each in estimates]
+    frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in conditionals]
     assert_unbiased(frequent, (de_world.two / de_world.prior)[:, :2], slack=0.002)
     assert_correct_errors(frequent, slack=0.05)
 

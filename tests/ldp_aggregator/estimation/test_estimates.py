@@ -87,10 +87,10 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
         estimates = estimate_snapshot(Snapshot(world.plan, {}, {}), estimator)
         np.testing.assert_allclose(estimates.prior, 1 / 3)
         np.testing.assert_allclose(estimates.features[0].smoothed, 1 / 4)
-        said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
-        assert said["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
-        assert said["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
-        assert said["warnings"] == ["there are no reports yet, so the estimates contain no information"]
+        document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
+        assert document["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
+        assert document["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
+        assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])

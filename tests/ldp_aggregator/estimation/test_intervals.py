@@ -66,9 +66,9 @@ def test_different_classes_are_distinguishable(mechanism):
     five, number = estimates.features
     assert five.distinguishable_entries.tolist() == [True, True, True, False, False]
     assert number.distinguishable_entries == {"means": True, "variances": False, "missing": False}
-    said = estimates.as_dict()
-    assert said["label"]["non_uniform"] == [True, True, True]
-    assert [each["distinguishable"] for each in said["features"]] == [True, True]
+    document = estimates.as_dict()
+    assert document["label"]["non_uniform"] == [True, True, True]
+    assert [each["distinguishable"] for each in document["features"]] == [True, True]
 
 
 def test_without_reports_nothing_is_distinguishable():
@@ -114,8 +114,8 @@ def test_the_shares_of_two_classes_are_two_estimates():
 
 
 def test_margins_shrink_with_the_root_of_the_reports():
-    figure = IntervalEstimate.from_stderr(np.full((2, 2), 0.5), np.array([[0.1, 0.2], [0.1, math.inf]]))
-    found = forecast_margins(figure)
+    estimate = IntervalEstimate.from_stderr(np.full((2, 2), 0.5), np.array([[0.1, 0.2], [0.1, math.inf]]))
+    found = forecast_margins(estimate)
     assert found["now"] == [pytest.approx(Z95 * 0.1), None]
     assert found["times_2"][0] == pytest.approx(Z95 * 0.1 / math.sqrt(2))
     assert found["times_10"] == [pytest.approx(Z95 * 0.1 / math.sqrt(10)), None]

@@ -155,8 +155,8 @@ def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values():
 
 def test_few_reports_and_none_give_json():
     for users in (0, 1, 30):
-        said = estimate_snapshot(make_world("OUE").snapshot(users, 1)).as_dict()
-        assert json.loads(json.dumps(said, allow_nan=False)) == said
+        document = estimate_snapshot(make_world("OUE").snapshot(users, 1)).as_dict()
+        assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
 def test_features_name_the_others_in_the_same_reports():
@@ -172,10 +172,10 @@ def test_features_name_the_others_in_the_same_reports():
         ("three, two", three.n),
         ("lone", lone.n),
     ]
-    said = format_summary(estimates, snapshot)
+    summary = format_summary(estimates, snapshot)
     of = r"explains 0\.\d\d \[0\.\d\d, \d\.\d\d\] of \w+"
-    assert re.search(rf"^  three +{three.n} reports  OUE  {of}  same reports as two$", said, re.MULTILINE)
-    assert re.search(rf"^  lone +{lone.n} reports  DE   {of}$", said, re.MULTILINE)
+    assert re.search(rf"^  three +{three.n} reports  OUE  {of}  same reports as two$", summary, re.MULTILINE)
+    assert re.search(rf"^  lone +{lone.n} reports  DE   {of}$", summary, re.MULTILINE)
 
 
 # -- the poisoning meter ---------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_an_alarm_names_the_values_of_all_features_of_a_question():
         return estimate_snapshot(snapshot, poisoning=True).poisoning
 
     assert meter(honest).lines[0] == "poisoning: no alarm; 1 of 2 questions can be tested"
-    said = meter(np.concatenate([honest, fakes]))
-    assert said.lines[0] == "poisoning: ALARM at three, two; 1 of 2 questions can be tested"
+    check = meter(np.concatenate([honest, fakes]))
+    assert check.lines[0] == "poisoning: ALARM at three, two; 1 of 2 questions can be tested"
     pair = "[three = p, two = v, label = a] with [three = p, two = v, label = b]"
-    assert pair in said.questions[0].warning
+    assert pair in check.questions[0].warning

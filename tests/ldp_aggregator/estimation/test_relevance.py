@@ -100,14 +100,14 @@ def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
 def found() -> np.ndarray:
     """Return value, standard error, low and high of each feature's relevance in 400 surveys."""
     plan = make_plan(1)
-    figures = (
+    estimates = (
         [
             feature.relevance.estimate
             for feature in estimate_snapshot(make_snapshot(plan, 6000, seed)).features
         ]
         for seed in range(400)
     )
-    return np.array([[[each.value, each.stderr, each.low, each.high] for each in row] for row in figures])
+    return np.array([[[each.value, each.stderr, each.low, each.high] for each in row] for row in estimates])
 
 
 def truths() -> np.ndarray:
@@ -125,14 +125,14 @@ def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_
 
 def test_the_raw_relevance_of_a_number_converges_to_the_truth():
     plan = make_plan(4)
-    figures = [
+    estimates = [
         estimate_snapshot(make_snapshot(plan, 30_000, seed)).features[2].relevance.estimate
         for seed in range(20)
     ]
-    values = np.array([each.value for each in figures])
+    values = np.array([each.value for each in estimates])
     assert values.mean() == pytest.approx(truths()[2], abs=6 * values.std() / math.sqrt(20))
     assert values.std() < 0.1
-    assert np.mean([each.stderr for each in figures]) == pytest.approx(values.std(), rel=0.6)
+    assert np.mean([each.stderr for each in estimates]) == pytest.approx(values.std(), rel=0.6)
 
 
 def test_intervals_contain_the_truth_in_19_of_20_surveys(found):
@@ -184,11 +184,11 @@ def test_a_formatted_relevance_is_inside_its_interval():
 
 
 def test_relevance_is_unknown_without_reports():
-    said = estimate_snapshot(Snapshot(make_plan(1), {})).as_dict()
-    for feature in said["features"]:
+    document = estimate_snapshot(Snapshot(make_plan(1), {})).as_dict()
+    for feature in document["features"]:
         assert feature["relevance"]["value"] is None
         assert feature["relevance"]["low"] == 0
-    assert json.loads(json.dumps(said, allow_nan=False)) == said
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
 def test_thousands_of_values_need_no_quadratic_memory():

@@ -45,15 +45,15 @@ def test_it_never_exceeds_the_local_epsilon() -> None:
 
 
 def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot: Snapshot) -> None:
-    said = build_privacy_statement(snapshot)
+    document = build_privacy_statement(snapshot)
     plan = snapshot.plan
-    assert [entry["question"] for entry in said["questions"]] == [each.name for each in plan.questions]
-    assert [entry["mechanism"] for entry in said["questions"]] == [
+    assert [entry["question"] for entry in document["questions"]] == [each.name for each in plan.questions]
+    assert [entry["mechanism"] for entry in document["questions"]] == [
         each.mechanism.name for each in plan.questions
     ]
-    assert said["only_if_shuffled"]["condition"].startswith("only if a shuffler")
-    assert said["only_if_shuffled"]["delta"] == 1e-6
-    json.dumps(said, allow_nan=False)
+    assert document["only_if_shuffled"]["condition"].startswith("only if a shuffler")
+    assert document["only_if_shuffled"]["delta"] == 1e-6
+    json.dumps(document, allow_nan=False)
 
 
 def written(path: Path, plan: Plan, **changes: object) -> Path:

@@ -128,22 +128,22 @@ def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: 
     fill(web, plan, 500)
     web.post("/v1/surveys/sleep/reports", data=b"junk", content_type=MEDIA_TYPE)
     assert rejected(web, "sleep") == {"malformed": 1}
-    said = web.get(PROGRESS, headers=OPERATOR).json
+    document = web.get(PROGRESS, headers=OPERATOR).json
     known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
-    assert (said["reports"], said["rejections"]) == (500, {"malformed": 1})
-    assert sum(question["n"] for question in said["questions"]) == 500
-    assert (said["epsilon"], said["plan_digest"]) == ("1", plan.digest)
-    assert said["label"]["prior"] == known["label"]["prior"]
-    for shown, feature in zip(said["features"], known["features"], strict=True):
+    assert (document["reports"], document["rejections"]) == (500, {"malformed": 1})
+    assert sum(question["n"] for question in document["questions"]) == 500
+    assert (document["epsilon"], document["plan_digest"]) == ("1", plan.digest)
+    assert document["label"]["prior"] == known["label"]["prior"]
+    for shown, feature in zip(document["features"], known["features"], strict=True):
         assert shown["conditionals"] == feature["conditionals"]
         assert shown["distinguishable"] == feature["distinguishable"]
 
 
 def test_progress_without_reports_is_json_too(web: FlaskClient) -> None:
     answer = web.get(PROGRESS, headers=OPERATOR)
-    said = json.loads(answer.text, parse_constant=pytest.fail)
-    assert said["reports"] == 0
-    assert said["features"][0]["margins"]["times_10"] == [None, None]
+    document = json.loads(answer.text, parse_constant=pytest.fail)
+    assert document["reports"] == 0
+    assert document["features"][0]["margins"]["times_10"] == [None, None]
     again = web.get(PROGRESS, headers=OPERATOR | {"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
     assert web.get(PROGRESS, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 401

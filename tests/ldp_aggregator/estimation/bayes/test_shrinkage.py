@@ -14,29 +14,29 @@ def noisy(truth, error, seed=1):
 
 def test_features_that_are_all_noise_lose_their_differences():
     values, variances = noisy(np.zeros((20, 3)), 0.5)
-    shrunk, doubt = shrink(values, variances, np.ones(20))
+    shrunk, spread = shrink(values, variances, np.ones(20))
     assert np.ptp(shrunk, axis=1).mean() < 0.15 * np.ptp(values, axis=1).mean()
-    assert doubt.max() < 0.3 * variances.max()
+    assert spread.max() < 0.3 * variances.max()
 
 
 @pytest.mark.parametrize("features", [1, 12])
 def test_exactly_known_values_are_not_shrunk(features):
     values, variances = noisy(np.random.default_rng(2).normal(size=(features, 2)), 1e-4)
-    shrunk, doubt = shrink(values, variances, np.ones(features))
+    shrunk, spread = shrink(values, variances, np.ones(features))
     np.testing.assert_allclose(shrunk, values, atol=1e-4)
-    np.testing.assert_allclose(doubt, variances, rtol=0.05)
+    np.testing.assert_allclose(spread, variances, rtol=0.05)
 
 
 def test_shrinkage_reduces_the_error_of_noisy_values():
     truth = 0.4 * np.random.default_rng(3).normal(size=(50, 2))
     values, variances = noisy(truth, 0.4)
-    shrunk, doubt = shrink(values, variances, np.ones(50))
+    shrunk, spread = shrink(values, variances, np.ones(50))
     off = ((shrunk - shrunk.mean(axis=1, keepdims=True)) - (truth - truth.mean(axis=1, keepdims=True))) ** 2
     before = (
         (values - values.mean(axis=1, keepdims=True)) - (truth - truth.mean(axis=1, keepdims=True))
     ) ** 2
     assert off.mean() < 0.8 * before.mean()
-    assert doubt.max() < variances.max()
+    assert spread.max() < variances.max()
 
 
 def test_a_few_informative_features_survive_many_uninformative_ones():
@@ -50,21 +50,21 @@ def test_a_few_informative_features_survive_many_uninformative_ones():
 
 def test_a_label_without_people_gets_the_centre_of_the_others():
     values, variances = np.array([[0.3, np.nan, 0.5]]), np.array([[1e-3, np.inf, 1e-3]])
-    shrunk, doubt = shrink(values, variances, np.ones(1))
+    shrunk, spread = shrink(values, variances, np.ones(1))
     assert 0.39 < shrunk[0, 1] < 0.41
-    assert doubt[0, 1] > doubt[0, 0]
+    assert spread[0, 1] > spread[0, 0]
 
 
 def test_unknown_values_give_no_information():
-    shrunk, doubt = shrink(np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2))
+    shrunk, spread = shrink(np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2))
     np.testing.assert_array_equal(shrunk, 0)
-    assert np.isfinite(doubt).all()
+    assert np.isfinite(spread).all()
 
 
 def test_units_do_not_matter():
     values, variances = noisy(np.random.default_rng(4).normal(size=(5, 3)), 0.3)
     unit = np.array([1.0, 10, 0.1, 3, 1])
-    one, doubt = shrink(values, variances, np.ones(5))
-    other, other_doubt = shrink(values * unit[:, None], variances * unit[:, None] ** 2, unit)
+    one, spread = shrink(values, variances, np.ones(5))
+    other, other_spread = shrink(values * unit[:, None], variances * unit[:, None] ** 2, unit)
     np.testing.assert_allclose(other, one * unit[:, None])
-    np.testing.assert_allclose(other_doubt, doubt * unit[:, None] ** 2)
+    np.testing.assert_allclose(other_spread, spread * unit[:, None] ** 2)

@@ -167,9 +167,9 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
     np.testing.assert_array_equal(income.means.low, 0)
     np.testing.assert_array_equal(income.means.high, 200)
     assert_alike(income.smoothed)
-    said = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
-    assert said["features"][0]["means"]["stderr"] == [None] * 3
-    assert said["warnings"] == ["there are no reports yet, so the estimates contain no information"]
+    document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
+    assert document["features"][0]["means"]["stderr"] == [None] * 3
+    assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
 def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
@@ -265,8 +265,8 @@ def test_the_papers_numbers_are_plain_ratios():
 def test_each_feature_has_its_kind_in_json():
     world = number_world()
     estimates = estimate_snapshot(world.snapshot(300, seed=1))
-    said = estimates.as_dict()["features"]
-    assert [each["kind"] for each in said] == ["numeric", "categorical", "numeric"]
-    assert said[0]["missing"] is not None
-    assert said[2]["missing"] is None
-    assert set(said[0]["smoothed"]) == {"mean", "variance", "missing"}
+    document = estimates.as_dict()["features"]
+    assert [each["kind"] for each in document] == ["numeric", "categorical", "numeric"]
+    assert document[0]["missing"] is not None
+    assert document[2]["missing"] is None
+    assert set(document[0]["smoothed"]) == {"mean", "variance", "missing"}

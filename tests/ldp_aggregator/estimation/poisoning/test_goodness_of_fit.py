@@ -105,7 +105,7 @@ def test_the_excess_is_the_sum_of_the_centred_products() -> None:
 
 
 def test_a_p_value_bounds_the_exact_tail() -> None:
-    """One report of six ones: no more likely than the p-value says, for both tests."""
+    """One report of six ones: at most as likely as the p-value, for both tests."""
     rows = np.ones((1, 6), dtype=bool)
     support = SupportCounts.from_cells(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
     chance = 0.5 * 0.25**5

@@ -16,7 +16,7 @@ from ldp_aggregator.estimation.poisoning.influence import Influence
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import make_world, number_world
 
-FIGURES = ("frequencies", "conditionals", "prior", "means", "variances", "missing")
+ESTIMATES = ("frequencies", "conditionals", "prior", "means", "variances", "missing")
 
 
 def payloads(mechanism: Mechanism) -> list[list[int]]:

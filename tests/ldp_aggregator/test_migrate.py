@@ -270,7 +270,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
         store.publish(PLAN.id, PLAN.json)
     record(busy, PLAN.id, "counter", OTHER, np.array([1]))
     timed.set_schedule(PLAN.id, Schedule().to_json())
-    for store, why in ((busy, "itself"), (timed, "itself"), (source, "arrived already")):
+    for store, why in ((busy, "itself"), (timed, "itself"), (source, "was imported completely already")):
         before = store.schedules()
         with pytest.raises(MigrationError, match=why):
             migrate_survey(source, store, PLAN.id)
@@ -489,7 +489,7 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     assert (code, "3,000 reports of trial are in the new store" in output) == (0, True)
     require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
     for source, url, expected in (
-        (source_url, target, "arrived already"),
+        (source_url, target, "was imported completely already"),
         (target, target, "are the same store"),
         ("sqlite:///nowhere.db", target, "no such file"),
         (source_url, "memory://", "keeps nothing after a restart"),

@@ -80,7 +80,7 @@ def test_compressed_data_that_end_too_early_are_counted_up_to_there(plan, read, 
 def test_damaged_compression_is_refused_with_advice(plan, read, reports):
     packed = bytearray(gzip.compress(b"".join(reports)))
     packed[-8] ^= 1  # the checksum
-    with pytest.raises(ArchiveError, match=r"archive-0: its gzip data are damaged; save .*gzip -dc"):
+    with pytest.raises(ArchiveError, match=r"archive-0: its gzip data are damaged; recover .*gzip -dc"):
         read(plan, bytes(packed))
 
 

@@ -37,6 +37,11 @@ class Preview:
     clipped: tuple[str, ...] = field(default=(), repr=False)
 
     @property
+    def answer(self) -> RandomisedReport:
+        """The former name of `randomised`, for one release."""
+        return self.randomised
+
+    @property
     def question(self) -> str:
         """Name of the question."""
         return self.randomised.question.name

@@ -33,7 +33,9 @@ def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
     if feature.name not in columns:
         raise RowError(feature.name, "the table has no such column")
     values = columns[feature.name]
-    # other arrays, with a mask or with objects, must be coded value by value
+    if hasattr(values, "dtype"):
+        values = np.asanyarray(values)  # a pandas Series too
+    # masked arrays and arrays of objects are coded value by value: that keeps masks and types
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if plain and not isinstance(feature, CategoricalFeature):
         return feature.code_array(values.astype(np.float64, copy=False))

@@ -28,7 +28,7 @@ class Intake:
     store : Store
         Where they are counted. The plan must be published in it.
     record : callable, optional
-        In position of the store's own `record`: one that many requests share.
+        In place of the store's own `record`: one that many requests share.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from flask import Flask
 from gunicorn import util
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.workers.gthread import ThreadWorker
 
 from encoders.errors import LdpError
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
@@ -115,6 +116,16 @@ class _Master(Arbiter):  # type: ignore[misc]
         super().handle_quit()
 
 
+class _Worker(ThreadWorker):  # type: ignore[misc]
+    """A worker that refuses connections while it finishes requests; gunicorn's lets them wait."""
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        super().set_accept_enabled(enabled)
+        if not (enabled or self.alive):
+            for listener in self.sockets:
+                listener.close()
+
+
 def require_addresses(addresses: Mapping[str, str]) -> None:
     """Check that this process can listen at addresses, before gunicorn tries to for seconds.
 
@@ -182,7 +193,7 @@ def serve(
         published,
         publish_again,
         bind=list(published.settings.addresses.values()),
-        worker_class="gthread",
+        worker_class=_Worker,
         worker_connections=MAX_CONNECTIONS,
         backlog=MAX_CONNECTIONS,
         keepalive=KEEPALIVE_SECONDS,

@@ -12,7 +12,9 @@ import pytest
 
 from encoders.errors import RowError
 from encoders.survey import Plan, read_survey
+from encoders.survey.encode_columns import encode_columns
 from encoders.survey.encode_table import encode_labels, encode_table
+from encoders.survey.numeric_features import NumericFeature
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +167,14 @@ def test_a_whole_number_that_is_no_value_is_refused_by_its_row(wrong: int) -> No
     columns = {"grade": np.array([2, 10, wrong, wrong]), "tea": np.ones(4, dtype=np.int64)}
     with pytest.raises(RowError, match=r"^grade: row 3: is not one of the survey's values"):
         encode_table(plan, columns)
+
+
+def test_pandas_columns_are_coded_as_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("coded value by value")
+
+    feature = NumericFeature(name="x", low="0", high="1", missing="category")
+    values = [0.25, None, 7.0]
+    expected = encode_columns([feature], {"x": values})
+    monkeypatch.setattr("encoders.survey.encode_columns.encode_values", refuse)
+    assert np.array_equal(encode_columns([feature], {"x": pd.Series(values)}), expected)

@@ -183,7 +183,7 @@ def test_a_report_being_sent_during_a_stop_is_answered_and_counted(folder: Path,
             line.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(report) + report[:5])
             wait_for(lambda: get(base, "/livez") == 200)  # so it is being read by now
             process.send_signal(signal.SIGTERM)
-            wait_for(lambda: told(folder, "stopping"))
+            wait_for(lambda: not takes_connections(base))
             line.sendall(report[5:])
             assert line.recv(4096).startswith(b"HTTP/1.1 200")
         assert process.wait(30) == 0

@@ -1,4 +1,4 @@
-"""`make accuracy` measures every cell once, whenever it is stopped, and writes what it measured."""
+"""`make accuracy` measures every cell once, even if it is stopped, and writes the tables."""
 
 import json
 import re
@@ -99,13 +99,13 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, mon
 
 
 def test_the_tables_are_written_between_their_marks(folder, few_people):
-    told = invoke(folder).stdout
+    output = invoke(folder).stdout
     page = (folder / "page.md").read_text()
     assert page.startswith("# Told by a person\n<!-- tiny")
     assert page.endswith("<!-- end of calibration -->\nThe end")
     assert page.count("\nold\n") == (0 if INSTALLED else 1)
-    assert ("peers: written" in told) == INSTALLED
-    assert INSTALLED or "peers: left as it was, not measured: tiny, DE MI accuracy at epsilon 0.1" in told
+    assert ("peers: written" in output) == INSTALLED
+    assert INSTALLED or "peers: not changed, not measured: tiny, DE MI accuracy at epsilon 0.1" in output
     for row in ("| ours - best of five | ", "| z of the majority | ", "| tiny | 1 | 300 | "):
         assert row in page
     assert (folder / "figures" / "tiny.png").stat().st_size > 10_000
@@ -115,17 +115,17 @@ def test_the_tables_are_written_between_their_marks(folder, few_people):
     assert (folder / "page.md").read_text() == page
 
 
-def test_what_cannot_be_done_is_told_before_anything_is_measured(folder, monkeypatch):
+def test_errors_are_reported_before_anything_is_measured(folder, monkeypatch):
     monkeypatch.setattr(run, "measure", None)
     (folder / "empty.csv").write_text("tea,class\n")
     (folder / "one.csv").write_text("tea,class\nblack,yes\ngreen,yes\n")
     (folder / "bare.csv").write_text("tea\nblack\n")
     for more, why in [
         (["--only-write"], "there are no results yet"),
-        (["--only-write", "--fresh"], "--fresh forgets what --only-write would write"),
+        (["--only-write", "--fresh"], "--fresh deletes the results that --only-write would write"),
         (["--only-write", "--sets=nothing"], "add the lines <!-- nothing: written"),
         (["--sets=tiny,nothing"], "nothing.csv: cannot be read"),
-        (["--sets= ,"], "--sets names no data set"),
+        (["--sets= ,"], "--sets contains no data set"),
         (["--sets=empty"], "empty.csv: has no rows"),
         (["--sets=one"], "one.csv: label: needs at least two values"),
         (["--sets=bare"], "bare.csv: there is no column 'class'"),
@@ -142,13 +142,13 @@ def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder, few_people)
     marks = "<!-- car: written by make accuracy -->\nof car\n<!-- end of car -->\n"
     page.write_text(page.read_text().replace("The end", f"{marks}The end"))
     result = invoke(folder, repeats=1)
-    assert "gains, scaling, peers, calibration: left as they were, which sum up car too" in result.stdout
+    assert "gains, scaling, peers, calibration: not changed, because they include car too" in result.stdout
     assert "tiny: written" in result.stdout
     assert page.read_text().count("\nold\n") == 4
     assert "of car" in page.read_text()
 
 
-def test_a_page_says_how_often_it_was_repeated_and_no_error_of_a_single_repeat(folder, few_people):
+def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder, few_people):
     assert invoke(folder, repeats=1).exit_code == 0
     page = (folder / "page.md").read_text()
     assert page.count("1 repeat.") == (3 if INSTALLED else 2)
@@ -163,38 +163,38 @@ def test_results_of_other_data_or_other_code_are_refused(folder, few_people, mon
     assert "was begun with --repeats 1 --seed 0" in invoke(folder, repeats=2).stderr
     with monkeypatch.context() as patched:
         patched.setattr("benchmarks.accuracy.__main__.digest_of_code", lambda: "another")
-        assert "measured by other code: measure anew by --fresh" in invoke(folder, repeats=1).stderr
+        assert "measured by other code: measure again with --fresh" in invoke(folder, repeats=1).stderr
     table = folder / "tiny.csv"
     table.write_text(table.read_text().replace("mint", "iced"))
-    assert "measured on another tiny.csv: that one, or --fresh" in invoke(folder, repeats=1).stderr
+    assert "measured on another tiny.csv: use that file, or --fresh" in invoke(folder, repeats=1).stderr
     assert (folder / "results.jsonl").read_bytes() == kept
     assert invoke(folder, "--fresh", repeats=1).exit_code == 0
     assert (folder / "results.jsonl").read_bytes() != kept
 
 
 @pytest.mark.parametrize("text", ["no results\nbut notes", "notes", "[1]\n", '{"id": 1}\nmore', "\xff"])
-def test_a_file_that_holds_no_results_is_left_as_it_is(folder, text):
+def test_a_file_without_results_is_not_changed(folder, text):
     path = folder / "notes.txt"
     path.write_bytes(text.encode("latin-1"))
     for more in ([], ["--fresh"], ["--only-write"]):
-        assert "is no file of results" in invoke(folder, *more, results="notes.txt").stderr
+        assert "is not a file of results" in invoke(folder, *more, results="notes.txt").stderr
         assert path.read_bytes() == text.encode("latin-1")
 
 
-def test_writing_alone_leaves_the_results_as_they_are(folder):
+def test_writing_alone_does_not_change_the_results(folder):
     path = folder / "results.jsonl"
     path.write_text(torn := '{"repeats": 2, "seed": 0, "code": ""}\n{"cell": {"da')
     assert invoke(folder, "--only-write").exit_code == 0
     assert path.read_text() == torn
 
 
-def test_who_stops_it_hears_how_to_go_on(folder, few_people, monkeypatch):
+def test_a_stopped_run_prints_how_to_continue(folder, few_people, monkeypatch):
     def stopped(task):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "measure", stopped)
-    assert "stopped: the same command goes on" in invoke(folder).stderr
-    assert "stopped: the same command, without --fresh, goes on" in invoke(folder, "--fresh").stderr
+    assert "stopped: the same command continues" in invoke(folder).stderr
+    assert "stopped: the same command, without --fresh, continues" in invoke(folder, "--fresh").stderr
 
 
 def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
@@ -211,7 +211,7 @@ def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
     assert summed("d", [gain]) == ["d", "+0.010 ± 0.000", "1", "1", "0", "0"]
 
 
-def test_the_calibration_error_is_how_far_off_what_was_said_is():
+def test_the_calibration_error_is_the_distance_from_the_predicted_probability():
     right = np.array([True, True, True, False])
     assert calibration_error(np.full(4, 0.75), right) == pytest.approx(0)
     assert calibration_error(np.full(4, 1.0), right) == pytest.approx(0.25)

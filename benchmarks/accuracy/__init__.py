@@ -1,1 +1,1 @@
-"""How accurate this is beside the paper, PyPI's estimators and plain bounds: `make accuracy`."""
+"""Compare accuracy with the paper, PyPI's estimators and simple baselines: `make accuracy`."""

@@ -1,12 +1,12 @@
-"""The whole comparison of accuracy, measured and written into docs/accuracy.md.
+"""Measure the whole comparison of accuracy, and write it into docs/accuracy.md.
 
     make accuracy LDP_DATA=DIRECTORY
     python -m benchmarks.accuracy DIRECTORY [--sets car,chess] [--repeats 5] [--page COPY.md] [--only-write]
 
-DIRECTORY (or LDP_DATA) holds one CSV file per data set, the label in the column `class`. Categories are read
-off the rows, which is fine for public data and nothing else. A run that was stopped goes on where it was,
-after the last finished cell; with other data or other code it is refused. To measure one way anew, delete its
-lines from the file of results.
+DIRECTORY (or LDP_DATA) contains one CSV file per data set, with the label in the column `class`. Categories
+are inferred from the rows, which is allowed for public data only. A stopped run continues after the last
+finished cell; with other data or other code it is refused. To measure one method again, delete its lines from
+the file of results.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--processes", type=click.IntRange(min=1), default=os.cpu_count(), show_default=True)
 @click.option("--results", type=_FILE, default=Path("build/accuracy.jsonl"), show_default=True)
-@click.option("--fresh", is_flag=True, help="Forget what the file of results holds.")
+@click.option("--fresh", is_flag=True, help="Delete the results in the file of results first.")
 @click.option("--page", type=_FILE, default=Path("docs/accuracy.md"), show_default=True)
-@click.option("--only-write", is_flag=True, help="Measure nothing: write what the file of results holds.")
+@click.option(
+    "--only-write", is_flag=True, help="Measure nothing; write the tables from the file of results."
+)
 def main(
     directory: Path | None,
     sets: str,
@@ -53,16 +55,16 @@ def main(
 ) -> None:
     names = list(dict.fromkeys(filter(None, map(str.strip, sets.split(",")))))
     if not names:
-        raise click.UsageError("--sets names no data set")
+        raise click.UsageError("--sets contains no data set")
     if fresh and only_write:
-        raise click.UsageError("--fresh forgets what --only-write would write")
+        raise click.UsageError("--fresh deletes the results that --only-write would write")
     if not (directory or only_write):
-        raise click.UsageError("name the DIRECTORY of the data sets, or set LDP_DATA to it")
+        raise click.UsageError("give the DIRECTORY of the data sets, or set LDP_DATA to it")
     measured = None if only_write else directory
     files = {name: measured / f"{name}.csv" for name in names} if measured else {}
     try:
         for file in files.values():
-            table_of(file)  # all that can be refused is refused before anything is measured
+            table_of(file)  # errors are found before anything is measured
         check(page, names)
         if measured:
             found = begin(results, Settings(repeats, seed, digest_of_code()), files, fresh)
@@ -74,19 +76,19 @@ def main(
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        click.echo(f"\nstopped: the same command{', without --fresh,' * fresh} goes on", err=True)
+        click.echo(f"\nstopped: the same command{', without --fresh,' * fresh} continues", err=True)
         raise
 
 
 def begin(path: Path, settings: Settings, files: dict[str, Path], fresh: bool) -> Results:
-    """Open the file of results, to go on with it or to begin it."""
+    """Open the file of results, to continue or to begin it."""
     if fresh and begun(path):
         path.unlink()
     return Results(path, settings, {name: digest_of(file) for name, file in files.items()})
 
 
 def measure(found: Results, names: list[str], directory: Path, processes: int) -> None:
-    """Measure what is missing, and show how far it is."""
+    """Measure the missing cells, and show the progress."""
     if not INSTALLED:
         click.echo("multi-freq-ldpy is not installed: its estimators are left out", err=True)
     wanted = [cell for cell in cells(names) if cell not in found.found]

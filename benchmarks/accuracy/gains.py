@@ -1,4 +1,4 @@
-"""Ours against the best of the paper's five, and against asking for the label alone."""
+"""Compare ours with the best of the paper's five mechanisms, and with asking for the label alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.accuracy.tables import markdown, mean_error, shown, times
 SIGNIFICANT = 2.0
 NOTICED = 0.005
 FOUND = 3.0
-"""So many standard errors apart, the larger of two classes is found by asking for the label alone."""
+"""From this difference in standard errors, asking for the label alone finds the larger of two classes."""
 BELOW = 0.01
 
 
@@ -27,11 +27,11 @@ class Gain:
     ----------
     data, epsilon : str
     best : str
-        The one of the paper's five that was best in this cell, with hindsight.
-    gains : float array
-        Ours minus it, repeat by repeat.
+        The best of the paper's five in this cell, in hindsight.
+    gains : float array, shape (repeats,)
+        Accuracy of ours minus that of the best.
     z : float
-        How far apart the two largest classes are, in standard errors of asking for the label alone.
+        Difference of the two largest classes, in standard errors of asking for the label alone.
     below : bool
         Whether ours is noticeably below the majority class.
     """
@@ -45,12 +45,12 @@ class Gain:
 
     @classmethod
     def of(cls, results: Results, data: str, epsilon: str) -> Gain:
-        """Compare what was measured."""
+        """Compare the results of one cell."""
         accuracies = {way: results.get(Cell(data, way, epsilon)) for way in (*PAPER, OURS)}
         best = max(PAPER, key=lambda way: float(accuracies[way].mean()))
         majority = results.get(Cell(data, NON_PRIVATE), "majority")
         below = bool((majority - accuracies[OURS]).mean() > BELOW)
-        z = float(results.get(Cell(data, LABEL, epsilon), "z").mean())  # it differs little among the splits
+        z = float(results.get(Cell(data, LABEL, epsilon), "z").mean())  # differs little between splits
         return cls(data, epsilon, best, accuracies[OURS] - accuracies[best], z, below)
 
     @property
@@ -59,7 +59,7 @@ class Gain:
 
 
 def data_set(results: Results, data: str) -> str:
-    """Return the picture of a data set and its table."""
+    """Return the plot and the table of a data set, as Markdown."""
     cells = [Gain.of(results, data, epsilon) for epsilon in EPSILONS]
 
     def accuracies(way: str) -> list[str]:
@@ -89,12 +89,12 @@ Non-private Naive Bayes {without:.3f}, majority class {majority:.3f}; {repeats}.
 
 
 def beyond(results: Results, way: str, data: str, epsilon: str) -> Floats:
-    """Return what asking otherwise gained over ours, repeat by repeat."""
+    """Return the gain of another method over ours (repeats,)."""
     return results.get(Cell(data, way, epsilon)) - results.get(Cell(data, OURS, epsilon))
 
 
 def gained(results: Results, way: str, names: Sequence[str]) -> str:
-    """Say what asking otherwise gained on average, and on each data set."""
+    """Return a text with the gain of another method over ours, on average and on each data set."""
     found = {each: [beyond(results, way, each, epsilon) for epsilon in EPSILONS] for each in names}
     overall = np.mean([cell for cells in found.values() for cell in cells], axis=0)
     each = [f"{name} {shown(np.mean(cells, axis=0), '+')}" for name, cells in found.items()]
@@ -107,7 +107,7 @@ def distance(cell: Gain) -> str:
 
 
 def gains(results: Results, names: Sequence[str]) -> str:
-    """Sum up all cells."""
+    """Return the summary of all cells, as Markdown."""
     cells = [Gain.of(results, *each) for each in product(names, EPSILONS)]
     rows = [summed(name, [cell for cell in cells if cell.data == name]) for name in names]
     lost = [
@@ -120,25 +120,25 @@ def gains(results: Results, names: Sequence[str]) -> str:
     head = ["", "mean gain", "cells", "won", "lost", f"lost by more than {NOTICED}"]
     return f"""## Ours against the best of the five
 
-In every cell **ours** stands against whichever of the paper's five was best there, chosen with hindsight;
-all saw the same splits ({times(results.settings.repeats)}), and standard errors are those of the paired
-differences. Won and lost are the cells with a difference of more than two of them.
+In every cell **ours** is compared with the best of the paper's five in this cell, chosen in hindsight. All
+use the same splits ({times(results.settings.repeats)}), and standard errors are those of the paired
+differences. Won and lost are the cells with a difference of more than two standard errors.
 
 {markdown(head, [*rows, summed("all", cells)])}
 
 Lost by more than {NOTICED}: {listed(lost)}.
 
-**Three rounds** (half of the users, a quarter, a quarter; the later ones leave out what was found to tell
-nothing) gain {gained(results, ROUNDS, names)}.
+**Three rounds** (half of the users, a quarter, a quarter; the later ones leave out uninformative
+features) gain {gained(results, ROUNDS, names)}.
 
-**Validated** (a fifth of the users judge the model of the others instead) gain
+**Validated** (a fifth of the users validate the model of the others instead) gain
 {gained(results, VALIDATED, names)}.
 
-**label only** asks every user for nothing but the label, by the best oracle for its values, and always
-guesses what then seems the most frequent. z is, in closed form, how many standard errors of that estimate
-the two largest classes are apart: from {FOUND:g} on (bold) the majority class could have been found, which
-is so in {len(found)} of {len(cells)} cells. "below" says that ours is more than {BELOW} below the majority
-class; among these cells in {len(below)}: {listed(below)}."""
+**label only** asks every user for the label alone, by the best oracle for its values, and always predicts
+the label with the highest estimate. z is the difference of the two largest classes in standard errors of
+that estimate, in closed form. From {FOUND:g} on (bold) the majority class can be found, which holds in
+{len(found)} of {len(cells)} cells. "below" means that ours is more than {BELOW} below the majority
+class; this holds in {len(below)} of these cells: {listed(below)}."""
 
 
 def summed(title: str, cells: Sequence[Gain]) -> list[str]:

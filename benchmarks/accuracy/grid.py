@@ -1,4 +1,4 @@
-"""What is measured: the cells of the comparison."""
+"""The cells of the comparison, which are measured one by one."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "5")
 PAPER = ("DE", "SUE", "OUE", "SHE", "THE")
 OURS = "ours"
 ROUNDS = "ours, 3 rounds"
-"""The first asks half of the users; the others leave out what was found to tell nothing."""
+"""The first round asks half of the users; the others leave out uninformative features."""
 MANY_ROUNDS = 3
 VALIDATED = "ours, validated"
-"""A fifth of the users judge the model of the others, which keeps the features that it does best with."""
+"""A fifth of the users validate the others' model, which keeps its most accurate features."""
 LABEL = "label only"
-"""Every user is asked for nothing but the label."""
+"""Every user is asked for the label alone."""
 NON_PRIVATE = "non-private"
 
 VALIDATED_ROUNDS = "ours, 2 rounds, validated"
-"""Half of the others answer before, half afterwards, about what the model keeps."""
+"""Half of the other users answer before the validation, half after it, about the kept features."""
 
 POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 10}
-"""Numbers of users drawn from the training rows, and how often at most that is repeated."""
+"""Numbers of users drawn from the training rows, and the maximum number of repeats of each."""
 POPULATION_EPSILONS = ("0.5", "1")
 POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One way to learn from one data set.
+    """One method on one data set.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Cell:
         epsilon.
     epsilon : str
     users : int
-        So many, drawn with replacement from the training rows; at 0 these rows themselves.
+        Number of users, drawn with replacement from the training rows; 0 stands for these rows themselves.
     """
 
     data: str
@@ -49,12 +49,12 @@ class Cell:
     users: int = 0
 
     def repeats(self, wanted: int) -> int:
-        """Return how often it is repeated if `wanted` times are asked for."""
+        """Return the number of repeats if `wanted` are requested."""
         return min(wanted, POPULATIONS[self.users]) if self.users else wanted
 
 
 def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
-    """Yield all cells, data set by data set."""
+    """Yield all cells, ordered by data set."""
     for data in data_sets:
         yield Cell(data, NON_PRIVATE)
         for epsilon in EPSILONS:

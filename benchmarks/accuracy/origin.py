@@ -1,4 +1,4 @@
-"""Where results come from: digests of data sets, and of the sources that compute."""
+"""Digests of the data sets and of the source code that results come from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def digest_of(path: Path) -> str:
 
 
 def digest_of_code() -> str:
-    """Return one SHA-256 of all sources."""
+    """Return one SHA-256 of all source files."""
     paths = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
     lines = (f"{path.relative_to(ROOT).as_posix()} {digest_of(path)}\n" for path in paths)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Writes tables into a page between their marks, and draws figures beside it."""
+"""Write tables into a page between their marks, and plots beside it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class PageError(LdpError):
 
 
 def check(page: Path, names: Sequence[str]) -> None:
-    """See that a page has a place for every table.
+    """Check that a page has a place for every table.
 
     Raises
     ------
     PageError
-        Naming the lines that are missing.
+        If it has not; the message names the missing lines.
     """
     try:
         text = page.read_text("utf-8")
@@ -46,10 +46,10 @@ def check(page: Path, names: Sequence[str]) -> None:
 
 
 def write(results: Results, names: Sequence[str], page: Path) -> Iterator[str]:
-    """Put every table whose cells were all measured in its place; yield what was done, and what was not."""
+    """Write every table whose cells are all measured; yield a line on each table."""
     wanted = [(data, partial(data_set, results, data)) for data in names]
     if others := [name for name in placed(page) if name not in (*names, *SUMMARIES)]:
-        yield f"{', '.join(SUMMARIES)}: left as they were, which sum up {', '.join(others)} too"
+        yield f"{', '.join(SUMMARIES)}: not changed, because they include {', '.join(others)} too"
     else:
         wanted += [(name, partial(table, results, names)) for name, table in SUMMARIES.items()]
     for name, table in wanted:
@@ -58,7 +58,7 @@ def write(results: Results, names: Sequence[str], page: Path) -> Iterator[str]:
             if name in names:
                 draw(results, name, page.parent / "figures" / f"{name}.png")
         except MissingError as error:
-            yield f"{name}: left as it was, not measured: {error}"
+            yield f"{name}: not changed, not measured: {error}"
         else:
             yield f"{name}: written"
 
@@ -69,13 +69,13 @@ def placed(page: Path) -> list[str]:
 
 
 def fill(page: Path, name: str, table: str) -> None:
-    """Replace what stands between a table's marks."""
+    """Replace the text between a table's marks."""
     before, after = parted(page, page.read_text("utf-8"), name)
     page.write_text(f"{before}\n{table}\n{after}", "utf-8")
 
 
 def parted(page: Path, text: str, name: str) -> tuple[str, str]:
-    """Return what stands before and after a table, its marks included."""
+    """Return the text before and after a table, with its marks."""
     start, end = f"<!-- {name}: written by make accuracy -->", f"<!-- end of {name} -->"
     before, found, rest = text.partition(start)
     _, ended, after = rest.partition(end)
@@ -85,7 +85,7 @@ def parted(page: Path, text: str, name: str) -> tuple[str, str]:
 
 
 def draw(results: Results, data: str, path: Path) -> None:
-    """Draw accuracy against epsilon, as in the paper's Figure 2."""
+    """Plot accuracy against epsilon, as in the paper's Figure 2."""
     whole = Cell(data, NON_PRIVATE)
     without, majority = (float(results.get(whole, name).mean()) for name in ("accuracy", "majority"))
     rows = [

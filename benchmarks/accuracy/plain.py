@@ -1,4 +1,4 @@
-"""Plain Naive Bayes of estimated frequencies: our raw ones, and those of multi-freq-ldpy."""
+"""Train plain Naive Bayes on estimated frequencies: our raw estimates, and those of multi-freq-ldpy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with warnings.catch_warnings():
 
 INSTALLED = MI is not None
 FLOOR = 1e-9
-"""Stands for a probability of zero, which would veto a class."""
+"""Replaces a probability of zero, which would exclude a class."""
 ITERATIONS, TOLERANCE = 10_000, 1e-12  # the peer's defaults
 Floats = NDArray[np.float64]
 Estimate = Callable[[FrequencyOracle, Total], Floats]
@@ -42,7 +42,7 @@ def clip_and_normalise(raw: Floats) -> Floats:
 
 
 def plug_in(snapshot: Snapshot) -> LogProbabilities:
-    """Take our raw estimates as they are, clipped to 0 and normalised."""
+    """Return Naive Bayes of our raw estimates, clipped to 0 and normalised."""
     answers = compute_raw_estimates(snapshot)
     pairs = zip(answers.feature_estimates, answers.features, strict=True)
     joints = [
@@ -53,17 +53,17 @@ def plug_in(snapshot: Snapshot) -> LogProbabilities:
 
 
 def estimators_of(snapshot: Snapshot, mechanism: str) -> dict[str, Callable[[], LogProbabilities]]:
-    """Return what multi-freq-ldpy offers for reports of this mechanism, if it is installed."""
+    """Return the estimators of multi-freq-ldpy for reports of this mechanism, if it is installed."""
     known: dict[str, Estimate] = {}
     if INSTALLED and mechanism in ("DE", "SUE", "OUE"):
         known["MI"] = matrix_inversion
-    if INSTALLED and mechanism == "DE":  # of unary reports the peer's IBU takes the bits for a distribution
+    if INSTALLED and mechanism == "DE":  # for unary reports the peer's IBU treats the bits as a distribution
         known["IBU"] = bayesian_update
     return {name: partial(peers_model, snapshot, estimate) for name, estimate in known.items()}
 
 
 def peers_model(snapshot: Snapshot, estimate: Estimate) -> LogProbabilities:
-    """Take a peer's estimates for every question: the label's are the prior, the others' the tables."""
+    """Return Naive Bayes of a peer's estimates: the label question's are the prior, the others the tables."""
     prior, *joints = (
         frequencies(question, snapshot.totals[question.key], estimate) for question in snapshot.plan.questions
     )
@@ -71,13 +71,13 @@ def peers_model(snapshot: Snapshot, estimate: Estimate) -> LogProbabilities:
 
 
 def frequencies(question: Question, total: Total, estimate: Estimate) -> Floats:
-    """Return a peer's estimates for one question; it makes none of nothing."""
+    """Return a peer's estimates for one question; uniform if it has no reports."""
     oracle = oracle_of(question)
     return np.asarray(estimate(oracle, total)) if total.n else np.ones(oracle.domain)
 
 
 def matrix_inversion(oracle: FrequencyOracle, total: Total) -> Floats:
-    """Apply the peer's MI to the counts, with the probabilities that the reports were made by."""
+    """Apply the peer's MI to the counts, with the mechanism's probabilities."""
     found: Floats = MI(total.cells, total.n, oracle.on_mean, oracle.off_mean)
     return found
 

@@ -1,4 +1,4 @@
-"""What was measured, in a file of JSON lines: settings first, then one line per cell as it is finished."""
+"""Results in a file of JSON lines: the settings first, then one line per finished cell."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from encoders.errors import LdpError
 
 Floats = NDArray[np.float64]
 FIRST_LINE = 1000
-NO_RESULTS = "is no file of results: name another by --results, or remove it"
+NO_RESULTS = "is not a file of results: give another by --results, or remove it"
 
 
 class ResultsError(LdpError):
-    """A file of results that cannot be gone on with."""
+    """A file of results that cannot be continued."""
 
 
 class MissingError(LdpError):
-    """Something that was not measured."""
+    """A cell that was not measured."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all cells of a file share; `code` is the digest of what computed them."""
+    """The settings that all cells of a file share; `code` is the digest of the source code."""
 
     repeats: int
     seed: int
@@ -39,13 +39,13 @@ class Settings:
 
 
 class Results:
-    """A file of results; what is appended is on the disk before the next cell begins.
+    """A file of results; an appended cell is on disk before the next one begins.
 
     Parameters
     ----------
     path : Path
     settings : Settings, optional
-        Of a file that is begun, and of one that is gone on with; by default as the file has them.
+        Settings of a new file, or the expected settings of an existing one; by default those of the file.
     digests : dict of str to str
         SHA-256 of the data sets that will be measured, by name.
     """
@@ -67,7 +67,7 @@ class Results:
 
     def _read(self) -> Settings:
         data = self.path.read_bytes()
-        self._whole = data.rfind(b"\n") + 1  # a kill may have torn the last line
+        self._whole = data.rfind(b"\n") + 1  # a kill may have left an incomplete last line
         try:
             first, *lines = map(json.loads, data[: self._whole].splitlines())
             for line in lines:
@@ -78,19 +78,21 @@ class Results:
             raise ResultsError(f"{self.path} {NO_RESULTS}") from error
 
     def _agree(self, settings: Settings, digests: Mapping[str, str]) -> None:
-        """Refuse to mix what cannot be compared; then the data sets are these."""
+        """Refuse results that cannot be compared; otherwise record the data sets' digests."""
         was = self.settings
         if (was.repeats, was.seed) != (settings.repeats, settings.seed):
             begun_with = f"--repeats {was.repeats} --seed {was.seed}"
-            raise ResultsError(f"{self.path} was begun with {begun_with}: go on with these, or --fresh")
+            raise ResultsError(f"{self.path} was begun with {begun_with}: use these settings, or --fresh")
         if was.code != settings.code:
-            raise ResultsError(f"{self.path} was measured by other code: measure anew by --fresh")
+            raise ResultsError(f"{self.path} was measured by other code: measure again with --fresh")
         for name, digest in digests.items():
             if self.digests.setdefault(name, digest) != digest:
-                raise ResultsError(f"{self.path} was measured on another {name}.csv: that one, or --fresh")
+                raise ResultsError(
+                    f"{self.path} was measured on another {name}.csv: use that file, or --fresh"
+                )
 
     def append(self, cell: Cell, repeats: Sequence[Found]) -> None:
-        """Keep what the repeats of a cell found."""
+        """Store the results of a cell's repeats."""
         self.found[cell] = {name: [round(each[name], 6) for each in repeats] for name in repeats[0]}
         self._write({"cell": asdict(cell), "sha256": self.digests[cell.data], "found": self.found[cell]})
 
@@ -104,7 +106,7 @@ class Results:
             os.fsync(file.fileno())
 
     def get(self, cell: Cell, name: str = "accuracy") -> Floats:
-        """Return what each repeat of a cell found.
+        """Return one result of a cell (repeats,).
 
         Raises
         ------
@@ -119,12 +121,12 @@ class Results:
 
 
 def begun(path: Path) -> bool:
-    """Return whether a file of results is there.
+    """Return whether a file of results exists.
 
     Raises
     ------
     ResultsError
-        If it is some other file, which is left as it is.
+        If it is another file, which is not changed.
     """
     if not (path.exists() and path.stat().st_size):
         return False

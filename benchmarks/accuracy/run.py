@@ -1,4 +1,4 @@
-"""Measures cell after cell, each one's repeats spread over processes."""
+"""Measure one cell after the other, with its repeats spread over processes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def run(
     processes: int,
     progress: Callable[[int], object],
 ) -> None:
-    """Measure what the results lack of the wanted cells; a run that is stopped loses one cell at most.
+    """Measure the wanted cells and append them to the results; a stopped run loses at most one cell.
 
     Raises
     ------
     RunError
-        On a file that is none of the data sets this measures.
+        If a file is not a data set that can be measured.
     """
     with workers(processes) as mapped:
         for cell in wanted:
@@ -56,20 +56,20 @@ def tasks(cell: Cell, directory: Path, results: Results) -> Iterator[Task]:
 
 @contextmanager
 def workers(processes: int) -> Iterator[Mapped]:
-    """Yield a map over so many processes of one thread each, which end with this one."""
+    """Yield a map over `processes` processes of one thread each, which end with this one."""
     if processes == 1:
-        yield lambda each: map(told, each)
+        yield lambda each: map(measure_task, each)
         return
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
-    # fresh interpreters, which read the environment; Ctrl-C is for this one, which ends the others
+    # new interpreters, which read the environment; this process handles Ctrl-C and ends the others
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        yield lambda each: pool.imap(told, each)
+        yield lambda each: pool.imap(measure_task, each)
 
 
-def told(task: Task) -> list[Found]:
-    """Measure; an error must pass between processes, which not every exception can."""
+def measure_task(task: Task) -> list[Found]:
+    """Measure one task; errors become RunError, because not every exception can be pickled."""
     try:
         return measure(task)
     except (LdpError, OSError) as error:

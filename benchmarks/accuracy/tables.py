@@ -1,4 +1,4 @@
-"""Tables of populations, of estimators and of calibration."""
+"""Format the tables of populations, of estimators and of calibration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ESTIMATED = {
     "OUE, MI": ("OUE", "MI accuracy"),
     "ours": (OURS, "accuracy"),
 }
-"""Rows of the table of estimators: a way, and the name of what is shown of it."""
+"""Rows of the table of estimators: a method, and the name of its result."""
 BELIEVED = {
     "ours": (OURS, "error"),
     "plug-in": (OURS, "plug-in error"),
@@ -41,7 +41,7 @@ BELIEVED = {
 
 
 def mean_error(values: Floats) -> tuple[float, float]:
-    """Return the mean of the repeats and its standard error, which a single one does not tell: NaN."""
+    """Return the mean of the repeats and its standard error, which is NaN for a single repeat."""
     spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
     return float(values.mean()), spread / len(values) ** 0.5
 
@@ -61,7 +61,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def scaling(results: Results, names: Sequence[str]) -> str:
-    """Compare populations of many sizes."""
+    """Return the comparison of population sizes, as Markdown."""
     rows = []
     for data, epsilon, users in product(names, POPULATION_EPSILONS, POPULATIONS):
         accuracies = (results.get(Cell(data, way, epsilon, users)) for way in POPULATION_WAYS)
@@ -77,23 +77,23 @@ Users drawn with replacement from the training rows, the same for all; {repeats}
 
 
 def peers(results: Results, names: Sequence[str]) -> str:
-    """Compare estimators on the same reports."""
+    """Return the comparison of estimators on the same reports, as Markdown."""
     rows = []
     for data, (title, (way, name)) in product(names, ESTIMATED.items()):
         found = (shown(results.get(Cell(data, way, epsilon), name)) for epsilon in EPSILONS)
         rows.append([data, title, *found])
     return f"""## multi-freq-ldpy's estimators
 
-The very reports of the paper's protocol again, their frequencies estimated by
+Plain Naive Bayes of the same reports of the paper's protocol, with frequencies estimated by
 [multi-freq-ldpy](https://pypi.org/project/multi-freq-ldpy/): by matrix inversion (MI, clipped and normalised)
-and, of DE, by iterative Bayesian update (IBU); plain Naive Bayes of these, with {FLOOR:g} for zeros;
+and, for DE, by iterative Bayesian update (IBU). Zeros are replaced by {FLOOR:g};
 {times(results.settings.repeats)}.
 
 {markdown(["", "", *(f"eps {epsilon}" for epsilon in EPSILONS)], rows)}"""
 
 
 def calibration(results: Results, names: Sequence[str]) -> str:
-    """Compare how far predicted probabilities are off."""
+    """Return the calibration errors of predicted probabilities, as Markdown."""
     rows = []
     for data in names:
         for title, (way, name) in BELIEVED.items():
@@ -101,10 +101,10 @@ def calibration(results: Results, names: Sequence[str]) -> str:
             rows.append([data, title, *found])
         without = shown(results.get(Cell(data, NON_PRIVATE), "error"))
         rows.append([data, NON_PRIVATE, *[without] * len(CALIBRATED)])
-    return f"""## Whether predicted probabilities can be believed
+    return f"""## Calibration of predicted probabilities
 
-Expected calibration error of the predicted class's probability, in {BINS} bins: by how much it is off the
-share of right predictions. **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours,
+Expected calibration error of the predicted class's probability, in {BINS} bins: its difference from the
+share of correct predictions. **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours,
 clipped to 0 and normalised; {times(results.settings.repeats)}.
 
 {markdown(["", "", *(f"eps {epsilon}" for epsilon in CALIBRATED)], rows)}"""

@@ -1,4 +1,4 @@
-"""One repeat of each way: rows split, users drawn, reports sent, a model trained, and how good it is."""
+"""Measure one repeat of each method: split rows, draw users, send reports, train and test a model."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from ldp_aggregator.simulation.variants import Variant
 CLASS = "class"
 BINS = 10
 Found = dict[str, float]
-"""What one repeat found, by name: "accuracy" and "error" of calibration, and those of other estimators."""
+"""Results of one repeat by name: "accuracy", calibration "error", and those of other estimators."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Some repeats of a cell, out of so many of each data set."""
+    """The repeats from `first` to before `last` of a cell."""
 
     directory: Path
     cell: Cell
@@ -54,7 +54,7 @@ class Task:
 
 
 def measure(task: Task) -> list[Found]:
-    """Return what each repeat found; equal for equal seeds, however repeats are cut into tasks."""
+    """Return the results of each repeat; equal for equal seeds, for any division into tasks."""
     cell, numbers = task.cell, range(task.first, task.last)
     seen = coded(task.directory / f"{cell.data}.csv", task.repeats, task.seed)[task.first : task.last]
     if cell.users:
@@ -77,12 +77,12 @@ def measure(task: Task) -> list[Found]:
         estimator=estimator,
     )
     trials = (run_trial(view, variant, FastStream(seed)) for view, seed in zip(seen, seeds, strict=True))
-    return [dict(judged(trial, cell)) for trial in trials]
+    return [dict(evaluate_trial(trial, cell)) for trial in trials]
 
 
-@lru_cache(maxsize=1)  # cells come data set by data set
+@lru_cache(maxsize=1)  # cells are ordered by data set
 def coded(path: Path, repeats: int, seed: int) -> list[EncodedRows]:
-    """Read and code a data set once, and split it for every repeat."""
+    """Read and encode a data set once, and split it for every repeat."""
     table = table_of(path)
     splits = split_rows(len(table.labels), repeats, seed, 0)
     return encode_repeats(table, splits, Variant(epsilon=Decimal(1)))
@@ -94,7 +94,7 @@ def table_of(path: Path) -> LabelledTable:
     Raises
     ------
     TableError
-        On a file that none of this can be measured on.
+        If the file cannot be measured.
     """
     rows = read_text_columns(path)
     if CLASS not in rows:
@@ -109,52 +109,55 @@ def table_of(path: Path) -> LabelledTable:
 
 
 def drawn(view: EncodedRows, users: int, seed: int, repeat: int) -> EncodedRows:
-    """Draw a population from the rows that report, with replacement; the same for every way and epsilon."""
+    """Draw a population from the rows that report, with replacement; equal for all methods and epsilons."""
     rows = np.random.default_rng([seed, repeat, users]).choice(view.split.train, users)
     return replace(view, split=replace(view.split, train=rows))
 
 
 def without_privacy(view: EncodedRows) -> Found:
-    """Judge Naive Bayes on the rows themselves, and always guessing the most frequent label."""
+    """Test Naive Bayes trained on the true rows, and always predicting the most frequent label."""
     labels = view.table.labels
     majority = np.bincount(labels[view.split.train]).argmax()
-    return {**judge(view, view.baseline), "majority": float(np.mean(labels[view.split.test] == majority))}
+    return {
+        **evaluate_model(view, view.baseline),
+        "majority": float(np.mean(labels[view.split.test] == majority)),
+    }
 
 
 def label_only(view: EncodedRows, epsilon: str, seed: np.random.SeedSequence) -> Found:
-    """Ask everybody for the label alone, and guess what seems the most frequent."""
+    """Ask everybody for the label alone, and always predict the label with the highest estimate."""
     labels, k = view.table.labels[view.split.train], len(view.table.survey.label.values)
     oracle = design("auto", k, Decimal(epsilon))
     counts, _ = oracle.estimate(oracle.tally(oracle.perturb_many(labels, FastStream(seed))), len(labels))
     guess, tested = counts.argmax(), view.table.labels[view.split.test]
-    told = abs(float(np.mean(tested == guess)) - float(clip_and_normalise(counts).max()))
-    # the gap of the two largest classes, in closed form standard errors of its estimate
+    error = abs(float(np.mean(tested == guess)) - float(clip_and_normalise(counts).max()))
+    # the difference of the two largest classes over the standard error of its estimate, in closed form
     small, large = np.sort(np.bincount(labels, minlength=k) / len(labels))[-2:].tolist()
     variance = oracle.variance(small) + oracle.variance(large) - 2 * oracle.covariance(small, large)
     z = (large - small) / math.sqrt(variance / len(labels))
-    return {"accuracy": float(np.mean(tested == guess)), "error": told, "z": z}
+    return {"accuracy": float(np.mean(tested == guess)), "error": error, "z": z}
 
 
-def judged(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
-    """Judge a trial's model, and what other estimators make of the very same reports."""
-    yield from judge(trial.rows, trial.model).items()
+def evaluate_trial(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
+    """Test a trial's model, and models of other estimators on the same reports."""
+    yield from evaluate_model(trial.rows, trial.model).items()
     others: dict[str, Callable[[], LogProbabilities]] = {}
     if cell.way == OURS:
         others = {"plug-in": lambda: plug_in(trial.snapshot)}
     elif not cell.users and cell.way in PAPER:
         others = estimators_of(trial.snapshot, cell.way)
     for name, train in others.items():
-        yield from ((f"{name} {what}", value) for what, value in judge(trial.rows, train()).items())
+        yield from ((f"{name} {what}", value) for what, value in evaluate_model(trial.rows, train()).items())
 
 
-def judge(view: EncodedRows, model: LogProbabilities) -> Found:
-    """Return a model's accuracy, and the expected calibration error of its first choices."""
+def evaluate_model(view: EncodedRows, model: LogProbabilities) -> Found:
+    """Return a model's accuracy, and the expected calibration error of its predictions."""
     likely = np.exp(normalise_log_scores(model.compute_scores(view.codes, view.split.test)))
     right = likely.argmax(axis=1) == view.table.labels[view.split.test]
     return {"accuracy": float(np.mean(right)), "error": calibration_error(likely.max(axis=1), right)}
 
 
 def calibration_error(sure: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Return by how much the share of right choices is off what was said, averaged over the bins' choices."""
+    """Return the mean difference of accuracy and predicted probability, weighted by the bins' sizes."""
     bins = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
     return float(np.abs(np.bincount(bins, right - sure, BINS)).sum() / len(sure))

@@ -1,4 +1,4 @@
-"""Where the collector's settings come from, and how a bad one is told."""
+"""The sources of the collector's settings, and the messages about invalid ones."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_secrets_are_not_shown(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("workerz = 3", "workerz: no such setting; choose one of allow_open_redis, bind,"),
         ("[serve]\nworkers = 3", "serve: no such setting"),
@@ -101,14 +101,14 @@ def test_secrets_are_not_shown(folder: Path) -> None:
         (f"surveys = {'[' * 9000}", "not a TOML file"),
     ],
 )
-def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, said: str) -> None:
+def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, message: str) -> None:
     path = config(folder, text)
     # the option would win, but whoever reads the file later should not be surprised
     result = show(folder / "survey.toml", "--config", path, "--workers", 2)
     assert result.exit_code == 2
-    told = " ".join(result.output.split())
-    assert f"{path}: " in told
-    assert said in told
+    output = " ".join(result.output.split())
+    assert f"{path}: " in output
+    assert message in output
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
@@ -40,13 +40,18 @@ def format_overview(plan: Plan) -> str:
     rows = [_question_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
     lines += format_table([head, *rows], "<>>>>>>")
-    used = {question.mechanism.name.partition("(")[0] for question in plan.questions}
-    mechanisms = [f"{name}: {title}." for name, title in _MECHANISMS.items() if name in used]
+    mechanisms = explain_mechanisms(question.mechanism.name for question in plan.questions)
     lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     lines += ["", *(f"warning: {each}" for each in find_warnings(plan))]
     return "\n".join([*lines, f"digest {plan.digest}"])
+
+
+def explain_mechanisms(names: Iterable[str]) -> list[str]:
+    """Return a sentence for each abbreviated mechanism among the names."""
+    used = {name.partition("(")[0] for name in names}
+    return [f"{name}: {title}." for name, title in _MECHANISMS.items() if name in used]
 
 
 def report_bytes(plan: Plan, question: Question) -> int:

@@ -9,21 +9,14 @@ from typing import Any
 
 from encoders.explain.text import wrap_text
 from encoders.text_table import format_table
+from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.snapshot import Snapshot
 
 _UNKNOWN = "unknown"
-_ABBREVIATIONS = {
-    "DE": "direct encoding",
-    "SUE": "symmetric unary encoding",
-    "OUE": "optimised unary encoding",
-    "SHE": "summation with histogram encoding",
-    "THE": "thresholding with histogram encoding",
-    "SS": "subset selection",
-}
 _INTERVALS = (
-    "single: contains the truth 19 times in 20; simultaneous: all of them contain it at once, 19 times in 20"
+    "single: it contains the truth 19 times in 20. simultaneous: all contain it at once, 19 times in 20."
 )
 _GAIN_RANGE = 2.0
 """Width of the interval of an unknown gain: its whole range."""
@@ -88,13 +81,10 @@ def _feature_row(
 
 def _explain_table(rows: list[list[str]], label: str) -> list[str]:
     """Return the legend of the table of features: `explains`, and the abbreviations of mechanisms."""
-    names = {name for row in rows for name in row[2].split(" + ")}
-    legend = [f"{short} = {long}" for short, long in _ABBREVIATIONS.items() if short in names]
-    if any(row[3] for row in rows):
-        legend.append(
-            f"explains = relevance of a feature for {label}, from 0 (none) to 1, with its 95% interval"
-        )
-    return ["", *wrap_text("; ".join(legend), "  ")] if legend else []
+    relevance = f"explains: the relevance of a feature for {label}, from 0 to 1, with its 95% interval."
+    legend = [relevance] if any(row[3] for row in rows) else []
+    legend += explain_mechanisms(name for row in rows for name in row[2].split(" + "))
+    return ["", *wrap_text(" ".join(legend), "  ")] if legend else []
 
 
 def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: bool) -> list[str]:

@@ -19,6 +19,8 @@ def test_a_significant_gain_selects_a_top_k_set() -> None:
     assert "the model keeps informative" in text
     assert "this is the smallest within one standard error of the best" in text
     assert "not selected" in text
+    assert "explains: the relevance of a feature for tired, from 0 to 1, with its 95% interval." in text
+    assert "DE: direct encoding." in text
 
 
 def test_without_a_significant_gain_the_model_keeps_all_features() -> None:

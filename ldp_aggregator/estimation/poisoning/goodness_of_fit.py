@@ -193,7 +193,7 @@ def compute_pair_noise(support: SupportCounts) -> tuple[FloatArray, FloatArray]:
 
     Where bits are independent, the products of different pairs do not covary; where they are not, each
     group is one position. The sums give an upper bound on the number of owners of each group. The probability
-    that any of these bounds fails is `_SLACK_PROBABILITY` (Hoeffding 1963).
+    that any of these bounds fails is at most `_SLACK_PROBABILITY` (Hoeffding 1963).
     """
     bits, n, size, product = (
         support.bits,

@@ -27,7 +27,7 @@ _NAMED_PAIRS = 3
 
 @dataclass(frozen=True)
 class SuspiciousPair:
-    """Two values that too many or too few reports support both.
+    """Two values that too many or too few reports support at once.
 
     Attributes
     ----------

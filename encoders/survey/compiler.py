@@ -113,8 +113,9 @@ class Compiler:
         """Raise SurveyError for features with too many combinations of value and label for a question."""
         labels = len(self.label.values)
         if labels > MAX_DOMAIN:
-            why = f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question"
-            raise SurveyError(why, "label.values")
+            raise SurveyError(
+                f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question", "label.values"
+            )
         weighted = zip(self.features, self.weights[1:], strict=True)
         discrete = [each for each, weight in weighted if weight and not isinstance(each, NumericFeature)]
         map_collecting_errors(self._check_size, discrete)

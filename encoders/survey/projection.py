@@ -147,8 +147,10 @@ class Projection:
         names = [each.name for each in self.inputs] + [each.name for each in self.components]
         twice = sorted(str(name) for name, count in Counter(names).items() if count > 1)
         if twice:
-            why = f"inputs and components need different names; repeated: {', '.join(twice)}"
-            yield SurveyError(why, "projection.inputs")
+            yield SurveyError(
+                f"inputs and components need different names; repeated: {', '.join(twice)}",
+                "projection.inputs",
+            )
         for component in self.components:
             yield from _component_problems(component, len(self.inputs))
 
@@ -186,8 +188,10 @@ def _component_problems(component: Component, inputs: int) -> Iterator[SurveyErr
     if not decimals[1]:
         yield SurveyError("the offset must be a finite decimal of at most 6 decimals", f"{field}.offset")
     if all(decimals) and _sum_of(component) > MAX_SUM * UNIT:
-        why = f"weights and offset add up to more than {MAX_SUM} without their signs; scale them down"
-        yield SurveyError(why, f"{field}.weights")
+        yield SurveyError(
+            f"weights and offset add up to more than {MAX_SUM} without their signs; scale them down",
+            f"{field}.weights",
+        )
 
 
 def _sum_of(component: Component) -> int:

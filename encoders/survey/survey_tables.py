@@ -162,8 +162,11 @@ class _SurveyReader(EntryReader):
         if kinds == ["values"]:
             values = self.read_values(entry["values"], (*path, "values"), 1 if missing == "category" else 2)
             if MISSING_TEXT in values:
-                why = f'{MISSING_TEXT!r} is reserved for a missing value: write missing = "category" instead'
-                self.note((*path, "values"), why, MISSING_TEXT)
+                self.note(
+                    (*path, "values"),
+                    f'{MISSING_TEXT!r} is reserved for a missing value: write missing = "category" instead',
+                    MISSING_TEXT,
+                )
             return CategoricalFeature(name, values, missing)
         if kinds == ["edges"]:
             edges = self.read_edges(entry["edges"], path)

@@ -126,8 +126,10 @@ class Validation:
             raise SurveyError("needs at least two features of the survey, each once", "validation.order")
         limits = (0, *self.top_k, len(self.order))
         if not self.top_k or not _are_whole(limits) or any(low >= high for low, high in pairwise(limits)):
-            why = f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order"
-            raise SurveyError(why, "validation.tops")
+            raise SurveyError(
+                f"needs whole numbers that increase, from 1 to less than the {len(self.order)} of the order",
+                "validation.tops",
+            )
         if not _are_scores(self.prior, len(self.label.values)):
             raise SurveyError(_needs("label", len(self.label.values)), "validation.prior")
         if len(self.scores) != len(self.features):

@@ -49,7 +49,7 @@ def _direct(keep: int, domain: int, value: int, data: bytes) -> bytes:
 
 
 def draw_of(data: bytes, bits: int, width: int, position: int) -> int:
-    """Put together the draw of one position from its bit in every slice."""
+    """Return the draw of one position from its bit in every slice."""
     draw = 0
     for j in range(bits):
         byte = data[j * width + position // 8]
@@ -58,7 +58,7 @@ def draw_of(data: bytes, bits: int, width: int, position: int) -> int:
 
 
 def sliced(draws: list[int], bits: int) -> bytes:
-    """Lay out the draws of all positions as slices: the inverse of draw_of."""
+    """Return the slices of the draws of all positions: the inverse of draw_of."""
     width = -(-len(draws) // 8)
     data = bytearray(bits * width)
     for position, draw in enumerate(draws):
@@ -151,7 +151,7 @@ def scores_of(model: Mapping[str, Any], codes: list[int], top: int) -> list[int]
     return scores
 
 
-def verdicts(model: Mapping[str, Any], codes: list[int], label: int) -> tuple[list[int], int]:
+def outcomes(model: Mapping[str, Any], codes: list[int], label: int) -> tuple[list[int], int]:
     """Return the codes of a validation's features and of its label."""
     found = []
     for top in (*model["tops"], len(model["order"])):

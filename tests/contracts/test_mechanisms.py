@@ -1,4 +1,4 @@
-"""The contract of every mechanism: exact privacy, one law on both paths, unbiased counts, strict checks."""
+"""The contract of every mechanism: exact privacy, one result on both paths, unbiased counts, checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ every_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
 
 
 def every_name_of(*domains: int) -> pytest.MarkDecorator:
-    """Every mechanism with those of the domains that it asks for: SS with at most 64 values."""
+    """Return every mechanism with the domains that it supports: SS with at most 64 values."""
     pairs = [(name, domain) for name in NAMES for domain in domains if name != "SS" or domain <= 64]
     return pytest.mark.parametrize(("name", "domain"), pairs)
 
@@ -173,7 +173,7 @@ def assert_bit_equal(mechanism: Mechanism, count: int) -> None:
 
 
 class Counting:
-    """Hands out a stream and adds up how many bytes were taken."""
+    """Returns bytes of a stream and counts them."""
 
     def __init__(self) -> None:
         self.stream, self.taken = FastStream(1), 0
@@ -199,7 +199,7 @@ def test_lengths_depend_on_nothing_but_the_domain(name: str, domain: int) -> Non
 
 
 @every_name_of(*SMALL, 9, 64, 255, 256, 257, 1024)
-def test_whatever_a_device_sends_passes_the_check(name: str, domain: int) -> None:
+def test_every_payload_of_a_device_passes_the_check(name: str, domain: int) -> None:
     for epsilon in ("0.1", "8"):
         mechanism = made(name, domain, epsilon)
         for payload in mechanism.perturb_many(np.arange(200) % domain, FastStream(3)):
@@ -229,7 +229,7 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, domain: int) ->
 
 
 @every_name_of(2, 3, 8, 9, 64, 256, 257, 300)
-def test_possible_tells_of_many_payloads_what_check_tells_of_one(name: str, domain: int) -> None:
+def test_are_valid_agrees_with_check_on_each_payload(name: str, domain: int) -> None:
     mechanism = made(name, domain)
     rng = np.random.default_rng(5)
     honest = mechanism.perturb_many(rng.integers(0, domain, 200), FastStream(1))
@@ -275,7 +275,7 @@ def first_cells(mechanism: Mechanism, payloads: list[bytes], owner: int) -> dict
 
 @every_name
 @pytest.mark.parametrize("epsilon", ["1", "4"])
-def test_the_words_state_the_probabilities_of_the_exact_law(name: str, epsilon: str) -> None:
+def test_description_states_the_exact_probabilities(name: str, epsilon: str) -> None:
     for mechanism, payloads in enumerable(name, epsilon)[:4]:
         stated = percentages(mechanism.describe_output(0))
         own, other = (first_cells(mechanism, payloads, owner) for owner in (0, 1))
@@ -290,7 +290,7 @@ def test_the_words_state_the_probabilities_of_the_exact_law(name: str, epsilon: 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("domain", [2, 3, 300])
-def test_what_de_says_of_itself_is_its_likelihood(domain: int, epsilon: str) -> None:
+def test_description_of_de_states_its_likelihood(domain: int, epsilon: str) -> None:
     mechanism = made("DE", domain, epsilon)
     kept, moved = percentages(mechanism.describe_output(1))
     law = [mechanism.likelihood(index_payload(mechanism, sent))[1] for sent in range(domain)]
@@ -305,8 +305,8 @@ def index_payload(mechanism: Mechanism, value: int) -> bytes:
 
 
 @every_name
-def test_the_words_are_the_same_for_every_true_answer(name: str) -> None:
-    """So they tell how an answer is kept, and not which."""
+def test_description_does_not_depend_on_the_true_answer(name: str) -> None:
+    """So the text describes the randomisation, and not the answer."""
     mechanism = made(name, 9)
     assert len({mechanism.describe_output(value) for value in range(9)}) == 1
 
@@ -337,7 +337,7 @@ def test_the_moments_are_those_of_the_exact_law(name: str, epsilon: str) -> None
 @every_name
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_estimates_are_unbiased_with_the_stated_variance(name: str, epsilon: str) -> None:
-    """50,000 reporters: ten z-tests a case, 100 in all: false alarms below 1e-5 before the seed was fixed."""
+    """50,000 people: ten z-tests a case, 100 in all: false alarms below 1e-5 before the seed was fixed."""
     mechanism, n = made(name, 5, epsilon), 50_000
     held = np.array([0.45, 0.3, 0.15, 0.1, 0.0])
     values = np.random.default_rng(11).choice(5, size=n, p=held)

@@ -1,4 +1,4 @@
-"""The contract of every mechanism for numbers: exact privacy, one law on both paths, unbiased moments."""
+"""The contract of every mechanism for numbers: exact privacy, one result on both paths, unbiased moments."""
 
 from __future__ import annotations
 
@@ -375,7 +375,7 @@ def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name: str
 
 
 @every_name
-def test_nobody_is_a_population(name: str) -> None:
+def test_empty_population_gives_no_payloads(name: str) -> None:
     mechanism = made(name, NumericDomain(3, (True,)))
     none = np.empty((0, 1) if mechanism.multivariate else 0, dtype=np.int64)
     payloads = mechanism.perturb_many(none, GivenBytes(b""))
@@ -397,7 +397,7 @@ def test_a_value_may_be_a_numpy_integer(name: str) -> None:
 
 
 class Counting:
-    """Hands out a stream and adds up how many bytes were taken."""
+    """Returns bytes of a stream and counts them."""
 
     def __init__(self) -> None:
         self.stream, self.taken = FastStream(1), 0
@@ -437,7 +437,7 @@ def coin_of(mechanism: NumericMechanism, code: int) -> int:
 
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
-def test_the_coin_turns_exactly_where_the_likelihood_says(name: str, low: int) -> None:
+def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name: str, low: int) -> None:
     mechanism = made(name, NumericDomain(2, (True,), low))
     for code in codes_of(False, low, 20, 2):
         turn = coin_of(mechanism, code)
@@ -450,7 +450,7 @@ def test_the_coin_turns_exactly_where_the_likelihood_says(name: str, low: int) -
 
 @every_name
 @every_moment
-def test_reports_are_as_frequent_as_their_likelihood_says(name: str, low: int) -> None:
+def test_frequencies_of_reports_agree_with_their_likelihood(name: str, low: int) -> None:
     """Chi-square of 15,000 reports, for four values; each is beyond its bound by chance once in 1e7."""
     form, n = NumericDomain(2, (True,), low), 15_000
     mechanism = made(name, form, "2")
@@ -489,7 +489,7 @@ def test_reports_are_as_frequent_as_their_likelihood_says(name: str, low: int) -
 
 @every_name
 @every_moment
-def test_whatever_a_device_sends_passes_the_check(name: str, low: int) -> None:
+def test_every_payload_of_a_device_passes_the_check(name: str, low: int) -> None:
     for form, epsilon in itertools.product(forms(name, low, (2, 3, 8, 64, 65)), ("0.1", "8")):
         mechanism = made(name, form, epsilon)
         values = values_of(form, 4, 6)[:40]
@@ -521,7 +521,7 @@ def test_a_payload_of_another_length_is_refused(name: str) -> None:
         ("sign", NumericDomain(3, (True,)), "0.5", 512),
     ],
 )
-def test_exactly_what_some_value_makes_likely_passes_the_check(
+def test_payload_passes_the_check_if_and_only_if_some_value_can_give_it(
     name: str, form: NumericDomain, epsilon: str, count: int
 ) -> None:
     assert sum(1 for _ in every_payload(made(name, form, epsilon))) == count
@@ -631,7 +631,7 @@ def number(share: float, low: int) -> int:
 
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
-def test_the_words_of_a_coin_state_its_exact_law(name: str, low: int) -> None:
+def test_description_of_a_coin_states_its_exact_distribution(name: str, low: int) -> None:
     mechanism = made(name, NumericDomain(2, (True,), low))
     payloads, _ = enumerated(mechanism)
     for value, own in [(number(0.3, low), 1), (2 * MISSING + 1, 3)]:
@@ -648,7 +648,7 @@ def test_the_words_of_a_coin_state_its_exact_law(name: str, low: int) -> None:
 
 
 @every_moment
-def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
+def test_description_of_sign_states_the_rounding_and_the_oracle(low: int) -> None:
     mechanism = made("sign", NumericDomain(2, (True,), low))
     assert isinstance(mechanism, Sign)
     oracle = mechanism.oracle.describe_output(0)
@@ -662,7 +662,7 @@ def test_the_words_of_sign_are_the_rounding_and_the_oracle_s(low: int) -> None:
 
 
 @every_moment
-def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: int) -> None:
+def test_description_of_laplace_states_the_slot_and_the_exact_noise(low: int) -> None:
     for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:
         mechanism = made(name, NumericDomain(2, missing, low))
         steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
@@ -681,13 +681,13 @@ def test_the_words_of_laplace_state_what_a_slot_holds_and_the_exact_noise(low: i
 
 
 @every_moment
-def test_the_words_of_piecewise_state_its_tables(low: int) -> None:
+def test_description_of_piecewise_states_its_tables(low: int) -> None:
     mechanism = made("piecewise", NumericDomain(2, (True,), low))
     near, reach = (int(mechanism.parameters[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
     words, line = mechanism.describe_output(number(0.3, low)), 129 + 2 * reach
     assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
     assert words.startswith(f"one of {4 * line} points, {line} for each of 4 places")
-    assert f"one of the {2 * reach + 1} around the true one" in words
+    assert f"one of the {2 * reach + 1} around the true point" in words
 
 
 def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
@@ -709,7 +709,7 @@ def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
 
 
 def population(form: NumericDomain, m: int, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Draw values of classes of unequal size and spread; return what is true of each number.
+    """Draw values of classes of unequal size and spread; return the true moments of each number.
 
     The truth: P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class).
     """
@@ -750,7 +750,7 @@ CASES = [
 def test_moments_are_unbiased_with_the_stated_covariance(
     name: str, form: NumericDomain, epsilon: str
 ) -> None:
-    """12,000 reporters, each an estimate: a z-test for every mean, variance and covariance of the three."""
+    """12,000 people, each an estimate: a z-test for every mean, variance and covariance of the three."""
     mechanism, m = made(name, form, epsilon), 12_000
     values, truths = population(form, m, 17)
     payloads = mechanism.perturb_many(values if mechanism.multivariate else values[:, 0], FastStream(23))
@@ -760,19 +760,19 @@ def test_moments_are_unbiased_with_the_stated_covariance(
         found, expected = each[:, number], np.array([first, missing, share + missing])
         stated = mechanism.covariance(share, first, second, missing)
         assert stated.shape == (3, 3, form.labels)
-        told = 3 if mechanism.estimates_prior else 2
-        assert np.isnan(found[:, told:]).all()
-        assert np.isnan(stated[told:]).all()
-        assert np.isnan(stated[:, told:]).all()
+        estimated = 3 if mechanism.estimates_prior else 2
+        assert np.isnan(found[:, estimated:]).all()
+        assert np.isnan(stated[estimated:]).all()
+        assert np.isnan(stated[:, estimated:]).all()
         known = form.missing[number]
-        for a in range(told):
+        for a in range(estimated):
             sigma = np.sqrt(stated[a, a] / m)
             if a == 1 and not known:
                 assert not found[:, 1].any()
                 continue
             assert np.all(np.abs(found[:, a].mean(axis=0) - expected[a]) < SIGMAS * sigma)
-        centred = found[:, :told] - found[:, :told].mean(axis=0)
-        for a, b in itertools.product(range(told), repeat=2):
+        centred = found[:, :estimated] - found[:, :estimated].mean(axis=0)
+        for a, b in itertools.product(range(estimated), repeat=2):
             if not known and 1 in (a, b):
                 continue
             products = centred[:, a] * centred[:, b]
@@ -795,7 +795,7 @@ def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name: str, low: 
 
 
 @pytest.mark.parametrize("epsilon", ["1", "8", "12", "16"])
-def test_clamping_bends_the_mean_of_a_slot_by_little(epsilon: str) -> None:
+def test_clamping_biases_the_mean_of_a_slot_by_little(epsilon: str) -> None:
     # Only the ends are debiased exactly. What the middle is off by grows as the noise's tail is cut off.
     mechanism = made("sampled-laplace", NumericDomain(2), epsilon)
     steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
@@ -826,7 +826,7 @@ def test_auto_is_the_least_variance_that_any_mechanism_has(epsilon: str) -> None
 
 
 @every_epsilon
-def test_auto_asks_for_squares_only_what_tells_of_the_class(epsilon: str) -> None:
+def test_auto_uses_for_squares_only_mechanisms_that_estimate_the_prior(epsilon: str) -> None:
     for form in (NumericDomain(2, low=0), NumericDomain(3, (True,), 0), NumericDomain(10, low=0)):
         assert all(each.estimates_prior for each in numeric_candidates(form, Decimal(epsilon)))
 

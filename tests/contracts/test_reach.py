@@ -1,4 +1,4 @@
-"""How much one payload can add to sums over the counters: never exceeded, and reached by some payload."""
+"""The range of what one payload can add to sums of counters: never exceeded, and attained."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def passes(mechanism: Mechanism, payload: bytes) -> bool:
     [*ORACLES, design("SHE", 3, Decimal(1)), *NUMBERS, design_numeric("laplace", LAPLACE, Decimal(1))],
     ids=repr,
 )
-def test_reach_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -> None:
+def test_contribution_range_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -> None:
     weights = np.random.default_rng(3).normal(size=(6, mechanism.cells))
     weights[0] = 0
     weights[0, 0] = 1
@@ -63,7 +63,7 @@ def test_reach_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_weight_may_stand_for_many_counters(name: str) -> None:
+def test_one_weight_can_represent_several_counters(name: str) -> None:
     oracle = design(name, 7, Decimal(1))
     weights, times = np.array([[0.5, -2.0, 9.0], [-1.0, 3.0, 9.0]]), np.array([3, 4, 0])
     few, all_of_them = (

@@ -1,4 +1,4 @@
-"""The contract of every store: atomic, exactly once, for threads and processes, durable where it says so."""
+"""The contract of every store: atomic, exactly once, for threads and processes, durable if promised."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_counter_may_have_no_cells(store: Store) -> None:
     assert state(store) == (3, [])
 
 
-def test_counters_of_surveys_and_questions_are_apart(store: Store) -> None:
+def test_counters_of_surveys_and_questions_are_separate(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(1))
     record(store, SURVEY, "other", ids(1), vector(2))
     record(store, "diet", COUNTER, ids(1), vector(3))
@@ -134,7 +134,7 @@ def test_an_overflow_is_refused_whole(store: Store) -> None:
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
-def test_the_smallest_integer_is_taken_back_too(store: Store) -> None:
+def test_overflow_to_the_smallest_integer_is_undone_too(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(5, 2**62))
     with pytest.raises(StoreError, match="overflow"):
         record(store, SURVEY, COUNTER, ids(2), vector(-(2**63), 2**62))
@@ -151,14 +151,14 @@ def test_a_tally_of_another_length_is_refused_whole(store: Store) -> None:
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
-def test_a_large_batch_is_one_act(store: Store) -> None:
+def test_large_batch_is_recorded_in_one_step(store: Store) -> None:
     batch = ids(*range(20_000))
     assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == {}
     assert state(store) == (20_000, list(range(1024)))
     assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == batch
 
 
-def test_many_batches_are_one_act_each(store: Store) -> None:
+def test_many_batches_are_recorded_in_one_step_each(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
     batches = [
         batch(SURVEY, COUNTER, ids(2, 3), vector(1, 1)),
@@ -190,7 +190,7 @@ def test_an_overflow_among_many_batches_leaves_each_whole_or_undone(store: Store
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
-def test_group_commit_counts_what_threads_bring_together(store: Store) -> None:
+def test_group_commit_counts_batches_of_several_threads(store: Store) -> None:
     group, results = GroupCommit(store), []
 
     def bring(number: int) -> None:
@@ -243,7 +243,7 @@ def test_a_store_in_use_is_ready(store: Store) -> None:
 
 def test_what_was_recorded_is_there_after_reopening(store: Store, url: str) -> None:
     if isinstance(store, MemoryStore):
-        pytest.skip("memory forgets, as it says")
+        pytest.skip("the memory store is not durable")
     record(store, SURVEY, COUNTER, ids(1), vector(1, 2))
     again = open_store(url)
     assert state(again) == (1, [1, 2])
@@ -252,7 +252,7 @@ def test_what_was_recorded_is_there_after_reopening(store: Store, url: str) -> N
 
 
 def work(store: Store, numbers: range) -> None:
-    """Record each report by itself, twice; count it if it was new."""
+    """Record each report twice, one at a time; count it if it was new."""
     for number in (*numbers, *numbers):
         record(store, SURVEY, COUNTER, ids(number), vector(1, number))
 
@@ -308,7 +308,7 @@ def test_an_unknown_store_is_a_clear_error(bad: str) -> None:
         open_store(bad)
 
 
-def test_a_store_out_of_reach_is_a_clear_error(tmp_path: Path) -> None:
+def test_unreachable_store_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "broken.db").write_bytes(b"no database at all, but long enough to look at" * 30)
     with pytest.raises(StoreError):
         open_store(f"sqlite:///{tmp_path}/broken.db")
@@ -329,7 +329,7 @@ def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
 
 
 class Recorder(MemoryStore):
-    """Notes the batches that it is given; the first call waits until the others' requests are there."""
+    """Records its batches; the first call waits until the requests of the others have arrived."""
 
     def __init__(self, waiting: int) -> None:
         super().__init__()
@@ -347,7 +347,7 @@ class Recorder(MemoryStore):
 
 
 def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[MarksById]:
-    """Record a batch of another question, and meanwhile all of these, each by a thread of its own."""
+    """Record a batch of another question and, at the same time, each of these in a separate thread."""
     group, results = GroupCommit(store), {}
     threads = [threading.Thread(target=group.record, args=([batch(SURVEY, "other", ids(99), vector(1))],))]
     threads[0].start()
@@ -376,7 +376,7 @@ def test_a_group_is_one_sorted_batch_for_each_question() -> None:
     assert state(store) == (5, [3, 6])
 
 
-def test_known_ids_of_a_group_are_answered_to_those_who_brought_them() -> None:
+def test_known_ids_of_a_group_are_returned_to_their_callers() -> None:
     store = Recorder(5)
     store.calls.append([])
     record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
@@ -390,7 +390,7 @@ def test_known_ids_of_a_group_are_answered_to_those_who_brought_them() -> None:
 
 
 class Away:
-    """A store that is out of reach, and counts how often it was asked."""
+    """An unreachable store that counts its calls."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -437,7 +437,7 @@ def test_a_failed_record_keeps_no_report_in_a_reference_cycle() -> None:
         gc.enable()
 
 
-def test_a_batch_at_fault_fails_alone(store: Store) -> None:
+def test_only_the_wrong_batch_of_a_group_fails(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(2**62))
     group, results = GroupCommit(store), {}
 

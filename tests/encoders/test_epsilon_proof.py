@@ -1,4 +1,4 @@
-"""The bounds of e^epsilon enclose an exact series, and the proof refuses what spends more."""
+"""The bounds of e^epsilon enclose an exact series, and the proof refuses tables that spend more."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ln_at_most(ratio: Fraction, x: Decimal) -> bool:
         Fraction(10**13),
     ],
 )
-def test_what_is_realised_is_never_understated(ratio: Fraction) -> None:
+def test_realised_epsilon_is_never_understated(ratio: Fraction) -> None:
     realised = realised_epsilon(ratio)
     assert ln_at_most(ratio, realised)
     step = Decimal((0, (1,), realised.adjusted() - 11))  # one unit of its last digit

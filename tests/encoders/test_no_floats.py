@@ -1,4 +1,4 @@
-"""No float reaches a report: from the first draw on, a device computes with integers and bytes alone.
+"""No float reaches a report: from the first draw on, a device computes only with integers and bytes.
 
 Floating-point noise leaks the input (Mironov 2012): some outputs can be reached from one input only. So
 every step of every mechanism is watched while it runs, and each wire value is held against every input.
@@ -54,7 +54,7 @@ ROWS = [({"kind": "b", "size": 3.7, "age": 41.5}, "no"), ({"kind": None, "size":
 
 
 class Watch:
-    """Notes each float that a function of this project holds or returns once the question is drawn."""
+    """Notes each float that a function of this project stores or returns after the question is drawn."""
 
     def __init__(self) -> None:
         self.floats: list[str] = []
@@ -101,7 +101,7 @@ def report(plan: Plan, row: dict[str, object], label: str) -> bytes:
 
 
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
-def test_no_float_is_held_or_returned_from_the_draw_on(frequency: str, numeric: str) -> None:
+def test_no_float_is_stored_or_returned_after_the_draw(frequency: str, numeric: str) -> None:
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
     report(plan, *ROWS[0])  # loads what loads late
     watch = watched(plan)
@@ -115,7 +115,7 @@ def divides(code: CodeType) -> bool:
 
 
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
-def test_no_step_divides_or_knows_a_float(frequency: str, numeric: str) -> None:
+def test_no_step_divides_or_uses_a_float(frequency: str, numeric: str) -> None:
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
     codes = [code for code in watched(plan).codes if code.co_name != "make_report"]
     constants = [(code.co_qualname, each) for code in codes for each in code.co_consts if has_float(each)]
@@ -129,7 +129,7 @@ def test_no_step_divides_or_knows_a_float(frequency: str, numeric: str) -> None:
     assert not divisions
 
 
-def test_the_watch_sees_a_float() -> None:
+def test_float_watch_detects_a_float() -> None:
     plan = read_survey(SURVEY.format(frequency="DE", numeric="sign")).compile()
     question = plan.questions[0]
     honest = type(question.mechanism).perturb

@@ -1,4 +1,4 @@
-"""Integer tables: directed rounding against an exact series, and laws that are laws."""
+"""Integer tables: directed rounding against an exact series, and tables that add up."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_laplace_table_follows_the_exponential(epsilon: str) -> None:
 
 
 @pytest.mark.parametrize("scale", ["530", "590", "605", "700", "1e9"])
-def test_noise_too_wide_for_its_tail_to_keep_epsilon_is_refused_before_it_is_tabulated(scale: str) -> None:
+def test_noise_of_too_large_a_scale_is_refused_before_it_is_tabulated(scale: str) -> None:
     with pytest.raises(SurveyError, match="too many steps: raise epsilon") as caught:
         laplace_weights(Decimal(scale))
     assert not isinstance(caught.value, PrivacyError)

@@ -63,13 +63,13 @@ def test_a_copy_of_a_pool_shares_nothing_that_was_read_ahead(
 
 @pytest.mark.parametrize("source", [SystemEntropy, PooledEntropy])
 @pytest.mark.parametrize("count", [0, 1, 8, 15, 16, 17, 256, 5000])
-def test_entropy_hands_out_as_many_bytes_as_asked(
+def test_entropy_returns_the_requested_number_of_bytes(
     source: type[SystemEntropy | PooledEntropy], count: int
 ) -> None:
     assert len(source().take(count)) == count
 
 
-def test_entropy_read_ahead_is_handed_out_once() -> None:
+def test_entropy_read_ahead_is_returned_once() -> None:
     pool = PooledEntropy()
     assert len({pool.take(16) for _ in range(1000)}) == 1000
 
@@ -81,7 +81,7 @@ def test_threads_never_share_entropy_read_ahead() -> None:
     assert len(set(taken)) == 8000
 
 
-def test_a_forgotten_pool_starts_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pool_is_refilled_after_forget(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = PooledEntropy()
     monkeypatch.setattr(os, "urandom", lambda count: b"a" * count)
     assert pool.take(16) == b"a" * 16
@@ -100,7 +100,7 @@ def test_given_bytes_come_in_order_and_run_out() -> None:
         rng.take(1)
 
 
-def test_given_bytes_hand_out_nothing_when_too_few_are_left() -> None:
+def test_given_bytes_return_nothing_when_too_few_are_left() -> None:
     rng = GivenBytes(b"abc")
     with pytest.raises(LdpError):
         rng.take(4)
@@ -134,5 +134,5 @@ def test_a_stream_s_bits_are_fair() -> None:
 
 
 @pytest.mark.parametrize("source", [SystemEntropy(), PooledEntropy(), GivenBytes(b"12345678"), FastStream(1)])
-def test_every_source_hands_out_bytes(source: RandomSource) -> None:
+def test_every_source_returns_bytes(source: RandomSource) -> None:
     assert type(source.take(8)) is bytes

@@ -1,4 +1,4 @@
-"""The wire format is strict: one spelling per report, and a stable reason for everything else."""
+"""The wire format is strict: one encoding per report, and a stable reason for each refusal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def refused(call: Callable[[bytes], object], data: bytes) -> Reason:
     "question", [0, 127, 128, 255, 256, 65535, 65536, (1 << 32) - 1, 1 << 32, (1 << 64) - 1]
 )
 @pytest.mark.parametrize("length", [0, 1, 255, 256, 4000])
-def test_a_report_survives_the_wire(question: int, length: int) -> None:
+def test_packed_report_unpacks_to_itself(question: int, length: int) -> None:
     report = Report(DIGEST, question, ID, bytes(length))
     data = pack(report)
     assert unpack(data) == report
@@ -165,12 +165,12 @@ def test_an_error_never_repeats_the_report() -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_bodies_are_cut_into_their_reports_in_order() -> None:
+def test_bodies_are_split_into_their_reports_in_order() -> None:
     reports = [pack(Report(DIGEST, index, ID, bytes(index * 7))) for index in range(300)]
     assert split(b"".join(reports)) == reports
 
 
-def test_cutting_does_not_judge_the_pieces() -> None:
+def test_splitting_does_not_check_the_reports() -> None:
     strangers = [
         field(0, 9),
         field(4, ["a", {}]),
@@ -218,7 +218,7 @@ def test_mutated_reports_are_refused_or_canonical() -> None:
 
 
 def mutate(rng: random.Random, data: bytes) -> bytes:
-    """Flip, set, cut, drop, double or insert a few bytes."""
+    """Flip, set, truncate, remove, repeat or insert a few bytes."""
     changed = bytearray(data)
     for _ in range(rng.randrange(1, 4)):
         place = rng.randrange(len(changed) + 1)
@@ -240,7 +240,7 @@ def mutate(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def test_reports_are_cut_no_further_than_they_are_asked_for() -> None:
+def test_reports_are_split_only_as_far_as_they_are_read() -> None:
     reports = iterate_reports(pack(GOOD) * 2 + b"junk")
     assert [next(reports), next(reports)] == [pack(GOOD)] * 2
     with pytest.raises(ReportError):

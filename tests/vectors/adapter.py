@@ -1,8 +1,7 @@
 """This project's client behind the interface of docs/porting.md: the example for an adapter around a port.
 
-``python tests/vectors/adapter.py --port 9000`` serves it and prints its URL; of all dependencies it needs
-msgpack alone.
-Never for real reports: it takes the random bytes from whoever asks.
+``python tests/vectors/adapter.py --port 9000`` serves it and prints its URL. It needs only msgpack.
+Never use it for real reports: the random bytes are part of the request.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Answer = dict[str, str]
 
 
 def answer(question: dict[str, Any]) -> Answer:
-    """Make one report, or say what is refused."""
+    """Make one report, or return the reason of the refusal."""
     try:
         plan = plan_of(question["plan"])
     except SurveyError:
@@ -48,7 +47,7 @@ def answer(question: dict[str, Any]) -> Answer:
 
 @lru_cache(maxsize=8)
 def plan_of(text: str) -> Plan:
-    """Read a plan once: most of the checker's questions are about the same few."""
+    """Read a plan once, because most requests of the checker use the same few plans."""
     return Plan.from_json(text.encode("utf-8"))
 
 
@@ -60,7 +59,7 @@ def value_of(value: Any) -> Any:
 
 
 class Counted(GivenBytes):
-    """Given bytes that know how many of them were taken."""
+    """Given bytes with a count of the bytes that were taken."""
 
     taken = 0
 
@@ -71,7 +70,7 @@ class Counted(GivenBytes):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The interface: one POST, one JSON object either way."""
+    """The interface: a POST with one JSON object, answered with one JSON object."""
 
     wbufsize = -1  # head and body in one packet; two would wait for each other
     respond: Callable[[dict[str, Any]], Answer]

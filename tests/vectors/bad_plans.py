@@ -1,4 +1,4 @@
-"""Plans that a client must refuse: forged, damaged or contradicting themselves, one mistake each."""
+"""Plans that a client must refuse: forged, damaged or inconsistent, with one mistake each."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def projections() -> Iterator[tuple[str, str]]:
 
 
 def validations() -> Iterator[tuple[str, str]]:
-    """Yield plans of a model to judge, of sleep, age and hours, and of sleep or sleep and age alone."""
+    """Yield plans of a model to validate, with sleep, age and hours, sleep and age, and sleep alone."""
     parts = ", ".join(f"[0, {-part}]" for part in range(64))
     text = SURVEY.format(frequency="DE", numeric="sign", epsilon="1", projection="")
     base = read_survey(text + VALIDATION.format(sleep=parts)).compile().json.decode()
@@ -493,7 +493,7 @@ def tables() -> Iterator[tuple[str, str]]:
 
 
 def close() -> str:
-    """Ask by a p that exceeds q by one word of 2^64; all else follows from that."""
+    """Set p to q plus one of 2^64, and everything computed from it."""
     base, p, q = text_of("OUE"), WORD // 2 + 1, WORD // 2
     known = json.loads(base)["tables"]
     new = {"bits": "64", "p": str(p), "q": str(q)}
@@ -505,7 +505,7 @@ def close() -> str:
 
 
 def subset(domain: int, size: int) -> str:
-    """Ask about as many values by SS, sparing with epsilon: what it spends is worked out here."""
+    """Ask about `domain` values by SS with tables that spend little; what they spend is computed here."""
     document = json.loads(text_of())
     document["features"][0]["values"] = [str(i) for i in range(domain // 2 - 1)]
     keep = WORD * (size + 1) // (domain + 1)
@@ -533,7 +533,7 @@ def moved(old: Document) -> Document:
 
 Change = Callable[[Document], Document]
 SPENDING: dict[str, tuple[str, str, int, Change]] = {
-    # by less than doubles can tell: e^epsilon has to be bracketed by rationals
+    # by less than the precision of doubles: e^epsilon has to be bracketed by rationals
     "DE keeps the truth one word in 2^64 too often": ("DE", "sign", 1, steps(keep=1)),
     "DE on the label alone": ("DE", "sign", 0, steps(keep=1)),
     "SUE one step too far": ("SUE", "sign", 1, steps(p=1, q=-1)),
@@ -583,7 +583,7 @@ BROKEN: dict[str, tuple[str, str, int, Document]] = {
 
 
 def forged(base: str, index: int, change: Change) -> str:
-    """Change a question's tables, and whatever follows from them."""
+    """Change a question's tables and everything computed from them."""
     document = json.loads(base)
     key = document["questions"][index]["tables"]
     return rekeyed(base, key, change(document["tables"][key]), follow=True)

@@ -1,8 +1,8 @@
-"""Check a port of the client in another language against the vectors: docs/porting.md.
+"""Checks a port of the client in another language against the vectors, see docs/porting.md.
 
 ``python tests/vectors/check_port.py http://127.0.0.1:9000`` asks the port's adapter for every report and
-every refusal of the vectors. It exits with 0 if all are as they must be, with 1 if any is not, and with 2 if
-there is no adapter to ask. It runs from a clone of the project with nothing installed.
+every refusal of the vectors. It exits with 0 if all responses are correct, with 1 if any is not, and with 2
+if the adapter does not respond. It runs from a clone of the project with nothing installed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 SHOWN = 5
-"""Failures told per file; the first few mostly have one cause."""
+"""Failures printed per file; the first few usually have one cause."""
 SECONDS = 60
 LONGEST_ANSWER = 1 << 20
 PARTS = ((2, "version"), (36, "plan digest"), (37, "question"), (55, "report id"))
-"""Where each part of a report ends, for questions below 128; the payload follows."""
+"""End of each part of a report, in bytes, for questions below 128; the payload follows."""
 
 Json = dict[str, Any]
 Ask = Callable[[Json], Any]
 
 
 class Unreachable(Exception):
-    """There is no adapter, or no more."""
+    """The adapter does not respond."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One question to the adapter: what it is about, what is posted, what must come back."""
+    """One request to the adapter: its description, the posted document and the expected response."""
 
     about: str
     posted: Json
@@ -44,7 +44,7 @@ class Case:
 
 
 def cases_of(document: Json) -> Iterator[Case]:
-    """Yield the cases of a file of vectors, whichever of the kinds it is."""
+    """Yield the cases of a file of vectors of any kind."""
     if "plans" in document:
         yield from _cases_of_plans(document)
         return
@@ -73,7 +73,7 @@ def _cases_of_plans(document: Json) -> Iterator[Case]:
 
 
 def describe(plan: Json, index: int) -> str:
-    """Say which question of a plan is asked, by which mechanism."""
+    """Return the question of a plan and its mechanism in words."""
     question = plan["questions"][index]
     asked = question["feature"]
     places = [] if asked is None else asked if isinstance(asked, list) else [asked]
@@ -83,9 +83,9 @@ def describe(plan: Json, index: int) -> str:
 
 
 def asker(url: str) -> Ask:
-    """Return what posts one question to an adapter and returns its JSON, or says in words what failed."""
+    """Return a function that posts one request to an adapter; it returns the JSON, or an error as text."""
     target = url.rstrip("/") + "/report"
-    # a proxy of the environment would look for 127.0.0.1 elsewhere
+    # a proxy of the environment must not be used for 127.0.0.1
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def ask(posted: Json) -> Any:
@@ -102,32 +102,32 @@ def asker(url: str) -> Ask:
         except (HTTPException, ConnectionError) as error:
             return f"no answer ({type(error).__name__})"
         except ValueError:
-            return "an answer that is no JSON"
+            return "a response that is not JSON"
 
     return ask
 
 
 def may_skip(posted: Json) -> bool:
-    """Tell whether a row holds what the types of some languages cannot carry: big integers and lists."""
+    """Return whether a row has values without a type in some languages: big integers and lists."""
     values = (*posted["row"].values(), posted["label"])
     return any(
         isinstance(value, list) or (isinstance(value, dict) and "integer" in value) for value in values
     )
 
 
-def judge(case: Case, answer: Any) -> str:
-    """Return "" if an answer is right, "skipped", or what is wrong with it."""
+def outcome_of(case: Case, answer: Any) -> str:
+    """Return "" if a response is correct, "skipped", or a description of the error."""
     if isinstance(answer, dict) and "skip" in answer:
-        return "skipped" if may_skip(case.posted) else "skipped, but this value every port can be given"
+        return "skipped" if may_skip(case.posted) else "skipped, but every port must accept this value"
     if isinstance(answer, dict) and isinstance(answer.get("report"), str):
         answer = answer | {"report": answer["report"].lower()}
     if answer == case.expected:
         return ""
-    told = f"expected {brief(case.expected)}\n      got      {brief(answer)}"
+    difference = f"expected {brief(case.expected)}\n      got      {brief(answer)}"
     where = ""
     if isinstance(answer, dict) and "report" in case.expected and isinstance(answer.get("report"), str):
         where = "\n      " + first_difference(case.expected["report"], answer["report"])
-    return told + where
+    return difference + where
 
 
 def brief(answer: Any) -> str:
@@ -136,7 +136,7 @@ def brief(answer: Any) -> str:
 
 
 def first_difference(expected: str, got: str) -> str:
-    """Say which byte of two reports in hex is the first to differ, and what it is part of."""
+    """Describe the first byte in which two reports in hex differ, and its part of the report."""
     pairs = [(expected[at : at + 2], got[at : at + 2]) for at in range(0, max(len(expected), len(got)), 2)]
     at = next(place for place, (one, other) in enumerate(pairs) if one != other)
     part = next((name for end, name in PARTS if at < end), "payload")
@@ -147,16 +147,16 @@ def first_difference(expected: str, got: str) -> str:
 
 
 def check_file(path: Path, ask: Ask, shown: int) -> bool:
-    """Ask all of a file, print what came of it, and tell whether all was right."""
+    """Check all cases of a file, print the results, and return whether all are correct."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    verdicts = [(case.about, judge(case, ask(case.posted))) for case in cases_of(document)]
-    skipped = sum(verdict == "skipped" for _, verdict in verdicts)
-    failures = [(about, verdict) for about, verdict in verdicts if verdict not in ("", "skipped")]
-    passed = len(verdicts) - skipped - len(failures)
+    outcomes = [(case.about, outcome_of(case, ask(case.posted))) for case in cases_of(document)]
+    skipped = sum(outcome == "skipped" for _, outcome in outcomes)
+    failures = [(about, outcome) for about, outcome in outcomes if outcome not in ("", "skipped")]
+    passed = len(outcomes) - skipped - len(failures)
     counts = f"{passed:4} passed  {len(failures):4} failed"
     print(f"{path.name:36} {counts}" + (f"  {skipped:4} skipped" if skipped else ""))
-    for about, verdict in failures[:shown]:
-        print(f"    {about}\n      {verdict}")
+    for about, outcome in failures[:shown]:
+        print(f"    {about}\n      {outcome}")
     if len(failures) > shown:
         print(f"    ... and {len(failures) - shown} more (--all shows them)")
     return not failures
@@ -175,20 +175,20 @@ def check(url: str, paths: Sequence[Path], shown: int = SHOWN) -> int:
 
 
 def vector_files() -> list[Path]:
-    """Return the files that say what a client does; bad.json is for collectors."""
+    """Return the files of vectors for clients; bad.json is for collectors."""
     others = [HERE / "tokens.json", *sorted(HERE.glob("bad-rows*.json")), HERE / "bad-plans.json"]
     return [*sorted(HERE.glob("good-*.json")), *others]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command line and check."""
+    """Run the check from the command line."""
     parser = argparse.ArgumentParser(description="Check a port of the client against the vectors.")
     parser.add_argument("url", help="of the port's adapter, for example http://127.0.0.1:9000")
     parser.add_argument("files", nargs="*", type=Path, help="vectors to check; by default all for clients")
     parser.add_argument("--all", action="store_true", help="show every failure")
     given = parser.parse_args(arguments)
     if not given.url.startswith(("http://", "https://")):
-        parser.error("the URL begins with http:// or https://")
+        parser.error("the URL must begin with http:// or https://")
     return check(given.url, given.files or vector_files(), sys.maxsize if given.all else SHOWN)
 
 

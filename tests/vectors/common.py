@@ -1,4 +1,4 @@
-"""What the generators of vectors share: random bytes, draws, and a case as it stands in a file."""
+"""Shared by the generators of vectors: random bytes, draws, and the form of a case in a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def random_bytes(seed: str, count: int) -> bytes:
 
 
 def words(*values: int) -> bytes:
-    """Spell 64-bit words."""
+    """Return 64-bit words as bytes."""
     return b"".join(value.to_bytes(8, "little") for value in values)
 
 

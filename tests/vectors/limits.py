@@ -1,6 +1,6 @@
 """Random bytes at the exact limits of a mechanism: a port that is off by one, or uses doubles, differs here.
 
-Told from docs/wire-format.md; what follows from the bytes is the client's to say.
+The bytes follow docs/wire-format.md; the client computes the expected report.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
 
 
 @pytest.mark.parametrize("mistake", WRONG_ADAPTERS)
-def test_a_port_that_reads_or_writes_otherwise_is_caught(mistake: str) -> None:
+def test_port_that_reads_or_writes_differently_fails(mistake: str) -> None:
     path, respond = WRONG_ADAPTERS[mistake]
     with serving(respond) as url:
         assert check_port.check(url, [path]) == 1
@@ -322,7 +322,7 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("mistake", WRONG_PORTS)
-def test_a_port_that_computes_otherwise_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_that_computes_differently_fails(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, owner, name, wrong = WRONG_PORTS[mistake]
     monkeypatch.setattr(owner, name, wrong)
     if name == "thresholds":
@@ -331,7 +331,7 @@ def test_a_port_that_computes_otherwise_is_caught(mistake: str, monkeypatch: pyt
         assert check_port.check(url, [path]) == 1
 
 
-# -- what the checker says ----------------------------------------------------------------------
+# -- output of the checker ----------------------------------------------------------------------
 
 
 def test_a_failure_names_the_question_both_answers_and_the_first_byte(
@@ -348,7 +348,7 @@ def test_a_failure_names_the_question_both_answers_and_the_first_byte(
     assert "... and 31 more" in said
 
 
-def test_what_a_language_has_no_type_for_may_be_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cases_without_a_type_in_the_language_may_be_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     def respond(asked: dict[str, Any]) -> Any:
         return {"skip": "no such type"} if check_port.may_skip(asked) else adapter.answer(asked)
 
@@ -357,7 +357,9 @@ def test_what_a_language_has_no_type_for_may_be_skipped(capsys: pytest.CaptureFi
     assert "skipped" in capsys.readouterr().out
 
 
-def test_no_adapter_and_one_that_fails_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_adapter_and_failing_adapter_give_different_errors(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with serving(adapter.answer) as url:
         assert check_port.check(f"{url}/nowhere", [ROWS]) == 1
     assert "HTTP status 404" in capsys.readouterr().out
@@ -365,7 +367,7 @@ def test_no_adapter_and_one_that_fails_are_told_apart(capsys: pytest.CaptureFixt
     assert "no adapter to ask" in capsys.readouterr().err
 
 
-def test_bytes_that_are_left_over_or_lacking_are_told() -> None:
+def test_leftover_and_missing_random_bytes_are_reported() -> None:
     document = json.loads(VALUES.read_text(encoding="utf-8"))
     case = document["cases"][0] | {"plan": document["plan"]}
     for random in (case["random"] + "00", case["random"][:-2]):

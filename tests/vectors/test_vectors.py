@@ -128,17 +128,17 @@ def size_of(feature: dict[str, Any]) -> int:
 
 
 def judged_codes_of(plan: dict[str, Any], case: dict[str, Any]) -> tuple[list[int], int]:
-    """Code a row, and judge the model where there is one, as the document says."""
+    """Code a row, and validate the model if there is one, as the document states."""
     if "validation" not in plan:
         return codes_of(plan, case, case["codes"]), case["label_code"]
     model = plan["validation"]
     codes = codes_of(model, case, case["row_codes"])
     assert codes == case["row_codes"]
-    return reference.verdicts(model, codes, model["label"]["values"].index(case["label"]))
+    return reference.outcomes(model, codes, model["label"]["values"].index(case["label"]))
 
 
 def codes_of(plan: dict[str, Any], case: dict[str, Any], known: list[int]) -> list[int]:
-    """Code a row as the document says; categories are taken as the vector has them."""
+    """Code a row as the document states; categories are taken as the vector has them."""
     projection = plan.get("projection", {"inputs": [], "components": []})
     row = row_of(case)
     inputs = [code_of(feature, row[feature["name"]]) for feature in projection["inputs"]]
@@ -153,7 +153,7 @@ def codes_of(plan: dict[str, Any], case: dict[str, Any], known: list[int]) -> li
 
 
 def double_of(x: Any) -> float | None:
-    """Read a number as the document says: the nearest double, a finite one never infinite; None for NaN."""
+    """Read a number as the document states: the nearest double, a finite one never infinite; None for NaN."""
     if x is None or x == "":
         return None
     if isinstance(x, int):
@@ -172,12 +172,12 @@ def code_of(feature: dict[str, Any], value: Any) -> int:
 
 
 @every_file
-def test_a_collector_takes_every_report(path: Path) -> None:
+def test_collector_accepts_every_report(path: Path) -> None:
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     for case in vectors["cases"]:
         data = bytes.fromhex(case["report"])
-        report = judged(plan, data)
+        report = checked_report(plan, data)
         assert pack(report) == data
         question = plan.questions[report.question]
         row = np.frombuffer(report.payload, np.uint8)[None]
@@ -269,8 +269,8 @@ def test_the_vectors_of_validations_reach_every_edge_tie_and_missing_value() -> 
     assert min(score for table in model["scores"] for row in table for score in row) == -1000000
 
 
-def judged(plan: Plan, data: bytes) -> Any:
-    """Judge one report as a collector does."""
+def checked_report(plan: Plan, data: bytes) -> Any:
+    """Check one report as a collector does."""
     report = unpack(data)
     if report.plan_digest.hex() != plan.digest:
         raise ReportError(Reason.WRONG_PLAN)
@@ -287,7 +287,7 @@ BAD = read(HERE / "bad.json")
 def test_every_bad_report_is_refused_for_its_reason(case: dict[str, str]) -> None:
     plan = Plan.from_json(case.get("plan", BAD["plan"]).encode())
     with pytest.raises(ReportError) as caught:
-        judged(plan, bytes.fromhex(case["report"]))
+        checked_report(plan, bytes.fromhex(case["report"]))
     assert caught.value.reason == case["reason"]
 
 
@@ -321,8 +321,8 @@ TOKENS = read(HERE / "tokens.json")
 
 def test_a_token_is_the_id_and_names_the_question() -> None:
     plan = Plan.from_json(TOKENS["plan"].encode())
-    told = [case for case in TOKENS["cases"] if "report" in case]
-    for case in told:
+    accepted = [case for case in TOKENS["cases"] if "report" in case]
+    for case in accepted:
         rng = GivenBytes(bytes.fromhex(case["random"]))
         assert make_report(plan, case["row"], case["label"], rng, case["token"]).hex() == case["report"]
         letters = "".join(case["token"].replace("-", "").split()).upper()
@@ -331,7 +331,7 @@ def test_a_token_is_the_id_and_names_the_question() -> None:
         assert check == hashlib.sha256(b"ldp-bayes token check\0" + digest + token).digest()[:4]
         report = unpack(bytes.fromhex(case["report"]))
         assert (report.id, report.question) == (token, int.from_bytes(token[:2], "big"))
-    assert {case["question"] for case in told} == set(range(len(plan.questions)))
+    assert {case["question"] for case in accepted} == set(range(len(plan.questions)))
 
 
 def test_every_bad_token_is_refused_before_anything_is_drawn() -> None:

@@ -1,4 +1,4 @@
-"""Test vectors of surveys that are answered by invitation: what a token says, and tokens to refuse."""
+"""Test vectors of surveys by invitation: the content of tokens, and tokens to refuse."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Plans that carry a model, which devices judge: rows at every edge where ports could guess another label.
+"""Plans with a model that devices validate: rows at every edge where ports could predict another label.
 
-Each feature of the order outweighs all before it, and each of its cells favours another label than the cells
-beside it. So the verdict with a feature as the last of the top shows its code; and where it favours none, or
-several, those before it decide, or the order of the labels does.
+Each feature of the order outweighs all before it, and each of its cells favours another label than the
+neighbouring cells. So the outcome with a feature as the last of the top k shows its code. If it favours none,
+or several labels, the features before it decide, or else the order of the labels.
 """
 
 from __future__ import annotations
@@ -156,22 +156,22 @@ def edges() -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def cases(of: Plan) -> Iterator[dict[str, Any]]:
-    """Yield reports that show the verdict with a feature as the last of the top, for every true label.
+    """Yield reports that show the outcome with a feature as the last of the top k, for every true label.
 
     Then the answers that no question gave so far.
     """
-    told = set()
+    covered = set()
     for name, changed, special in edges():
         place = ORDER.index(name) if name in ORDER else 0
         question = of.questions[min(place, len(of.questions) - 1)]
         for label in LABELS:
             found = shown(of, question, ROW | changed, label, f"{name}, {special}; {label}")
-            told.add((found["question"], found["value"]))
+            covered.add((found["question"], found["value"]))
             yield found
     for question, (row, label) in product(of.questions, rows(of)):
         value = question.value(*of.encode(row, label))
-        if (question.index, value) not in told:
-            told.add((question.index, value))
+        if (question.index, value) not in covered:
+            covered.add((question.index, value))
             yield shown(of, question, row, label, f"{question.name}, answer {value}")
 
 
@@ -182,7 +182,7 @@ def shown(of: Plan, question: Question, row: dict[str, Any], label: str, name: s
 
 
 def rows(of: Plan) -> list[tuple[dict[str, Any], str]]:
-    """Return a row for each combination of verdicts."""
+    """Return a row for each combination of outcomes."""
     found: dict[object, tuple[dict[str, Any], str]] = {}
     for _, changed, _ in edges():
         for label in LABELS:
@@ -197,7 +197,7 @@ def single() -> Plan:
 
 
 def together() -> Plan:
-    """Return a plan that asks for two of its verdicts in one question."""
+    """Return a plan that asks for two of its outcomes in one question."""
     return plan_of("vectors-verdicts", "3", "auto", (1, 2, 4))
 
 

@@ -1,7 +1,8 @@
-"""Every value that a row may hold, at every edge where ports could differ, told by reports that show it.
+"""All kinds of values of a row, at every edge where ports could differ, with reports that show the code.
 
-The noise is chosen such that the report shows the value: a category or a bin as it is, a number by the two
-words around it with which its sign just turns. So a code that is off by one gives another report.
+The random bytes are chosen so that the report shows the code: that of a category or a bin directly, that of a
+number by the two 64-bit draws between which its sign changes. So a code that is off by one gives another
+report.
 """
 
 from __future__ import annotations
@@ -238,7 +239,7 @@ def _refused(of: Plan, row: dict[str, Any], label: Any) -> str:
 
 
 def brief(value: object) -> str:
-    """Name a value for a reader of the checker's summary."""
+    """Return the name of a value for the checker's summary."""
     text = f"10^{len(str(abs(value))) - 1}" if type(value) is int and abs(value) >= 10**100 else ascii(value)
     text = f"-{text}" if type(value) is int and value <= -(10**100) else text
     return text if len(text) < 40 else f"{text[:20]}... ({len(str(value))} characters)"

@@ -1,4 +1,4 @@
-"""Surveys in which somebody cannot answer are warned about, and complete lists are not."""
+"""Tests the warnings of surveys that some people cannot answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report, seen through: by the very steps of a report, and without numpy."""
+"""Previews: they take the same steps as a report, and need no numpy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def made(frequency: str = "DE", numeric: str = "sign") -> Plan:
 
 
 @every_way
-def test_a_preview_is_the_report_that_the_same_bytes_make(frequency: str, numeric: str) -> None:
+def test_preview_equals_the_report_of_the_same_random_bytes(frequency: str, numeric: str) -> None:
     plan = made(frequency, numeric)
     for first in (0, 120, 255):
         draws = bytes([first] * 8) + bytes(range(16)) + bytes([77] * 4096)
@@ -71,7 +71,7 @@ def test_every_question_is_explained_with_and_without_the_truth(frequency: str, 
             assert max(map(len, text.splitlines())) <= 110
 
 
-def test_a_report_alone_gives_every_answer_its_chance() -> None:
+def test_explained_report_lists_the_likelihood_of_every_answer() -> None:
     plan = made("DE")
     seen = preview(plan, ROW, "no", SystemEntropy(), question_name="age")
     lines = [
@@ -82,7 +82,7 @@ def test_a_report_alone_gives_every_answer_its_chance() -> None:
     assert all(line.split()[-2] == line.split()[-1] for line in lines)  # of d answers one is sent
 
 
-def test_what_an_application_shows_is_at_hand() -> None:
+def test_preview_has_the_attributes_that_applications_show() -> None:
     seen = preview(made(), ROW | {"hours": 99}, "no", SystemEntropy(), question_name="hours (mean)")
     assert seen.question == "hours (mean)"
     assert seen.truth == {"hours": "12", "rested": "no"}
@@ -91,7 +91,7 @@ def test_what_an_application_shows_is_at_hand() -> None:
     assert "(clipped to its public range: hours)" in str(seen)
 
 
-def test_a_repr_does_not_tell_the_truth() -> None:
+def test_repr_does_not_contain_the_true_answer() -> None:
     draws = bytes(8) + bytes(16) + b"\xff" * 64  # DE: sends another answer
     one = preview(made(), {"age": "old", "hours": 1}, "no", GivenBytes(draws))
     other = preview(made(), {"age": "old", "hours": 99}, "no", GivenBytes(draws))
@@ -103,7 +103,7 @@ def test_a_repr_does_not_tell_the_truth() -> None:
     assert f"{one.randomised}" == repr(one.randomised)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_row_or_question_that_does_not_fit_is_refused() -> None:
     plan = made()
     with pytest.raises(RowError):
         preview(plan, {"age": "ancient", "hours": 1}, "no", GivenBytes(b""))
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused() -> None:
         preview(plan, ROW, "no", GivenBytes(b""), question_name="tea")
 
 
-def test_an_answer_takes_nothing_for_a_question_that_is_named() -> None:
+def test_named_question_takes_no_random_bytes() -> None:
     plan = made()
     named = randomise(plan, ROW, "no", GivenBytes(bytes(32)), question_name="age")
     drawn = randomise(plan, ROW, "no", GivenBytes(bytes(40)))
@@ -133,7 +133,7 @@ def test_a_question_about_several_features_is_explained_by_all_of_them() -> None
         preview(plan, ROW, "no", GivenBytes(bytes(40)), question_name="age")
 
 
-def test_only_a_report_of_the_plan_is_explained() -> None:
+def test_report_of_another_plan_is_not_explained() -> None:
     plan = made()
     report = unpack(make_report(plan, ROW, "no"))
     wrong = {

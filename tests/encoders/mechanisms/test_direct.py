@@ -1,4 +1,4 @@
-"""DE at the borders of its draws: both draws act monotonically, so the borders decide everything."""
+"""DE at the limits of its draws: the output is monotone in both draws, so the limits suffice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHE: the law of one component, border by border, and what it means for any number of components."""
+"""SHE: the exact distribution of one component, and the ratio of any number of components."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def made(domain: int, epsilon: str) -> tuple[Mechanism, list[int]]:
 
 
 def component_laws(weights: list[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Convolve by hand: the laws out of 2^64 of clamp(z) and clamp(z + 1)."""
+    """Return the distributions of clamp(z) and clamp(z + 1), out of 2^64, by direct summation."""
     steps = len(weights) - 1
     laws: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for z in range(-steps, steps + 1):

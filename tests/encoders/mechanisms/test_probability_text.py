@@ -24,7 +24,7 @@ from encoders.probability_tables import WORD
         (1 - Fraction(1, 10**20), "nearly 100%"),
     ],
 )
-def test_a_percentage_can_be_told_from_never_and_always(share: Fraction, words: str) -> None:
+def test_percentage_differs_from_zero_and_one_hundred(share: Fraction, words: str) -> None:
     assert percent(share) == words
 
 
@@ -44,7 +44,7 @@ def test_one_other_is_the_other() -> None:
     assert (others_text(1), others_text(11)) == ("the other", "each of the 11 others")
 
 
-def test_a_law_that_hardly_leaves_zero_says_only_that() -> None:
+def test_noise_text_without_a_range_if_zero_is_very_likely() -> None:
     assert noise_text([0, WORD], 1) == "0 with probability 100.0%"
     quarter = WORD // 4
     assert noise_text([quarter, 2 * quarter, quarter], 1) == (

@@ -1,4 +1,4 @@
-"""Tables from a plan: read strictly, whoever wrote them."""
+"""Tables from a plan are read strictly, also from an untrusted plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SS at the borders of its draws: set by set where they are few, and where they are many at the worst."""
+"""SS at the limits of its draws: all sets if there are few, otherwise the worst ones."""
 
 from __future__ import annotations
 

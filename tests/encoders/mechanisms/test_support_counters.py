@@ -1,4 +1,4 @@
-"""What is counted of payloads of bits: exactly the numbers of ones, and the products of groups."""
+"""Support counters: exact numbers of ones, and exact products of groups."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_products_of_large_groups_are_exact(length: int) -> None:
     assert len(bits.sizes) < 3000
 
 
-def test_only_payloads_of_bits_have_them() -> None:
+def test_only_payloads_of_bits_have_support_counters() -> None:
     assert design("DE", 4, Decimal(1)).support_counters is None
     assert design("SHE", 4, Decimal(1)).support_counters is None
     assert all(

@@ -47,7 +47,7 @@ def test_exactly_p_and_q_of_all_draws_give_a_one(name: str, epsilon: str) -> Non
 
 
 @every_table
-def test_a_device_passes_from_one_to_zero_at_the_thresholds(name: str, epsilon: str) -> None:
+def test_bit_changes_from_one_to_zero_at_the_thresholds(name: str, epsilon: str) -> None:
     mechanism, bits, p, q = made(name, 9, epsilon)
     top = (1 << bits) - 1
     neighbours = [1 << j for j in range(bits)] + [top ^ (1 << j) for j in range(bits)]
@@ -113,12 +113,12 @@ def test_a_set_padding_bit_is_refused(name: str, domain: int) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "best"), [("0.5", ".56"), ("1", ".62"), ("2", ".71"), ("4", ".82")])
-def test_the_threshold_left_open_is_the_one_of_least_variance(epsilon: str, best: str) -> None:
+def test_default_threshold_has_the_least_variance(epsilon: str, best: str) -> None:
     mechanism, *_ = made("THE", 4, epsilon)
     assert abs(Decimal(str(mechanism.parameters["theta"])) - Decimal(best)) <= Decimal("0.01")
 
 
-def test_the_paper_s_misprinted_exponent_is_right_here() -> None:
+def test_exponent_that_the_paper_misprints_is_correct() -> None:
     # Yilmaz et al. 2019, section 2.2.1, prints 1 - e^(eps (1-theta)/2)/2: -0.06 at eps = 2, theta = .25,
     # where the truth is .764
     mechanism, *_ = made("THE(0.25)", 4, "2")

@@ -1,4 +1,4 @@
-"""Canonical JSON has one spelling per document, and reads no other."""
+"""Canonical JSON has one encoding per document and refuses all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the label is asked for alone: never more than few people need."""
+"""The weight of the question about the label alone: never more than few users need."""
 
 import math
 from dataclasses import replace
@@ -54,10 +54,10 @@ def test_many_users_need_no_question_about_the_label():
 def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     weight, plan = weight_of_label("users = 1_300")
     assert 0 < weight < MAX_LABEL_WEIGHT * 4
-    told = math.fsum(
+    information = math.fsum(
         plan.question_probability(each) / each.mechanism.uniform_variance(3) for each in plan.questions
     )
-    assert 1 / math.sqrt(told * 1_300) == pytest.approx(MAX_PRIOR_ERROR, rel=0.05)
+    assert 1 / math.sqrt(information * 1_300) == pytest.approx(MAX_PRIOR_ERROR, rel=0.05)
 
 
 @pytest.mark.parametrize("sizes", [(10,), (30, 30, 30), (8, 8, 8, 8), (2, 3, 4)])
@@ -78,18 +78,18 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(size
     for users in range(40, 8000, 40):
         plan = replace(survey, users=users).compile()
         weight = sum(each.weight for each in plan.questions if each.kind == "label")
-        told = math.fsum(
+        information = math.fsum(
             plan.question_probability(each) / each.mechanism.uniform_variance(2) for each in plan.questions
         )
         if 0 < weight < MAX_LABEL_WEIGHT:
-            assert 1 / math.sqrt(told * users) <= MAX_PRIOR_ERROR
+            assert 1 / math.sqrt(information * users) <= MAX_PRIOR_ERROR
             asked += 1
         elif not weight and epsilon != "3":
-            assert 1 / math.sqrt(told * users) <= MAX_PRIOR_ERROR
+            assert 1 / math.sqrt(information * users) <= MAX_PRIOR_ERROR
     assert asked or epsilon == "3"
 
 
-def test_where_features_tell_nothing_of_the_label_users_decide_too():
+def test_number_of_users_determines_the_label_weight_if_features_are_not_informative():
     y = "range = [0, 1]"
     text = TEXT.format(users="users = {}", weight="", epsilon="1", y=y).replace(
         'values = ["1", "2", "3", "4"]', y
@@ -100,12 +100,12 @@ def test_where_features_tell_nothing_of_the_label_users_decide_too():
     assert many.weight == 2 * 1
 
 
-def test_what_the_author_says_goes():
+def test_label_weight_of_the_author_is_used():
     assert weight_of_label("users = 100", "weight = 0")[0] == 0
     assert weight_of_label("users = 100", "weight = 2")[0] == 2
 
 
-def test_numbers_count_by_what_they_tell_of_the_label():
+def test_numbers_count_by_their_information_about_the_label():
     few, many = (weight_of_label(f"users = {users}", y="range = [0, 1]")[0] for users in (100, 10**6))
     assert few == 2 * MAX_LABEL_WEIGHT * 4  # all weights count double beside numbers
     assert many == 0
@@ -126,7 +126,7 @@ def test_weights_never_fall_with_fewer_users():
     assert found[-1] == 0
 
 
-def test_a_question_that_tells_less_of_the_label_than_others_is_not_asked():
+def test_label_question_that_is_less_informative_than_others_is_not_asked():
     assert compute_label_weight(10, 6, 50.0, 0.1) == 0
     assert compute_label_weight(10, 6, 50.0, 0.015) == 0  # hardly more, and it would take most reports
     assert compute_label_weight(10, 6, 50.0, 0.01) == MAX_LABEL_WEIGHT

@@ -1,4 +1,4 @@
-"""A decimal number has one spelling."""
+"""A decimal number has one canonical text."""
 
 from __future__ import annotations
 

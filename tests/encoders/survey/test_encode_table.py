@@ -121,7 +121,7 @@ def test_the_first_wrong_row_is_named_without_its_value(plan: Plan, stranger: ob
         encode_labels(plan, [stranger])
 
 
-def test_equal_values_of_different_types_are_told_apart(plan: Plan) -> None:
+def test_equal_values_of_different_types_have_different_codes(plan: Plan) -> None:
     # True == 1 == 1.0 in Python: a memory of values alone would code them alike.
     for column in ([True, 1], [1, True], [1.0, True]):
         with pytest.raises(RowError):

@@ -1,4 +1,4 @@
-"""How a value becomes a code, and that no refusal repeats the value."""
+"""Codes of labels and categories; no error contains the value."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_the_expected_values_are_quoted_and_the_reading_of_other_types_explained
 ) -> None:
     with pytest.raises(RowError) as caught:
         SPELLED.code(value)
-    # the same for every value of the type: it says nothing of the person's
+    # the same for every value of the type: it does not depend on the person's value
     assert caught.value.why == f'is not one of the survey\'s values: "True", "False", "1.0"{hint}'
 
 

@@ -1,4 +1,4 @@
-"""Invitations: a token names the question and is the report's id; a survey without them takes none."""
+"""Invitations: a token is the report's id and determines the question; other surveys refuse tokens."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_tokens_that_are_missing_or_not_asked_for_are_refused_before_anything_is
         make_report(plan_of("open"), ROW, "no", nothing, token_for(plan_of(), 0))
 
 
-def test_a_token_of_another_plan_is_told_and_not_repeated() -> None:
+def test_error_for_a_token_of_another_plan_does_not_contain_it() -> None:
     token = token_for(plan_of("open"), 0)
     with pytest.raises(TokenError, match="misspelt, or an invitation to another survey") as caught:
         make_report(plan_of(), ROW, "no", GivenBytes(b""), token)

@@ -478,14 +478,14 @@ COMPILED_MISTAKES = {
         'so add missing = "category"',
     ),
     "bounds too close": ("[0, 12]", "[1, 1.0000000000000001]", "features.hours.range", 20, "must increase"),
-    "bounds too far apart": (
+    "range too large for doubles": (
         "[0, 12]",
         f"[-1{'0' * 308}.0, 1{'0' * 308}.0]",
         "features.hours.range",
         20,
         "digits",
     ),
-    "nothing tells of the label": (
+    "no question estimates the prior": (
         'values = ["yes", "no"]',
         'values = ["yes", "no"]\nweight = 0',
         "label.weight",
@@ -606,7 +606,7 @@ def test_an_empty_survey_names_all_that_it_lacks(text: str) -> None:
     assert {"survey.id", "survey.epsilon", "label.name", "label.values", "features"} <= fields
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
+def test_error_lists_all_mistakes_in_the_order_of_the_file() -> None:
     text = (
         GOOD.replace("1.5", "0")
         .replace("[0, 10]", "[10, 0]")

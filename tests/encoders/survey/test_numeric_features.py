@@ -1,4 +1,4 @@
-"""How a number becomes a code on the grid, its square another one, and both on rows and columns alike."""
+"""Codes of numbers and their squares on the grid, with equal results for rows and columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans about numbers: what is asked how often, one spelling, and hostile ones refused at once."""
+"""Plans with numbers: questions and weights, canonical form, and quick refusal of hostile plans."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def document(plan: Plan) -> Document:
 
 
 @every_name
-def test_a_plan_survives_the_wire(numeric: str) -> None:
+def test_plan_equals_itself_after_json(numeric: str) -> None:
     plan = compiled(numeric=numeric)
     again = Plan.from_json(plan.json)
     assert again == plan
@@ -91,7 +91,7 @@ def test_what_must_be_in_a_row_is_the_inputs_and_what_is_not_projected() -> None
     assert [entry.name for entry in SURVEY.entries] == ["age", "income", "city", "hours"]
 
 
-def test_questions_without_numbers_say_nothing_of_projections() -> None:
+def test_questions_without_numbers_do_not_contain_the_projection() -> None:
     plan = compiled(features=SURVEY.features[:1], weights=(None, 1), projection=None)
     assert set(document(plan)) == {"epsilon", "features", "format", "id", "label", "questions", "tables"}
     assert "moment" not in document(plan)["questions"][0]
@@ -126,7 +126,7 @@ def test_without_numbers_weights_are_as_written() -> None:
     assert asked(survey("sign", 3, 0, 0, 4).compile()) == [("rested", 4), ("city", 3)]
 
 
-def test_laplace_asks_for_all_numbers_at_once_as_often_as_for_each_together() -> None:
+def test_laplace_question_has_the_sum_of_the_weights_of_all_numbers() -> None:
     plan = survey("laplace", 3, 5, 2, 4).compile()
     assert asked(plan) == [
         ("rested", 8),
@@ -146,7 +146,7 @@ def test_laplace_leaves_out_numbers_that_are_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("numeric", NAMES)
-def test_each_is_asked_as_often_as_its_weight_says(numeric: str) -> None:
+def test_each_feature_is_asked_in_proportion_to_its_weight(numeric: str) -> None:
     plan, shares = survey(numeric, 3, 4, 2, 1).compile(), Counter[str]()
     for question in plan.questions:
         about = "numbers" if question.moment else question.name
@@ -162,7 +162,7 @@ def test_each_is_asked_as_often_as_its_weight_says(numeric: str) -> None:
 @pytest.mark.parametrize(
     ("numeric", "weights", "default"),
     [
-        # the class is told by signs, by piecewise reports, by the squares of auto, by any category
+        # signs, piecewise reports, the squares of auto and any category estimate the class prior
         *(("auto", (0, 1, 1), 0), ("sign", (0, 1, 1), 0), ("piecewise", (0, 1, 1), 0)),
         *((name, (1, 1, 1), 0) for name in NAMES),
         *((name, (1, 0, 0), 0) for name in NAMES),
@@ -172,7 +172,7 @@ def test_each_is_asked_as_often_as_its_weight_says(numeric: str) -> None:
         *((name, (0, 0, 0), 1) for name in NAMES),
     ],
 )
-def test_the_label_is_asked_only_if_no_other_question_tells_of_it(
+def test_label_is_asked_alone_only_if_no_other_question_estimates_it(
     numeric: str, weights: tuple[int, int, int], default: int
 ) -> None:
     found = [
@@ -184,7 +184,7 @@ def test_the_label_is_asked_only_if_no_other_question_tells_of_it(
 
 
 @pytest.mark.parametrize("numeric", ["laplace", "onebit", "sampled-laplace", "sign-vector"])
-def test_a_label_that_nothing_would_tell_is_a_mistake(numeric: str) -> None:
+def test_label_that_no_question_estimates_is_a_mistake(numeric: str) -> None:
     with pytest.raises(SurveyError, match="0 leaves no question that estimates the label's prior") as caught:
         survey(numeric, 0, 1, 1, 0).compile()
     assert caught.value.field == "label.weight"
@@ -244,7 +244,7 @@ def test_a_report_about_too_many_numbers_names_the_first() -> None:
 # -- values and keys -----------------------------------------------------------------------------
 
 
-def test_a_value_is_a_code_and_a_label_and_means_what_it_says() -> None:
+def test_value_combines_code_and_label_and_has_the_right_meaning() -> None:
     plan = survey("laplace", 1, 1, 1).compile()
     _, mean, square = plan.questions
     codes = (1, GRID + GRID // 2, 2 * GRID + 1)
@@ -330,7 +330,9 @@ ROW = {"city": "north", "hours": 1, "age": 33, "income": 21_000}
         ({"city": "south"}, ()),
     ],
 )
-def test_what_lies_beyond_its_bounds_is_named(changes: dict[str, Any], clipped: tuple[str, ...]) -> None:
+def test_clipped_names_lists_entries_outside_their_bounds(
+    changes: dict[str, Any], clipped: tuple[str, ...]
+) -> None:
     assert compiled().clipped_names(ROW | changes) == clipped
 
 
@@ -502,7 +504,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
     "bounds beyond doubles": ("sign", lambda d: of(feature_of(d, "hours"), high="9" * 400)),
     "bounds huge": ("sign", lambda d: of(feature_of(d, "hours"), high="9" * 500_000)),
     "bounds of an exponent": ("sign", lambda d: of(feature_of(d, "hours"), high="1E+999999999999")),
-    "bounds further apart than doubles": (
+    "range larger than doubles": (
         "sign",
         lambda d: of(feature_of(d, "hours"), low=f"-17{'0' * 307}", high=f"17{'0' * 307}"),
     ),
@@ -552,7 +554,7 @@ def altered(original: Document, path: Path, value: Any) -> Document:
 
 
 def accepted(changed: Any) -> Plan | None:
-    """Read a tampered document; whatever is read must be what its bytes say and keep its epsilon."""
+    """Read a tampered document; a plan that is read must have the same bytes and keep its epsilon."""
     try:
         data = canonical.dump_canonical_json(changed)
         plan = Plan.from_json(data)
@@ -634,7 +636,7 @@ def test_no_entry_can_be_added_or_left_out() -> None:
 
 
 def forged(plan: Plan, change: Callable[[Document], None]) -> bytes:
-    """Change the tables of the first question about numbers and all that follows from them."""
+    """Change the tables of the first question about numbers and everything computed from them."""
     forgery = document(plan)
     mean = next(question for question in plan.questions if question.moment == 1)
     old = forgery["questions"][mean.index]["tables"]

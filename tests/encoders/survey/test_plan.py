@@ -1,4 +1,4 @@
-"""The plan: one canonical spelling, questions drawn at exact limits, rows coded in its order."""
+"""The plan: canonical form, exact limits of the draw of a question, coding of rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def document(plan: Plan = PLAN) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("frequency", FREQUENCIES)
-def test_a_plan_survives_the_wire(frequency: str) -> None:
+def test_plan_equals_itself_after_json(frequency: str) -> None:
     plan = compiled(frequency=frequency, weights=(1, 2, 3))
     again = Plan.from_json(plan.json)
     assert again == plan
@@ -65,7 +65,7 @@ def test_a_plan_is_canonical_json(frequency: str) -> None:
 
 
 def test_the_digest_is_pinned() -> None:
-    # Devices in the field hold this plan: what it says and how it is spelt must not move.
+    # Devices in use have this plan: its content and encoding must not change.
     assert PLAN.digest == "d54b0e54b5d5add5a47c364e7cec7960ef9e9900d7abecf8aba347b6da87e476"
 
 
@@ -96,7 +96,7 @@ def test_texts_are_utf_8_as_they_are() -> None:
         lambda data: json.dumps(dict(reversed(json.loads(data).items())), separators=(",", ":")).encode(),
     ],
 )
-def test_another_spelling_is_no_plan(respell: Callable[[bytes], bytes]) -> None:
+def test_plan_that_is_not_canonical_is_refused(respell: Callable[[bytes], bytes]) -> None:
     data = respell(PLAN.json)
     assert data != PLAN.json
     with pytest.raises(SurveyError):
@@ -119,7 +119,7 @@ def test_another_spelling_is_no_plan(respell: Callable[[bytes], bytes]) -> None:
         b'"\\ud800"',
     ],
 )
-def test_what_is_no_plan_is_refused(data: bytes) -> None:
+def test_document_that_is_not_a_plan_is_refused(data: bytes) -> None:
     with pytest.raises(SurveyError):
         Plan.from_json(data)
 
@@ -150,7 +150,7 @@ def test_the_questions_are_those_of_a_positive_weight() -> None:
     assert [question.domain for question in plan.questions] == [2, 8]
 
 
-def test_a_coupled_value_is_a_k_plus_c_and_means_what_it_says() -> None:
+def test_coupled_value_is_a_k_plus_c_and_has_the_right_meaning() -> None:
     plan = compiled(weights=(1, 1, 1))
     label, age, hours = plan.questions
     for (a, b), c in itertools.product(itertools.product(range(3), range(4)), range(2)):
@@ -178,7 +178,7 @@ def test_a_draw_passes_from_question_to_question_exactly_at_its_limits(weights: 
 
 
 def test_the_keys_are_pinned() -> None:
-    # Collectors hold counters under them: rounds of one survey, years apart, pool by them.
+    # Collectors store counters under them; rounds of one survey in different years are added up by them.
     assert [question.key for question in PLAN.questions] == ["5e373fe586855719", "1300163109f3f9d2"]
 
 
@@ -190,7 +190,7 @@ def test_a_question_s_mechanism_is_of_its_domain() -> None:
         dataclasses.replace(plan, questions=(label, wrong, hours))
 
 
-def test_a_key_tells_what_is_asked_and_how_and_nothing_else() -> None:
+def test_key_depends_only_on_the_question_and_its_mechanism() -> None:
     key = PLAN.questions[0].key
     assert len(key) == 16
     assert int(key, 16) >= 0
@@ -279,7 +279,7 @@ def test_a_plan_cannot_be_changed() -> None:
             setattr(PLAN, name, value)
 
 
-def test_a_family_is_the_survey_itself_unless_said_otherwise() -> None:
+def test_family_is_the_survey_id_by_default() -> None:
     assert (PLAN.family, compiled(family=PLAN.id)) == (PLAN.id, PLAN)
     second = compiled(id="second", family=PLAN.id)
     assert Plan.from_json(second.json).family == document(second)["family"] == PLAN.id

@@ -1,4 +1,4 @@
-"""A projection is exact: on a device, over a table, and by the definition in plain fractions."""
+"""A projection is exact on a device and over a table, compared with the definition in fractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which features are asked about together, what such a question asks, and what a reader takes for one."""
+"""Features that share a question: the choice, the answers, and the checks of a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EPSILONS = ("1", "2", "2.5", "3", "4", "5", "6", "8", "12")
 
 
 def compiled(sizes: Sequence[int], epsilon: str = "5", weights: Sequence[int] = (), more: str = "") -> Plan:
-    """Ask about features a, b, ... of so many values."""
+    """Return the plan of features a, b, ... with these numbers of values."""
     weights = weights or [1] * len(sizes)
     names = (chr(ord("a") + place) for place in range(len(sizes)))
     features = (
@@ -73,7 +73,7 @@ def test_features_of_different_weights_are_not_asked_about_together() -> None:
     assert [(question.name, question.weight) for question in plan.questions] == [("a, c", 1), ("b, d", 3)]
 
 
-def test_a_question_weighs_what_one_of_its_features_does_and_twice_that_beside_numbers() -> None:
+def test_group_has_the_weight_of_one_feature_doubled_if_there_are_numbers() -> None:
     number = "[features.n]\nrange = [0, 1]\nweight = 2\n"
     plan = compiled([2, 2, 2], "8", [2, 2, 1], number + "[features.z]\nvalues = ['0', '1']\nweight = 2\n")
     assert [(question.name, question.weight) for question in plan.questions] == [
@@ -110,7 +110,7 @@ def shapes() -> Iterator[tuple[list[int], int, str]]:
             yield sizes, labels, epsilon
 
 
-def test_a_question_that_is_left_out_leaves_the_others_as_they_are() -> None:
+def test_omitted_question_leaves_the_other_groups_unchanged() -> None:
     for sizes, labels, epsilon in shapes():
         found = groups(sizes, labels, epsilon)
         for gone in found:
@@ -121,25 +121,25 @@ def test_a_question_that_is_left_out_leaves_the_others_as_they_are() -> None:
             ]
 
 
-def test_left_out_by_weight_0_as_well() -> None:
+def test_feature_with_weight_zero_leaves_the_other_groups_unchanged() -> None:
     whole, part = compiled([2] * 6), compiled([2] * 6, weights=[0, 0, 0, 1, 1, 1])
     assert [question.key for question in part.questions] == [question.key for question in whole.questions[1:]]
 
 
 def by_hand(sizes: Sequence[int], labels: int, epsilon: str) -> float:
-    """Return what a report about all is worth, in reports about one, from the whole covariance matrix."""
-    whole, worth = oracle(math.prod(sizes) * labels, epsilon), 0.0
+    """Return the number of reports about one feature that equal one about all, from the whole covariance."""
+    whole, gain = oracle(math.prod(sizes) * labels, epsilon), 0.0
     matrix = np.full((whole.domain, whole.domain), whole.covariance(1 / whole.domain, 1 / whole.domain))
     np.fill_diagonal(matrix, whole.variance(1 / whole.domain))
     for place, size in enumerate(sizes):
         part = np.zeros((*sizes, labels))
         part[(*[slice(None)] * place, 0)][..., 0] = 1
         sums = part.ravel() @ matrix @ part.ravel()
-        worth += oracle(size * labels, epsilon).variance(1 / (size * labels)) / sums
-    return worth
+        gain += oracle(size * labels, epsilon).variance(1 / (size * labels)) / sums
+    return gain
 
 
-def test_each_feature_that_joins_makes_a_question_worth_more_and_the_next_would_not() -> None:
+def test_each_feature_that_joins_improves_a_question_and_the_next_would_not() -> None:
     for sizes, labels, epsilon in shapes():
         order = sorted(range(len(sizes)), key=lambda place: (sizes[place], place))
         found = {place: group for group in groups(sizes, labels, epsilon) for place in group}
@@ -148,18 +148,18 @@ def test_each_feature_that_joins_makes_a_question_worth_more_and_the_next_would_
             longer = [*joined, sizes[place]]
             fits = len(longer) > 1 and math.prod(longer) * labels <= MAX_GROUP_DOMAIN
             before = by_hand(joined, labels, epsilon) if fits else 1.0
-            worth = fits and by_hand(longer, labels, epsilon) >= MIN_GROUP_GAIN * before
+            gain = fits and by_hand(longer, labels, epsilon) >= MIN_GROUP_GAIN * before
             together = place != order[0] and found[place] == found[order[order.index(place) - 1]]
-            assert together == worth
-            joined = longer if worth else [sizes[place]]
+            assert together == gain
+            joined = longer if gain else [sizes[place]]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_asking_about_features_together_is_worth_more_than_one_by_one(epsilon: str) -> None:
+def test_question_about_several_features_gains_over_single_questions(epsilon: str) -> None:
     for sizes in ([2] * 6, [2, 2, 3, 3, 5], [2, 4, 3]):
         found = groups(sizes, 2, epsilon)
-        worth = sum(by_hand([sizes[place] for place in group], 2, epsilon) for group in found) / len(found)
-        assert worth == pytest.approx(1) if len(found) == len(sizes) else worth >= MIN_GROUP_GAIN
+        gain = sum(by_hand([sizes[place] for place in group], 2, epsilon) for group in found) / len(found)
+        assert gain == pytest.approx(1) if len(found) == len(sizes) else gain >= MIN_GROUP_GAIN
 
 
 # -- what is asked ------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_the_label_alone_comes_first() -> None:
     assert [question.feature_indices for question in read_survey(text).compile().questions] == [(), (0, 1)]
 
 
-def test_an_answer_is_a_combination_the_first_feature_turning_slowest_and_the_label_fastest(
+def test_answer_is_a_combination_with_the_first_feature_slowest_and_the_label_fastest(
     plan: Plan,
 ) -> None:
     for question in of_several(plan):
@@ -230,7 +230,7 @@ def test_an_answer_is_a_combination_the_first_feature_turning_slowest_and_the_la
             assert question.meaning(number) == dict(zip(names, words, strict=True))
 
 
-def test_a_report_shows_all_that_it_was_asked_for(plan: Plan) -> None:
+def test_report_contains_the_values_of_all_features_of_its_question(plan: Plan) -> None:
     row = {"a": "1", "b": "0", "n": 5, "colour": None, "age": 89, "lone": "x"}
     codes, label = plan.encode(row, "draw")
     said: dict[str, str] = {}
@@ -295,15 +295,15 @@ def test_questions_in_another_order_are_refused(plan: Plan) -> None:
 
 
 def test_an_author_may_ask_about_features_together_that_auto_would_not(plan: Plan) -> None:
-    """What is asked together is the plan's to say; a reader checks that it follows from its entries."""
+    """A plan may have any groups; a reader checks that the questions agree with their entries."""
     document = json.loads(compiled([2, 2], "1").json)
     _, other = document["questions"]
     strong = oracle(12, "1")
     ratio = strong.ratio
-    apart = json.loads(compiled([4], "1").json)  # 4 values and 3 labels: the same domain
-    table = apart["questions"][0]["tables"]
-    document["questions"] = [apart["questions"][0] | {"feature": [0, 1]}]
-    document["tables"] = {table: apart["tables"][table]}
+    single = json.loads(compiled([4], "1").json)  # 4 values and 3 labels: the same domain
+    table = single["questions"][0]["tables"]
+    document["questions"] = [single["questions"][0] | {"feature": [0, 1]}]
+    document["tables"] = {table: single["tables"][table]}
     read = Plan.from_json(canonical.dump_canonical_json(document))
     assert asked(read) == ["a, b"]
     assert read.questions[0].mechanism.ratio == ratio

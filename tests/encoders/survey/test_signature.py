@@ -1,4 +1,4 @@
-"""Signatures of plans: the committed vector, and everything that is not signed by the key in question."""
+"""Signatures of plans: the committed vector, and everything that the expected key did not sign."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_signature_of_another_length_is_refused(size: int) -> None:
         (other_kind_of_pem(), "not for Ed25519"),
     ],
 )
-def test_a_private_key_that_cannot_sign_is_told_why(pem: bytes, why: str) -> None:
+def test_error_for_an_unusable_private_key_gives_the_reason(pem: bytes, why: str) -> None:
     with pytest.raises(SignatureError, match=why):
         sign(PLAN, pem)
 

@@ -1,4 +1,4 @@
-"""docs/survey-file.md documents exactly the keys, defaults and limits that the reader knows."""
+"""docs/survey-file.md documents exactly the keys, defaults and limits of the reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changed plans: refused, or openly another plan that keeps its epsilon."""
+"""Tampered plans: refused, or a different valid plan that keeps its epsilon."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def neighbours(value: Any) -> list[Any]:
 
 
 def accepted(changed: Any) -> Plan | None:
-    """Read a tampered document; whatever is read must be what its bytes say and keep its epsilon."""
+    """Read a tampered document; a plan that is read must have the same bytes and keep its epsilon."""
     try:
         data = canonical.dump_canonical_json(changed)
         plan = Plan.from_json(data)
@@ -157,7 +157,7 @@ def test_no_entry_can_be_added_or_left_out(plan: Plan) -> None:
             changed = document(plan)
             del inner(changed, path)[key]
             read = accepted(changed)
-            # asking one question less is the author's choice, or the verdicts without a model; another plan
+            # asking one question less is the author's choice, or the outcomes without a model; another plan
             may = path == ("questions",) or key == "validation"
             assert read is None or (may and read.digest != plan.digest)
         changed = document(plan)
@@ -170,7 +170,7 @@ def test_no_entry_can_be_added_or_left_out(plan: Plan) -> None:
 
 
 def forged(change: Callable[[dict[str, Any]], None], plan: Plan, **entries: Any) -> bytes:
-    """Change the first question's tables, and all that follows from them, so that nothing contradicts."""
+    """Change the first question's tables and everything computed from them consistently."""
     forgery = document(plan)
     old = forgery["questions"][0]["tables"]
     tables = forgery["tables"].pop(old)

@@ -1,4 +1,4 @@
-"""A survey as a person writes it: what is accepted, and every mistake by field and line."""
+"""Authored surveys: what is accepted, and the field and line of every mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that devices judge, in whole numbers, alike on a device and over a table; then a plan like any."""
+"""A model that devices validate, in whole numbers, with equal results on a device and over a table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def models(draw: st.DrawFn) -> Validation:
     few = draw(st.lists(rows, min_size=5, max_size=5))
     places = draw(st.permutations(range(len(FEATURES))))
     order = tuple(places[: draw(st.integers(2, len(places)))])
-    tops = draw(st.sets(st.integers(1, len(order) - 1), min_size=1))
+    top_k = draw(st.sets(st.integers(1, len(order) - 1), min_size=1))
     scores = tuple(
         tuple(few[(7 * cell + place) % 5] for cell in range(cells_of(feature)))
         for place, feature in enumerate(FEATURES)
@@ -79,7 +79,7 @@ def models(draw: st.DrawFn) -> Validation:
         label=label,
         features=FEATURES,
         order=order,
-        top_k=tuple(sorted(tops)),
+        top_k=tuple(sorted(top_k)),
         prior=draw(rows),
         scores=scores,
     )
@@ -104,30 +104,30 @@ def guess_of(model: Validation, codes: Any, top: int) -> int:
 
 @settings(deadline=None)
 @given(models(), table)
-def test_a_verdict_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows) -> None:
+def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows) -> None:
     model.check()
     for codes, label in product(rows, range(len(model.prior))):
-        tops, all_ = model.validate(codes, label)
+        top_k, all_ = model.validate(codes, label)
         assert all_ == (guess_of(model, codes, len(model.order)) == label)
-        assert tops == tuple(guess_of(model, codes, top) == label for top in model.top_k)
-        assert {type(each) for each in (*tops, all_)} == {int}
+        assert top_k == tuple(guess_of(model, codes, top) == label for top in model.top_k)
+        assert {type(each) for each in (*top_k, all_)} == {int}
 
 
 @settings(deadline=None)
 @given(models(), table, st.data())
-def test_a_table_is_judged_as_its_rows_are(model, rows, data) -> None:
+def test_outcomes_of_a_table_equal_those_of_its_rows(model, rows, data) -> None:
     known = st.integers(0, len(model.prior) - 1)
     labels = data.draw(st.lists(known, min_size=len(rows), max_size=len(rows)))
-    tops, all_ = model.validate_table(np.array(rows), np.array(labels))
-    assert (tops.shape, all_.shape) == ((len(rows), len(model.top_k)), (len(rows),))
-    assert tops.dtype == all_.dtype == np.int64
+    top_k, all_ = model.validate_table(np.array(rows), np.array(labels))
+    assert (top_k.shape, all_.shape) == ((len(rows), len(model.top_k)), (len(rows),))
+    assert top_k.dtype == all_.dtype == np.int64
     one_by_one = [model.validate(codes, label) for codes, label in zip(rows, labels, strict=True)]
-    assert [(tuple(each), one) for each, one in zip(tops.tolist(), all_.tolist(), strict=True)] == one_by_one
+    assert [(tuple(each), one) for each, one in zip(top_k.tolist(), all_.tolist(), strict=True)] == one_by_one
 
 
-def test_a_table_without_rows_has_no_verdicts() -> None:
-    tops, all_ = MODEL.validate_table(np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
-    assert (tops.shape, all_.shape) == ((0, 2), (0,))
+def test_table_without_rows_has_no_outcomes() -> None:
+    top_k, all_ = MODEL.validate_table(np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
+    assert (top_k.shape, all_.shape) == ((0, 2), (0,))
 
 
 def shows(place: int, cell: int) -> Validation:
@@ -145,7 +145,7 @@ def shows(place: int, cell: int) -> Validation:
 
 
 @pytest.mark.parametrize("part", [0, 1, 31, 32, 62, 63])
-def test_a_number_s_parts_are_even_and_hold_their_ends(part: int) -> None:
+def test_parts_of_a_number_s_range_are_equal_and_include_their_ends(part: int) -> None:
     model, last = shows(2, part), (2 * GRID if part == BINS - 1 else FIRST[part + 1] - 1)
     for code in {0, 2 * GRID, *range(FIRST[part] - 2, FIRST[part] + 3), *range(last - 2, last + 3)}:
         if 0 <= code <= 2 * GRID:
@@ -159,9 +159,9 @@ def test_the_last_row_of_scores_is_a_missing_number_s_and_no_other_s() -> None:
     assert [model.validate((0, 0, 0, code), 0)[1] for code in codes] == [0] * (BINS + 1) + [1]
 
 
-def test_a_feature_that_is_not_in_the_order_decides_nothing() -> None:
-    verdicts = {MODEL.validate((0, hours, 7, 9), 0) for hours in range(HOURS.size)}
-    assert len(verdicts) == 1
+def test_feature_that_is_not_in_the_order_has_no_effect() -> None:
+    outcomes = {MODEL.validate((0, hours, 7, 9), 0) for hours in range(HOURS.size)}
+    assert len(outcomes) == 1
 
 
 # -- what is no model ----------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_an_invalid_model_is_refused_by_field(name: str) -> None:
 
 SURVEY = read_survey(VALIDATED)
 PLAN = SURVEY.compile()
-JUDGED = read_survey(PROJECTED).compile()
+MODEL_PLAN = read_survey(PROJECTED).compile()
 ROW = {"age": 30, "income": 20_000, "city": "south", "hours": 2.5}
 COLUMNS: dict[str, list[Any]] = {
     "age": [30, None, 0, 100, 1e9, 30],
@@ -228,21 +228,21 @@ COLUMNS: dict[str, list[Any]] = {
 LABELS = ["no", "yes", "yes", "no", "yes", "no"]
 
 
-def test_a_plan_asks_for_verdicts_and_rows_are_coded_by_the_model_s_survey() -> None:
+def test_plan_asks_for_outcomes_and_rows_are_coded_by_the_model_s_survey() -> None:
     assert PLAN.validation is not None
     assert (PLAN.label.name, PLAN.label.values) == ("all 3", OUTCOMES)
     assert [(each.name, each.values) for each in PLAN.features] == [("top 1", OUTCOMES), ("top 2", OUTCOMES)]
     assert [question.name for question in PLAN.questions] == ["top 1", "top 2"]
     assert [PLAN.question_probability(question) for question in PLAN.questions] == [0.5, 0.5]
     assert PLAN.projection is None
-    assert (PLAN.row_schema.label, PLAN.row_schema.features) == (JUDGED.label, JUDGED.features)
-    assert PLAN.row_schema.projection == JUDGED.projection
-    assert PLAN.entries == JUDGED.entries
-    assert PLAN.encode_row(ROW) == JUDGED.encode_row(ROW)
+    assert (PLAN.row_schema.label, PLAN.row_schema.features) == (MODEL_PLAN.label, MODEL_PLAN.features)
+    assert PLAN.row_schema.projection == MODEL_PLAN.projection
+    assert PLAN.entries == MODEL_PLAN.entries
+    assert PLAN.encode_row(ROW) == MODEL_PLAN.encode_row(ROW)
 
 
 @pytest.mark.parametrize("frequency", ["auto", "DE", "OUE", "SHE", "SS"])
-def test_a_plan_of_a_validation_survives_the_wire(frequency: str) -> None:
+def test_plan_of_a_validation_equals_itself_after_json(frequency: str) -> None:
     plan = replace(SURVEY, frequency=frequency).compile()
     again = Plan.from_json(plan.json)
     assert again == plan
@@ -254,8 +254,8 @@ def test_a_plan_of_a_validation_survives_the_wire(frequency: str) -> None:
     assert again.encode(ROW, "no") == plan.encode(ROW, "no")
 
 
-def test_a_client_that_knows_no_validations_refuses_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    # it reads what it knows, and finds that the plan says more
+def test_client_without_validation_rounds_refuses_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    # such a client ignores the entry and finds that the plan is inconsistent
     def older(document: dict[str, Any]) -> dict[str, Any]:
         return parse_plan_fields({name: entry for name, entry in document.items() if name != "validation"})
 
@@ -266,19 +266,19 @@ def test_a_client_that_knows_no_validations_refuses_the_plan(monkeypatch: pytest
 
 def test_encode_validates_the_model_on_the_row() -> None:
     assert PLAN.validation is not None
-    for label in JUDGED.label.values:
-        codes, code = JUDGED.encode(ROW, label)
+    for label in MODEL_PLAN.label.values:
+        codes, code = MODEL_PLAN.encode(ROW, label)
         assert PLAN.encode(ROW, label) == PLAN.validation.validate(codes, code)
-    assert {PLAN.encode(ROW, label)[1] for label in JUDGED.label.values} == {0, 1}
+    assert {PLAN.encode(ROW, label)[1] for label in MODEL_PLAN.label.values} == {0, 1}
 
 
 def test_validate_table_equals_validate_on_each_row() -> None:
     assert PLAN.validation is not None
-    tops, all_ = PLAN.validation.validate_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
+    top_k, all_ = PLAN.validation.validate_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
     for place, label in enumerate(LABELS):
         row = {name: cells[place] for name, cells in COLUMNS.items()}
-        assert PLAN.encode(row, label) == (tuple(tops[place].tolist()), all_[place])
-    assert len(set(map(tuple, tops.tolist()))) > 2
+        assert PLAN.encode(row, label) == (tuple(top_k[place].tolist()), all_[place])
+    assert len(set(map(tuple, top_k.tolist()))) > 2
 
 
 @pytest.mark.parametrize(
@@ -305,13 +305,13 @@ def test_all_of_a_row_is_checked_before_anything_is_drawn(
         randomise(PLAN, absent, "no", GivenBytes(b""))
 
 
-def test_what_is_beyond_the_model_s_bounds_is_told() -> None:
+def test_entries_outside_the_bounds_of_the_model_are_named() -> None:
     assert PLAN.clipped_names(ROW) == ()
     assert PLAN.clipped_names(ROW | {"age": 101, "hours": -1, "top 1": 9}) == ("age", "hours", "second")
 
 
-def test_an_answer_is_the_verdict_randomised_like_any_other() -> None:
-    for label, question in product(JUDGED.label.values, PLAN.questions):
+def test_answer_is_the_outcome_randomised_like_any_other() -> None:
+    for label, question in product(MODEL_PLAN.label.values, PLAN.questions):
         codes, code = PLAN.encode(ROW, label)
         given = randomise(
             PLAN, ROW, label, GivenBytes(bytes(16 + question.mechanism.random_bytes)), question.name
@@ -335,7 +335,7 @@ def test_preview_explains_the_validation_and_its_result() -> None:
     assert "which stays on the device: top 2 = right, all 3 = wrong (clipped" in " ".join(str(seen).split())
 
 
-def test_answers_to_another_model_are_counted_apart() -> None:
+def test_answers_to_another_model_are_counted_separately() -> None:
     assert PLAN.validation is not None
     scores = PLAN.validation.scores
     others = {
@@ -355,13 +355,13 @@ def test_answers_to_another_model_are_counted_apart() -> None:
     assert keys.isdisjoint(question.key for question in plain.questions)
 
 
-def test_answers_to_one_model_are_counted_together() -> None:
+def test_answers_to_one_model_are_added_up() -> None:
     other = replace(SURVEY, id="sleep-again", family="sleep-2026").compile()
     assert other.digest != PLAN.digest
     assert [question.key for question in other.questions] == [question.key for question in PLAN.questions]
 
 
-def test_a_plan_of_verdicts_that_are_not_its_model_s_is_refused() -> None:
+def test_plan_with_outcomes_of_another_model_is_refused() -> None:
     assert PLAN.validation is not None
     for other in (replace(PLAN.validation, top_k=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
         other.check()
@@ -380,7 +380,7 @@ def test_a_model_that_is_too_large_for_a_plan_is_refused() -> None:
         read_survey(head + text + model + scores).compile()
 
 
-def test_a_device_without_numpy_judges() -> None:
+def test_device_without_numpy_validates() -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})

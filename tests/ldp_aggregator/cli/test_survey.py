@@ -314,7 +314,7 @@ def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files):
     assert "  hours = 4 to 8, tired = no\n" in output
     assert len(shares) == 8
     assert sum(shares) == pytest.approx(100, abs=0.5)
-    assert "by more than e^1 = 2.7183." in " ".join(output.split())
+    assert "by more than the factor e^1 = 2.7183." in " ".join(output.split())
     assert "Sending it spends epsilon = 1;" in " ".join(output.split())
 
 
@@ -336,7 +336,7 @@ def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(fi
     head = next(line for line in output if line.startswith("  true answer"))
     assert head.split() == ["true", "answer", "chance", "belief"]
     discrete = preview(path, "--question", "hours").splitlines()
-    assert any(line.split() == ["true", "answer", "says", "chance", "belief"] for line in discrete)
+    assert any(line.split() == ["true", "answer", "sent", "chance", "belief"] for line in discrete)
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])

@@ -1,1 +1,1 @@
-"""How fast this is, as ratios measured in one run: `python -m benchmarks [topic...]`, or `make bench`."""
+"""Performance benchmarks: ratios measured in one run, `python -m benchmarks [topic...]` or `make bench`."""

@@ -1,4 +1,4 @@
-"""A learned projection follows the differences of class means, whatever else is unknown."""
+"""A learned projection depends on the differences of class means only."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_three_classes_differ_in_two_directions_the_stronger_first() -> None:
     assert fit.bounds == (("-2", "2"),) * 2
 
 
-def test_of_weights_as_large_the_first_is_positive_whatever_rounding_says() -> None:
+def test_the_first_of_equally_large_weights_is_positive_in_spite_of_rounding() -> None:
     means = np.array([[0.0, 0.0], [-0.3, 0.1 + 0.2]])  # the second is larger in the last bit
     (weights,) = weights_of(learn(inputs(2), means, EVEN))
     assert weights[0] > 0 > weights[1]
 
 
-def test_the_sign_makes_the_largest_weight_positive_whichever_class_comes_first() -> None:
+def test_the_largest_weight_is_positive_for_any_order_of_the_classes() -> None:
     means = np.array([[0.0, -0.5], [0.1, 0.4]])
     one, other = (weights_of(learn(inputs(2), rows, EVEN)) for rows in (means, means[::-1]))
     np.testing.assert_array_equal(one, other)
@@ -77,7 +77,7 @@ def test_the_sign_makes_the_largest_weight_positive_whichever_class_comes_first(
         (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in 1 directions only"),
     ],
 )
-def test_means_that_cannot_carry_so_many_components_are_refused(means, components, words) -> None:
+def test_more_components_than_the_means_differ_in_are_refused(means, components, words) -> None:
     prior = np.full(len(means), 1 / len(means))
     with pytest.raises(FitError, match=words):
         learn(inputs(means.shape[1]), means, prior, components)

@@ -1,4 +1,4 @@
-"""Discriminant components point where the classes differ, whatever the noise does."""
+"""Discriminant components point in the directions in which the classes differ."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_direction_is_that_of_the_sample_exactly() -> None:
     assert cosine(directions[0], np.linalg.solve(within, gap)) == pytest.approx(1, abs=1e-12)
 
 
-def test_the_default_ridge_hardly_moves_a_direction_that_is_well_determined() -> None:
+def test_the_default_ridge_hardly_changes_a_well_determined_direction() -> None:
     rows, labels = gaussians(2, 2000)
     free, _ = discriminant_components(rows, labels, 1, ridge=0)
     ridged, _ = discriminant_components(rows, labels, 1)
@@ -57,7 +57,7 @@ def test_three_classes_have_two_components_with_power_and_the_last_is_noise() ->
     assert powers[2] < 1e-12
 
 
-def test_noise_components_come_by_their_variance() -> None:
+def test_noise_components_are_ordered_by_variance() -> None:
     rng = np.random.default_rng(4)
     labels = np.arange(4000) % 2
     # the second and third inputs share most of their noise: their sum varies, their difference hardly
@@ -77,7 +77,7 @@ def test_components_are_uncorrelated_within_the_classes_and_the_ridge() -> None:
     np.testing.assert_allclose(directions @ within @ directions.T, np.eye(3), atol=1e-6)
 
 
-def test_the_ridge_means_the_same_whatever_an_inputs_range() -> None:
+def test_the_ridge_acts_equally_for_any_range_of_an_input() -> None:
     rows, labels = gaussians(3, 500)
     stretch = np.array([1, 0.001, 0.1])
     plain, powers = discriminant_components(rows, labels, 2)

@@ -1,4 +1,4 @@
-"""A fit is what a survey can publish: rounded, bounded, centred, and the same every time."""
+"""A fit can be published in a survey: it is rounded, bounded, centred and reproducible."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(met
         )
 
 
-def test_of_weights_as_large_the_first_is_positive():
+def test_the_first_of_equally_large_weights_is_positive():
     x = np.array([0.1, -0.2, 0.4, 0.3])
     weights = fit("pca", INPUTS[:2], np.stack([x, -x], axis=1)).projection.components[0].weights
     assert float(weights[0]) == -float(weights[1]) > 0
@@ -142,7 +142,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_cannot_be_fitted_is_named(name):
+def test_errors_name_what_cannot_be_fitted(name):
     changes, why = ERRORS[name]
     arguments = {"method": "dca", "inputs": INPUTS, "rows": X, "labels": LABELS} | changes
     with pytest.raises(FitError, match=why):
@@ -150,7 +150,7 @@ def test_what_cannot_be_fitted_is_named(name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_component_that_nothing_is_left_for_is_refused(method):
+def test_a_component_without_variance_is_refused(method):
     doubled = np.hstack([X, X[:, :1]])
     inputs = (*INPUTS, replace(AGE, name="years"))
     assert len(fit(method, inputs, doubled, LABELS, 3).powers) == 3
@@ -171,7 +171,7 @@ def test_bounds_are_short():
     assert round_outward(np.float64(-0.0123), np.float64(0.0041)) == ("-0.013", "0.005")
 
 
-def test_the_rooms_door_loads_no_numpy():
+def test_importing_the_package_loads_no_numpy():
     code = "import reduction, sys; print('numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -103,7 +103,7 @@ def test_secrets_are_not_shown(folder: Path) -> None:
 )
 def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, message: str) -> None:
     path = config(folder, text)
-    # the option would win, but whoever reads the file later should not be surprised
+    # the option overrides the file, but a mistake in the file is refused all the same
     result = show(folder / "survey.toml", "--config", path, "--workers", 2)
     assert result.exit_code == 2
     output = " ".join(result.output.split())

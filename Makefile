@@ -1,12 +1,14 @@
-# make demo    the whole protocol over a real collector, on real answers
-# make test    every test            make lint    ruff and mypy
-# make bench   speed against PyPI's LDP libraries
-# make accuracy  the whole comparison of accuracy, written into docs/accuracy.md; LDP_DATA as below. Once stopped, it goes on
-# make audit   what messages give away at most, measured at length; which bugs the audit flags
-# make endurance  the promises at length. The client's: a failing network, kill -9, exits, a crowd on one journal.
-#              The collector's: kill -9, a crashed disk, repeats, spoilt bodies, two collectors, a lost shard, slow
-#              headers, what it keeps searched for senders, ten minutes at full speed
-# make clean   everything that is generated, the environments too
+# make demo       run the whole protocol on real answers, with a real collector
+# make test       run all tests
+# make lint       run ruff and mypy
+# make bench      compare the speed with LDP libraries on PyPI
+# make accuracy   run the whole comparison of accuracy and write docs/accuracy.md; LDP_DATA as below. An interrupted
+#                 run continues where it stopped
+# make audit      measure with many trials what messages reveal at most, and which bugs the audit detects
+# make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
+#                 on one journal. Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a
+#                 lost shard, slow headers, a search of its data for senders, ten minutes at full speed
+# make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
 # LDP_DATA=DIR names a directory of benchmark CSVs (car.csv, chess.csv, mushroom.csv, connect-4.csv) for
@@ -43,7 +45,7 @@ bench: $(BENCH)/.bench redis
 accuracy: $(BENCH)/.bench
 	$(BENCH)/bin/python -m benchmarks.accuracy
 
-# A stamp per environment: installing again is due only when pyproject.toml has changed.
+# One stamp file per environment: it is installed again only if pyproject.toml has changed.
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) --editable '.[collector,train]'
 	touch $@
@@ -62,29 +64,29 @@ $(VENV)/bin/python:
 $(BENCH)/bin/python:
 	$(PYTHON) -m venv $(BENCH)
 
-# Only where nothing can be asked or broken: root on Debian. RUNLEVEL=1 keeps the package's service from starting.
+# Installs only as root on Debian, where apt-get asks nothing. RUNLEVEL=1 prevents the package from starting its service.
 redis:
 	@command -v redis-server >/dev/null 2>&1 \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends redis-server; } >/dev/null 2>&1 \
-	|| echo 'no redis-server here: what needs one is skipped'
+	|| echo 'no redis-server found: tests that need it are skipped'
 
-# The front proxy of deploy/; on the same terms.
+# The proxy of deploy/; installed under the same conditions.
 nginx:
 	@command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends nginx; } >/dev/null 2>&1 \
-	|| echo 'no nginx here: what needs one is skipped'
+	|| echo 'no nginx found: tests that need it are skipped'
 
-# What the tests of the operator's page look at it with; on the same terms.
+# The browser for the tests of the operator's page; installed under the same conditions.
 chromium:
 	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 \
-	|| echo 'no chromium here: what needs one is skipped'
+	|| echo 'no chromium found: tests that need it are skipped'
 
 clean:
 	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""A network that fails as it is told: a TCP proxy before a real collector."""
+"""A network with chosen faults: a TCP proxy in front of a real collector."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def _page(head: bytes, body: bytes = _PAGE) -> bytes:
 
 
 class Proxy:
-    """Relays requests to a collector, one fault for each while it is told so.
+    """Relays requests to a collector; while `fault` is set, each request fails in this way.
 
     Attributes
     ----------
     bodies : list of (bytes, bool)
-        What reached it of each request's body, and whether that was all.
+        The received part of each request's body, and whether it is complete.
     fault : str
-        What is done to the next requests: one of `FAULTS`, or an empty string.
+        How the next requests fail: one of `FAULTS`, or an empty string.
     delay : float
-        Seconds before an answer is relayed.
+        Seconds before a response is relayed.
     """
 
     def __init__(self, collector: tuple[str, int]) -> None:
@@ -42,13 +42,13 @@ class Proxy:
         self._start()
 
     def take(self) -> list[tuple[bytes, bool]]:
-        """Return `bodies`, and forget them."""
+        """Return `bodies` and clear them."""
         taken, self.bodies = self.bodies, []
         return taken
 
     @contextmanager
     def failing(self, fault: str) -> Iterator[None]:
-        """Let the requests of this block fail in one way."""
+        """Make the requests within this context fail in one way."""
         if fault == "refused":
             self._hang_up()
         else:
@@ -89,13 +89,13 @@ class Proxy:
 
     def _shut(self) -> None:
         self._open = False
-        with suppress(OSError):  # none listens where connections are refused
+        with suppress(OSError):  # nothing listens if connections are refused
             socket.create_connection(("127.0.0.1", self.port), _PATIENCE).close()
         self._listening.join(_PATIENCE)
         self._listener.close()
 
     def _hang_up(self) -> None:
-        """Keep the port, but refuse who connects."""
+        """Keep the port, but refuse connections."""
         self._shut()
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -109,7 +109,7 @@ class Proxy:
         with line, suppress(OSError):
             if fault == "answers before it reads":
                 line.sendall(_page(b"200 OK"))
-            request, whole = self._read(line, half=fault == "reset amid the body")
+            request, whole = self._read(line, half=fault == "reset within the body")
             if fault in _ANSWERS:
                 line.sendall(_ANSWERS[fault])
             elif not whole:
@@ -140,7 +140,7 @@ class Proxy:
             return _message(line)[0] if answered else b""
 
     def _read(self, line: socket.socket, half: bool) -> tuple[bytes, bool]:
-        """Read a request, or half of its body; note the body of a post."""
+        """Read a request, or half of its body; append the body of a post to `bodies`."""
         request, body, whole = _message(line, half)
         if request.startswith(b"POST"):
             self.bodies.append((body, whole))
@@ -148,7 +148,7 @@ class Proxy:
 
 
 def _message(line: socket.socket, half: bool = False) -> tuple[bytes, bytes, bool]:
-    """Read one request or answer: all of it, its body, and whether it is whole."""
+    """Read one request or response; return all of it, its body, and whether it is complete."""
     data, length = b"", None
     while length is None or len(data) < length:
         piece = line.recv(65536 if length is None else length - len(data))
@@ -171,7 +171,7 @@ def _length(head: bytes) -> int:
 
 
 def _reset(line: socket.socket) -> None:
-    """Close so that the peer's next act fails."""
+    """Reset the connection, so that the peer's next operation fails."""
     line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     line.close()
 
@@ -186,7 +186,7 @@ _ANSWERS = {
 }
 FAULTS = (
     "refused",
-    "reset amid the body",
+    "reset within the body",
     *_ANSWERS,
     "answers before it reads",
     "never answers",
@@ -194,12 +194,12 @@ FAULTS = (
     "cut answer",
     "lost answer",
 )
-"""All ways to fail; after the last three the collector has counted the report."""
+"""All faults; with the last three the collector has counted the report."""
 
 
 @contextmanager
 def faulty(collector: str) -> Iterator[Proxy]:
-    """Put a proxy before the collector of a base URL."""
+    """Start a proxy in front of the collector at a base URL."""
     host, _, port = collector.removeprefix("http://").partition(":")
     proxy = Proxy((host, int(port)))
     try:

@@ -1,4 +1,4 @@
-"""Real servers for tests: each on a free port or socket of its own, stopped by whoever started it."""
+"""Real servers for tests, each on a free port or socket; the code that starts a server stops it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATIENCE = 30.0
 
 
 class RedisServer:
-    """A redis-server that may be killed, and started again on what it left behind."""
+    """A redis-server that can be killed and started again on its files."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         program = shutil.which("redis-server")
@@ -52,7 +52,7 @@ class RedisServer:
 
 
 class LocalRedis(RedisServer):
-    """One on a Unix socket."""
+    """A redis-server on a Unix socket."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.path = folder / "redis.sock"
@@ -62,11 +62,11 @@ class LocalRedis(RedisServer):
     def start(self) -> None:
         super().start()
         with redis.Redis(unix_socket_path=str(self.path)) as client:
-            wait_for(lambda: answers_ping(client))  # not before all of its file is read
+            wait_for(lambda: answers_ping(client))  # it answers after it has read its whole file
 
 
 class ClusterNode(RedisServer):
-    """One primary of a cluster, on a port of its own; the others go on without it."""
+    """One primary of a cluster, on a free port; the other nodes keep serving without it."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -90,7 +90,7 @@ class ClusterNode(RedisServer):
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
-    """Start a redis-server on a Unix socket; yield its URL. Skips where there is no redis-server."""
+    """Start a redis-server on a Unix socket; yield its URL. Skips without redis-server."""
     server = LocalRedis(folder)
     try:
         server.start()
@@ -101,7 +101,7 @@ def redis_server(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def redis_nodes(folder: Path, nodes: int = 3) -> Iterator[list[ClusterNode]]:
-    """Start a Redis Cluster of so many primaries. Skips where there is no redis-server."""
+    """Start a Redis Cluster of `nodes` primaries. Skips without redis-server."""
     started = [ClusterNode(folder / f"node-{node}") for node in range(nodes)]
     try:
         for node in started:
@@ -115,13 +115,13 @@ def redis_nodes(folder: Path, nodes: int = 3) -> Iterator[list[ClusterNode]]:
 
 @contextmanager
 def redis_cluster(folder: Path, nodes: int = 3) -> Iterator[str]:
-    """Start a Redis Cluster; yield its URL. Skips where there is no redis-server."""
+    """Start a Redis Cluster; yield its URL. Skips without redis-server."""
     with redis_nodes(folder, nodes) as started:
         yield started[0].url
 
 
 def _join(clients: Sequence[redis.Redis]) -> None:
-    """Make one cluster of servers, each with an equal share of the slots."""
+    """Join servers into one cluster with equal shares of the slots."""
     for place, client in enumerate(clients):
         first, last = (16384 * each // len(clients) for each in (place, place + 1))
         client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last - 1)
@@ -134,7 +134,7 @@ def _join(clients: Sequence[redis.Redis]) -> None:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on just now."""
+    """Return a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
@@ -147,13 +147,13 @@ def answers_ping(client: redis.Redis) -> bool:
 
 
 def answers(path: Path) -> bool:
-    """Tell whether a server listens on a Unix socket; the file alone is there a moment earlier."""
+    """Return whether a server listens on a Unix socket; its file exists slightly earlier."""
     with socket.socket(socket.AF_UNIX) as connection:
         return connection.connect_ex(str(path)) == 0
 
 
 def inherited_environment() -> dict[str, str]:
-    """Return this process's environment without LDP_ variables, which commands would take as settings."""
+    """Return this process's environment without LDP_ variables, which commands would read as settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("LDP_")}
 
 
@@ -167,7 +167,7 @@ def collector(
     options: Sequence[object] = (),
     log: Path | None = None,
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start ldp-collector on a free port; yield its base URL and its process. Its log may go to a file."""
+    """Start ldp-collector on a free port; yield its base URL and its process. `log`: a file for its log."""
     command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", *map(str, surveys)]
     command += ["--bind", "127.0.0.1:0", *map(str, options)]
     command += ["--store", store] if store else []
@@ -191,7 +191,7 @@ def collector(
 
 
 def local_nginx(folder: Path, port: int, upstream: int, header_seconds: int = 10) -> Path:
-    """Write the shipped nginx.conf, changed in what must differ: where it listens, whom it asks, no TLS."""
+    """Write the shipped nginx.conf with another address, another upstream, other folders and no TLS."""
     text = SHIPPED_NGINX.read_text()
     changes = {
         "listen 8443 ssl;": f"listen 127.0.0.1:{port};",
@@ -204,14 +204,14 @@ def local_nginx(folder: Path, port: int, upstream: int, header_seconds: int = 10
         text = text.replace(shipped, here)
     lines = [line for line in text.splitlines() if not line.strip().startswith("ssl_")]
     if os.geteuid() == 0:
-        lines.insert(0, "user root;")  # else its workers could not reach a test's folder
+        lines.insert(0, "user root;")  # else its workers cannot access the folder of a test
     path = folder / "nginx.conf"
     path.write_text("\n".join(lines))
     return path
 
 
 def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
-    """Return the command that runs nginx on a file. Skips where there is none."""
+    """Return the command that runs nginx with a configuration file. Skips without nginx."""
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if program is None:
         pytest.skip("needs nginx (Debian: apt-get install nginx)")
@@ -220,7 +220,7 @@ def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
 
 @contextmanager
 def front_proxy(folder: Path, upstream: int, header_seconds: int = 10) -> Iterator[str]:
-    """Start the shipped proxy before a collector; yield its base URL. Skips where there is no nginx."""
+    """Start the shipped proxy in front of a collector; yield its base URL. Skips without nginx."""
     port = free_port()
     conf = local_nginx(folder, port, upstream, header_seconds)
     with (folder / "nginx.log").open("wb") as log:
@@ -239,7 +239,7 @@ def listens(port: int) -> bool:
 
 
 class KillableCollector:
-    """An ldp-collector on a port of its own, that may be killed and started again; it prints to a file."""
+    """An ldp-collector on a fixed port that can be killed and started again; it prints to a file."""
 
     def __init__(
         self,
@@ -268,7 +268,7 @@ class KillableCollector:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
 
     def wait(self) -> None:
-        """Wait until it takes connections; its workers may not be there yet."""
+        """Wait until it accepts connections; its workers may not have started yet."""
         process = self.process
         assert process is not None
         wait_for(lambda: process.poll() is not None or "/v1/surveys/" in self.printed()[self._before :])
@@ -282,7 +282,7 @@ class KillableCollector:
         return workers_of(self.process)
 
     def kill(self, everything: bool = True) -> None:
-        """Kill the master, and its workers too or else wait until they notice."""
+        """Kill the master; kill its workers too if `everything`, else wait until they end."""
         assert self.process is not None
         workers = self.workers()
         self.process.kill()
@@ -298,7 +298,7 @@ class KillableCollector:
 
 
 def _runs(process: int) -> bool:
-    """Tell whether a process is neither gone nor a zombie that nobody has waited for yet."""
+    """Return whether a process exists and is not a zombie."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
@@ -313,7 +313,7 @@ def workers_of(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> list
 
 
 def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
-    """End a process, politely at first."""
+    """Stop a process: SIGTERM, then SIGKILL after 10 seconds."""
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         process.wait(10)
@@ -324,8 +324,8 @@ def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
 
 
 def wait_for(condition: object) -> None:
-    """Wait until a condition holds."""
+    """Wait until a condition is true; fail after 30 seconds."""
     end = time.monotonic() + _PATIENCE
     while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, f"the condition was not true within {_PATIENCE:.0f} s"
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""deploy/: each file is run here by the program it is for, as far as one machine allows."""
+"""The files of deploy/, each run by its own program as far as possible on one machine."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def unit() -> configparser.SectionProxy:
 # -- compose.yaml, redis.conf -------------------------------------------------------------------
 
 
-def test_every_container_is_confined_and_none_runs_as_root(services: dict[str, Any]) -> None:
+def test_containers_are_confined_and_do_not_run_as_root(services: dict[str, Any]) -> None:
     for name, service in services["services"].items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -102,7 +102,7 @@ def test_every_container_is_confined_and_none_runs_as_root(services: dict[str, A
     assert "\nUSER 10001:10001\n" in last
 
 
-def test_only_the_proxy_can_be_reached_and_only_it_is_believed(services: dict[str, Any]) -> None:
+def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services: dict[str, Any]) -> None:
     every, networks = services["services"], services["networks"]
     assert [name for name, service in every.items() if "ports" in service] == ["proxy"]
     assert every["redis"]["networks"] == ["inside"]
@@ -112,19 +112,21 @@ def test_only_the_proxy_can_be_reached_and_only_it_is_believed(services: dict[st
     proxy = every["proxy"]["networks"]["front"]["ipv4_address"]
     assert command[command.index("--trusted-proxy") + 1] == proxy
     assert every["collector"]["networks"]["front"]["ipv4_address"] != proxy
-    assert every["proxy"]["ports"] == ["0.0.0.0:443:8443"]  # else IPv6 visitors come with one address
+    assert every["proxy"]["ports"] == ["0.0.0.0:443:8443"]  # else all IPv6 clients have one address
     assert not any("enable_ipv6" in (network or {}) for network in networks.values())
 
 
-def test_no_sender_can_fill_the_hosts_memory_and_a_stop_waits_for_requests(services: dict[str, Any]) -> None:
+def test_memory_is_limited_and_a_stop_waits_for_requests(services: dict[str, Any]) -> None:
     every = services["services"]
     for name, service in every.items():
-        assert all(re.search(r"size=\d+m", place) for place in service["tmpfs"]), name  # no file elsewhere
+        assert all(re.search(r"size=\d+m", place) for place in service["tmpfs"]), (
+            name
+        )  # no other writable place
     assert {name for name in every if "mem_limit" in every[name]} == {"collector", "proxy"}
     assert {every[name]["stop_grace_period"] for name in ("collector", "proxy")} == {"35s"}
 
 
-def test_the_redis_of_compose_keeps_what_the_collector_promises(
+def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(
     services: dict[str, Any], tmp_path: Path
 ) -> None:
     if shutil.which("redis-server") is None:
@@ -157,7 +159,7 @@ def test_the_redis_of_compose_keeps_what_the_collector_promises(
 
 @contextmanager
 def started(command: Sequence[str], environment: dict[str, str]) -> Iterator[int]:
-    """Run a shipped command line, whose program, survey and port were put in place; yield the port."""
+    """Run a shipped command line with a local program, survey and port; yield the port."""
     port = free_port()
     program = str(Path(sys.executable).parent / "ldp-collector")
     words = [program, *command]
@@ -227,10 +229,10 @@ def test_the_unit_is_confined(unit: configparser.SectionProxy) -> None:
     }
     assert {name: unit.get(name) for name in expected} == expected
     assert "LogsDirectory" not in unit
-    assert "LDP_OPERATOR_TOKEN=" not in unit["Environment"]  # units can be read by everybody
+    assert "LDP_OPERATOR_TOKEN=" not in unit["Environment"]  # all users can read units
 
 
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze (Debian: apt-get install systemd)")
     text = (DEPLOY / "ldp-collector.service").read_text()
@@ -260,17 +262,17 @@ def make_certificate(folder: Path) -> None:
     (folder / "privkey.pem").write_bytes(private)
 
 
-def test_nginx_takes_the_file(tmp_path: Path) -> None:
+def test_nginx_accepts_the_file(tmp_path: Path) -> None:
     make_certificate(tmp_path)
     text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
     conf = tmp_path / "nginx.conf"
-    conf.write_text(text.replace("collector:8000", "127.0.0.1:8000"))  # a name has to be known
+    conf.write_text(text.replace("collector:8000", "127.0.0.1:8000"))  # nginx resolves names at its start
     run = subprocess.run(nginx(tmp_path, conf, "-t"), capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stderr
     assert "[warn]" not in run.stderr
 
 
-def test_the_changes_that_the_head_of_the_file_names_fit_it_to_a_machine_without_compose(
+def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose(
     tmp_path: Path,
 ) -> None:
     head = SHIPPED_NGINX.read_text().partition("\nworker_processes")[0]
@@ -305,13 +307,13 @@ def test_the_changes_that_the_head_of_the_file_names_fit_it_to_a_machine_without
 
 
 class Listener(BaseHTTPRequestHandler):
-    """Takes the collector's place, and remembers what it was told."""
+    """Replaces the collector, and stores the headers that it receives."""
 
     protocol_version = "HTTP/1.1"
-    heard: list[dict[str, str]]
+    received: list[dict[str, str]]
 
     def do_POST(self) -> None:
-        self.heard.append({name.lower(): value for name, value in self.headers.items()})
+        self.received.append({name.lower(): value for name, value in self.headers.items()})
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.send_header("Content-Length", "0")
@@ -323,10 +325,10 @@ class Listener(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def listener() -> Iterator[tuple[int, list[dict[str, str]]]]:
-    handler = type("Listening", (Listener,), {"heard": []})
+    handler = type("Listening", (Listener,), {"received": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1], handler.heard
+        yield server.server_address[1], handler.received
         server.shutdown()
 
 
@@ -345,20 +347,20 @@ def ask(front: str, body: bytes, source: str = "127.0.0.1", **headers: str) -> A
         line.close()
 
 
-def test_headers_that_identify_devices_end_at_the_proxy(
+def test_the_proxy_removes_headers_that_identify_devices(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
-    port, heard = listener
-    telling = {"User-Agent": "a-phone", "Cookie": "who=me", "Referer": "a-page", "Forwarded": "for=me"}
-    telling |= {"X-Real-IP": "203.0.113.1", "X-Forwarded-For": "203.0.113.1", "Accept-Language": "en"}
+    port, received = listener
+    identifying = {"User-Agent": "a-phone", "Cookie": "who=me", "Referer": "a-page", "Forwarded": "for=me"}
+    identifying |= {"X-Real-IP": "203.0.113.1", "X-Forwarded-For": "203.0.113.1", "Accept-Language": "en"}
     with front_proxy(tmp_path, port) as front:
-        _, _, headers = ask(front, b"a body", "127.0.1.9", **telling)
+        _, _, headers = ask(front, b"a body", "127.0.1.9", **identifying)
     expected = {"host": "127.0.0.1", "content-type": MEDIA_TYPE, "content-length": "6"}
-    assert heard == [expected | {"x-forwarded-for": "127.0.1.9"}]
+    assert received == [expected | {"x-forwarded-for": "127.0.1.9"}]
     assert headers["Server"] == "nginx"
 
 
-def test_the_rate_counts_the_proxy_s_client_address_and_no_address_is_written_down(
+def test_the_rate_counts_the_address_of_the_proxy_s_client_and_no_address_is_stored(
     survey: Path, tmp_path: Path
 ) -> None:
     plan = read_survey(SURVEY).compile()
@@ -387,10 +389,10 @@ def test_the_rate_counts_the_proxy_s_client_address_and_no_address_is_written_do
         assert address not in kept
 
 
-def test_the_proxy_itself_speaks_as_the_collector_does(tmp_path: Path) -> None:
+def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path: Path) -> None:
     with ExitStack() as stack:
         nobody = stack.enter_context(socket.socket())
-        nobody.bind(("127.0.0.1", 0))  # a port of its own, on which it does not listen
+        nobody.bind(("127.0.0.1", 0))  # a reserved port on which nothing listens
         front = stack.enter_context(front_proxy(tmp_path, nobody.getsockname()[1]))
         status, problem, headers = ask(front, b"a body")
         assert (status, problem["reason"], problem["retryable"]) == (503, "store-unavailable", True)
@@ -398,7 +400,7 @@ def test_the_proxy_itself_speaks_as_the_collector_does(tmp_path: Path) -> None:
         assert headers["Content-Type"] == "application/problem+json"
         status, problem, _ = ask(front, bytes((256 << 10) + 1))
         assert (status, problem["reason"], problem["retryable"]) == (413, "too-large", False)
-        for _ in range(40):  # more than the 32 that one address may have under way: an earlier one may linger
+        for _ in range(40):  # more than the limit of 32: earlier ones may still be open
             line = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
             line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx".encode())
         answers: list[Answer] = []
@@ -406,14 +408,14 @@ def test_the_proxy_itself_speaks_as_the_collector_does(tmp_path: Path) -> None:
         _, problem, headers = answers[-1]
         assert (problem["reason"], problem["retryable"]) == ("too-many-requests", True)
         assert headers["Retry-After"] == "5"
-        assert ask(front, b"a body", "127.0.1.9")[0] == 503  # others are let in
+        assert ask(front, b"a body", "127.0.1.9")[0] == 503  # other addresses are served
 
 
 H = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 
 
 def refusal(front: str, request: bytes) -> tuple[int, dict[str, Any]]:
-    """Send bytes; return status and problem of an answer that must be one."""
+    """Send bytes; return the status and the problem of the response, which must be a problem."""
     with socket.create_connection(("127.0.0.1", urlsplit(front).port or 0), 20) as line:
         line.sendall(request)
         answer = http.client.HTTPResponse(line)
@@ -422,7 +424,7 @@ def refusal(front: str, request: bytes) -> tuple[int, dict[str, Any]]:
         return answer.status, json.loads(answer.read())
 
 
-def test_what_is_http_and_refused_by_the_proxy_gets_a_problem_that_is_no_verdict_on_a_report(
+def test_a_refusal_by_the_proxy_is_a_problem_that_does_not_reject_the_report(
     tmp_path: Path,
 ) -> None:
     requests = {
@@ -436,18 +438,18 @@ def test_what_is_http_and_refused_by_the_proxy_gets_a_problem_that_is_no_verdict
     }
     with front_proxy(tmp_path, free_port()) as front:
         for request, status in requests.items():
-            told, problem = refusal(front, request)
-            assert (told, problem["status"], problem["reason"]) == (status, status, "no-such-page"), request[
-                :40
-            ]
-            answer = transport.Answer(told, json.dumps(problem).encode(), None)
+            received, problem = refusal(front, request)
+            assert (received, problem["status"], problem["reason"]) == (status, status, "no-such-page"), (
+                request[:40]
+            )
+            answer = transport.Answer(received, json.dumps(problem).encode(), None)
             assert parse_outcome(answer) is None
 
 
 @pytest.mark.parametrize(
     "page", ["/livez", "/readyz", "/%72eadyz", "/v1/..%2freadyz", "/v1", "/refused", "/x"]
 )
-def test_pages_that_neither_devices_nor_the_operator_need_end_at_the_proxy(tmp_path: Path, page: str) -> None:
+def test_the_proxy_blocks_pages_that_neither_devices_nor_the_operator_need(tmp_path: Path, page: str) -> None:
     with front_proxy(tmp_path, free_port()) as front:
         status, problem = refusal(front, f"GET {page}".encode() + H + b"\r\n")
         assert (status, problem["reason"]) == (404, "no-such-page")
@@ -470,22 +472,22 @@ def test_the_pages_of_devices_and_operator_pass_the_proxy(survey: Path, tmp_path
         assert asked(port, "/metrics") == 401
 
 
-def test_single_reports_pass_the_proxy_when_it_has_no_room_for_larger_bodies(
+def test_single_reports_pass_the_proxy_when_it_has_no_space_for_larger_bodies(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
-    port, heard = listener
+    port, received = listener
     with front_proxy(tmp_path, port) as front:
         shutil.rmtree(tmp_path / "nginx-body")
         assert ask(front, bytes(4096))[0] == 200
         status, problem, headers = ask(front, bytes(100_000))
         assert (status, problem["retryable"], headers["Retry-After"]) == (503, True, "5")
-    assert len(heard) == 1
+    assert len(received) == 1
 
 
 def test_the_proxy_waits_for_whole_requests(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
-    port, heard = listener
+    port, received = listener
     with (
         front_proxy(tmp_path, port) as front,
         socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)) as line,
@@ -493,9 +495,9 @@ def test_the_proxy_waits_for_whole_requests(
         line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n".encode())
         line.sendall(bytes(199_999))
         time.sleep(0.3)
-        assert heard == []
+        assert received == []
         line.sendall(b"x")
-        wait_for(lambda: heard)
+        wait_for(lambda: received)
 
 
 CHART = f"/static/{assets_version()}/vendor/chart.umd.min.js"
@@ -524,4 +526,4 @@ def test_slow_clients_do_not_stop_others_behind_the_proxy(survey: Path, tmp_path
         start = time.monotonic()
         for _ in range(20):
             assert ask(front, make_report(plan, {"age": "old"}, "yes"))[0] == 200
-        assert time.monotonic() - start < 5  # without a proxy that buffers, none of them is answered
+        assert time.monotonic() - start < 5  # without a buffering proxy, none gets a response

@@ -12,37 +12,35 @@ _VISIBLE_ASCII = range(0x21, 0x7F)
 
 
 def read_token(file: Path | None, variable: str, value: str | None, owner: str = "operator") -> str | None:
-    """Return a token: the file's if there is one, else the environment variable's, else none.
+    """Return the token in a file if one is named, else in an environment variable, else None.
 
     Parameters
     ----------
     file : Path or None
-        Holds the token and at most an end of line, as systemd and compose write secrets.
+        Holds the token and at most a line ending, as systemd and compose write secrets.
     variable, value : str, str or None
-        The environment variable's name and value; an empty one counts for none.
+        The environment variable's name and value; an empty value means no token.
     owner : str
         Whose token it is: "operator" or "gateway".
 
     Raises
     ------
     SettingsError
-        If the file is empty or cannot be read, or the token is short or cannot be sent in a header.
+        If the file is empty or cannot be read, or the token is too short or cannot be sent in a header.
     """
     if file is None:
         return _check_token(value, variable, owner) if value else None
     try:
         return _check_token(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file), owner)
-    except OSError as error:  # without the path: a token given in its place must not be printed
+    except OSError as error:  # without the path: somebody may have written the token in its place
         raise SettingsError(f"the {owner}'s token file cannot be read: {error.strerror}") from error
 
 
 def _check_token(token: str, source: str, owner: str) -> str:
     if not token:
-        raise SettingsError(f"{source}: is empty; it has to hold the {owner}'s token")
+        raise SettingsError(f"{source}: is empty; write the {owner}'s token in it")
     if any(ord(letter) not in _VISIBLE_ASCII for letter in token):
-        raise SettingsError(
-            f"{source}: the {owner}'s token has to be visible ASCII characters, without spaces"
-        )
+        raise SettingsError(f"{source}: the {owner}'s token must be visible ASCII characters without spaces")
     if len(token) < MIN_TOKEN_LENGTH:
         raise SettingsError(
             f"{source}: the {owner}'s token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "

@@ -36,23 +36,23 @@ def create_app(
     Parameters
     ----------
     settings : CollectorSettings
-        With an `operator_bind`, the operator's pages answer only at the address in the configuration
-        under `auth.OPERATOR_ADDRESS`.
+        With an `operator_bind`, the operator's pages are served only at the address that the application's
+        configuration has under `auth.OPERATOR_ADDRESS`.
     store : Store
-        An open store, used rather than `settings.store`. It holds the plans; see :meth:`Store.publish`.
+        An open store, used instead of `settings.store`. It holds the plans; see :meth:`Store.publish`.
     signatures : mapping of survey id to bytes, optional
-        The authors' signatures, served unchecked: which keys apps pin is not known here.
+        The authors' signatures, served unchecked: the collector does not know which keys apps pin.
     guarantee : str
-        What the store guarantees of an acknowledged report, for /readyz.
+        What the store guarantees for an acknowledged report; /readyz returns it.
 
     Returns
     -------
     Flask
-        It keeps nothing about senders: no log of requests, no addresses.
+        Keeps nothing about senders: no log of requests, no addresses.
     """
     app = Flask(__name__, static_folder=None)
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # no page is for scripts of other sites
-    app.url_map.merge_slashes = False  # an odd path is no such page, rather than redirected
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # no CORS: scripts of other sites use no page
+    app.url_map.merge_slashes = False  # a path with // is answered with 404, not redirected
     plans = _read_plans(store)
     record = GroupCommit(store).record
     app.extensions["ldp"] = Service(
@@ -74,7 +74,7 @@ def create_app(
 
 
 def _read_plans(store: Store) -> dict[str, Plan]:
-    """Read the plans; one that this version cannot read keeps no other from being served."""
+    """Read the plans; log and skip those that this version cannot read."""
     plans = {}
     for survey, plan in store.plans().items():
         try:

@@ -11,12 +11,12 @@ from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.service import Service
 
 OPERATOR_ADDRESS = "LDP_OPERATOR_ADDRESS"
-"""Key of the application's configuration: host and port where the operator's pages answer, as texts."""
+"""Key of the application's configuration: host and port of the operator's pages, as strings."""
 _PREFIX = "bearer "
 
 
 def require_operator_listener(service: Service) -> None:
-    """Refuse with 404 at the public address, if the operator's pages have an address of their own."""
+    """Refuse with 404 at the public address if the operator's pages have a separate address."""
     listener = request.environ["SERVER_NAME"], request.environ["SERVER_PORT"]
     if service.settings.operator_bind is not None and listener != current_app.config.get(OPERATOR_ADDRESS):
         abort(404)
@@ -27,16 +27,16 @@ def require_operator(service: Service) -> None:
     require_operator_listener(service)
     if not service.settings.operator_token:
         raise Problem(
-            Reason.NOT_AUTHORISED, "the operator has set no LDP_OPERATOR_TOKEN, so this page is closed"
+            Reason.NOT_AUTHORISED, "this page is closed: the operator has set no LDP_OPERATOR_TOKEN"
         )
     _require_token(service, service.settings.operator_token, "operator")
     after_this_request(_forbid_shared_caching)
 
 
 def has_gateway_token(service: Service) -> bool:
-    """Return whether a request has the gateway's token; refuse one that has another bearer token.
+    """Return whether a request has the gateway's token; refuse any other bearer token.
 
-    Without a gateway's token at this collector, no request has it.
+    Return False if this collector has no gateway's token.
     """
     token = service.settings.gateway_token
     if token is None or not _authorization().lower().startswith(_PREFIX):
@@ -46,21 +46,21 @@ def has_gateway_token(service: Service) -> bool:
 
 
 def require_rate(service: Service) -> None:
-    """Count a request, and refuse one too many from its address."""
+    """Count a request; refuse it if its address is over the rate limit."""
     if seconds := service.rate_limit.acquire(*_request_origin()):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,
-            "this address has sent too many requests in this minute; try again later",
+            "too many requests from this address in this minute; try again later",
             retry_seconds=seconds,
         )
 
 
 def _require_token(service: Service, expected: str, owner: str) -> None:
-    """Refuse a wrong token, and every token of an address that has sent too many wrong ones."""
+    """Refuse a wrong token, and any token from an address that has sent too many wrong ones."""
     if seconds := service.wrong_token_limit.acquire(*_request_origin(), count=False):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,
-            "this address has sent too many wrong tokens; try again later",
+            "too many wrong tokens from this address; try again later",
             retry_seconds=seconds,
         )
     authorization = _authorization()
@@ -69,11 +69,11 @@ def _require_token(service: Service, expected: str, owner: str) -> None:
         return
     if authorization:
         service.wrong_token_limit.acquire(*_request_origin())
-    raise Problem(Reason.NOT_AUTHORISED, f"send the {owner}'s token: Authorization: Bearer ...", 401)
+    raise Problem(Reason.NOT_AUTHORISED, f"send the {owner}'s token: Authorization: Bearer TOKEN", 401)
 
 
 def _request_origin() -> tuple[str | None, str]:
-    """Return the peer of the current request and its X-Forwarded-For, as :class:`RateLimit` takes them."""
+    """Return the peer and the X-Forwarded-For of the current request, for :class:`RateLimit`."""
     return request.remote_addr, request.headers.get("X-Forwarded-For", "")
 
 
@@ -82,6 +82,6 @@ def _authorization() -> str:
 
 
 def _forbid_shared_caching(response: Response) -> Response:
-    """Keep what only the operator may see out of every cache that does not ask again."""
+    """Set `Cache-Control: private, no-store`, unless the page has set its own."""
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response

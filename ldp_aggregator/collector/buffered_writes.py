@@ -1,8 +1,8 @@
-"""Writes that may wait: counts of rejections, and what the poisoning meter counts of recorded reports.
+"""Delayed writes: counts of rejections, and the support counters of the poisoning check.
 
 Neither needs a sync of the disk before the response, so bad reports do not slow down others. No response
-depends on the poisoning meter (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses
-the last seconds of both, and no report.
+depends on the support counters (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses
+the last seconds of both, but no report.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_BUFFERED_PAYLOADS = 5_000
 
 
 class BufferedWrites:
-    """Buffers what may wait of one survey, and writes it to the store some seconds later.
+    """Buffers the delayed writes of one survey, and writes them to the store some seconds later.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class BufferedWrites:
         self._buffer_rejections(Counter(reasons))
 
     def add_recorded(self, batch: QuestionBatch) -> None:
-        """Buffer the payloads of reports that were recorded, if the poisoning meter uses them."""
+        """Buffer the payloads of recorded reports, if their mechanism has support counters."""
         if batch.question.mechanism.support_counters is None:
             return
         with self._lock:
@@ -71,7 +71,7 @@ class BufferedWrites:
             self._rejection_task.request(REJECTION_SECONDS)
 
     def _write_rejections(self) -> None:
-        """Write the rejections; those that the store cannot take now are buffered again."""
+        """Write the rejections; buffer them again if the store fails."""
         with self._lock:
             counts, self._rejections = self._rejections, Counter()
         for reason, count in counts.items():
@@ -81,7 +81,7 @@ class BufferedWrites:
                 self._buffer_rejections(Counter({reason: count}))
 
     def _write_support_counters(self) -> None:
-        """Write the meter's counters; if the store fails, the meter lacks these reports."""
+        """Write the support counters; if the store fails, they lack these reports."""
         with self._lock:
             batches, self._columns, self._payload_count = self._columns, {}, 0
         if batches:
@@ -89,7 +89,7 @@ class BufferedWrites:
                 self._store.record([self._support_batch(each) for each in batches.values()])
 
     def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
-        """Return what the reports of one question add to its support counters, which have no ids."""
+        """Return a batch without ids: what reports of one question add to its support counters."""
         question = batches[0].question
         assert question.mechanism.support_counters is not None
         return Batch(

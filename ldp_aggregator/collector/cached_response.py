@@ -1,4 +1,4 @@
-"""A response that is the same for everybody: its digest and its compressed form are computed once."""
+"""A response that is the same for all requests; its digest and its gzip form are computed once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MIN_GZIP_BYTES = 1000
 
 @dataclass(frozen=True)
 class CachedResponse:
-    """A body that is ready to be sent.
+    """A body with its media type, ready to send.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class CachedResponse:
         return gzip.compress(self.body, mtime=0)
 
     def make_response(self, cache_control: str) -> Response:
-        """Return the response to the current request: 304 if it has these bytes, gzip if it accepts that."""
+        """Return the response to the current request: 304 if its ETag matches, gzip if it accepts that."""
         use_gzip = request.accept_encodings.quality("gzip") > 0 and len(self.body) > _MIN_GZIP_BYTES
         response = Response(self.gzipped if use_gzip else self.body, content_type=self.media_type)
         if use_gzip:

@@ -1,6 +1,6 @@
-"""Records each report of a body once: ids may repeat within the body, or may have been recorded before.
+"""Records each report of a body once, even if its id repeats in the body or was recorded before.
 
-A repeat with the same bytes is a duplicate, which is a success; one with other bytes is rejected.
+A repeat with the same bytes is a duplicate, which is a success; a repeat with different bytes is rejected.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ReportOutcome:
     Attributes
     ----------
     status : str
-        "recorded", "duplicate" (these very bytes were counted before: success) or "rejected".
+        "recorded", "duplicate" (the same bytes were counted before: success) or "rejected".
     error : Rejection or None
         Why it was rejected.
     """
@@ -37,28 +37,29 @@ class ReportOutcome:
     error: Rejection | None = None
 
 
-_ID_REUSED = ReportOutcome(REJECTED, Rejection(Reason.ID_REUSED, "another report was counted under this id"))
+_ID_REUSED = ReportOutcome(
+    REJECTED, Rejection(Reason.ID_REUSED, "a different report was counted under this id")
+)
 
 
 def record_once(
     batches: Sequence[QuestionBatch], record: Callable[[Sequence[QuestionBatch]], list[MarksById]]
 ) -> dict[int, ReportOutcome]:
-    """Record the reports of one body, each once; of one id within the body, the first report is tried.
+    """Record the reports of one body, each once; of reports with one id, only the first is recorded.
 
     Parameters
     ----------
     batches : sequence of QuestionBatch
         At most one for each question.
     record : callable
-        Records batches; returns the ids of each that were recorded before, in which case it recorded nothing
-        of that batch.
+        Records batches; returns the known ids of each batch. A batch with known ids is not recorded.
 
     Returns
     -------
     dict of position in the body to ReportOutcome
     """
     outcomes: dict[int, ReportOutcome] = {}
-    marks_by_question: dict[int, MarksById] = {}  # of the ids whose repeats are compared below
+    marks_by_question: dict[int, MarksById] = {}  # for the repeats, which are compared below
     pending: list[QuestionBatch] = []
     repeats: list[QuestionBatch] = []
     for batch in batches:
@@ -69,7 +70,7 @@ def record_once(
             marks = zip(byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
             marks_by_question[batch.question.index] = dict(marks)
         pending.append(batch)
-    while pending:  # once, unless ids were recorded before
+    while pending:  # one pass, unless some ids are known
         unrecorded: list[QuestionBatch] = []
         for batch, known in zip(pending, record(pending), strict=True):
             if not known:

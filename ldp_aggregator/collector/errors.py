@@ -6,4 +6,4 @@ from encoders.errors import LdpError
 
 
 class SettingsError(LdpError):
-    """A setting that cannot be used."""
+    """A setting is invalid."""

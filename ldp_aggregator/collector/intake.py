@@ -1,6 +1,6 @@
-"""Takes the bytes of a request's body: check every report, record each once, return an outcome for each.
+"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes.
 
-No HTTP here. Archives, which may be larger than memory, are read by :mod:`ldp_aggregator.reports.archives`.
+There is no HTTP here. :mod:`ldp_aggregator.reports.archives` reads archives, which may be larger than memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ldp_aggregator.collector.invitations import find_invited
 from ldp_aggregator.reports.batch_reader import BatchReader, QuestionBatch, Rejection
 from ldp_aggregator.stores import Batch, MarksById, Store
 
-_NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its token was never given out here"))
+_NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its token is not an invitation"))
 
 
 class Intake:
@@ -26,9 +26,9 @@ class Intake:
     ----------
     plan : Plan
     store : Store
-        Where they are counted. The plan must be published in it.
+        Counts the reports. The plan must be published in it.
     record : callable, optional
-        In place of the store's own `record`: one that many requests share.
+        Replaces the store's own `record`, for example by :meth:`GroupCommit.record`.
     """
 
     def __init__(
@@ -43,15 +43,15 @@ class Intake:
     def record_body(self, body: bytes, allow_many: bool = True) -> list[ReportOutcome]:
         """Check and record the reports of one body.
 
-        Each report is checked by itself. When this returns, every "recorded" is durable; rejections are
-        counted under their reasons a little later.
+        Each report is checked independently. When this returns, every "recorded" report is durable;
+        rejections are counted by reason a little later.
 
         Parameters
         ----------
         body : bytes
             One or many packed reports, concatenated.
         allow_many : bool
-            Whether it may hold more than one.
+            Whether the body may hold more than one report.
 
         Returns
         -------
@@ -61,11 +61,11 @@ class Intake:
         Raises
         ------
         ReportError
-            If the body cannot be divided into reports, or holds more than it may; that is counted as one
-            rejection, and nothing else.
+            If the body cannot be divided into reports, or holds more than allowed. This counts as one
+            rejection; no report is recorded.
         StoreError
-            If the store cannot be used. Reports of questions recorded before the failure stay counted;
-            sending the same body again counts the others and finds these to be duplicates.
+            If the store cannot be used. Reports recorded before the failure stay counted; if the same body
+            is sent again, these are duplicates and the others are counted.
         """
         try:
             if not allow_many:
@@ -83,17 +83,17 @@ class Intake:
         return [outcomes[position] for position in range(len(outcomes))]
 
     def count_rejection(self, reason: Reason) -> None:
-        """Count a rejection that was decided before the reports were read."""
+        """Count a rejection from before the reports were read."""
         self._buffered_writes.add_rejections([reason])
 
     def flush(self) -> None:
-        """Write to the store what is buffered."""
+        """Write the buffered counts to the store."""
         self._buffered_writes.flush()
 
     def _reject_uninvited(
         self, batches: Sequence[QuestionBatch], outcomes: dict[int, ReportOutcome]
     ) -> list[QuestionBatch]:
-        """Return the reports whose ids are tokens of their questions; note the rejection of the others."""
+        """Return the reports whose ids are tokens of their questions; add rejections of the others."""
         invited_batches = []
         for batch, invited in find_invited(self._store, self._plan, batches):
             outcomes.update(dict.fromkeys(batch.positions[~invited].tolist(), _NOT_ENROLLED))
@@ -102,7 +102,7 @@ class Intake:
         return invited_batches
 
     def _record_batches(self, batches: Sequence[QuestionBatch]) -> list[MarksById]:
-        """Record batches; return the ids of each that were recorded before, see :meth:`Store.record`."""
+        """Record batches; return the known ids of each, see :meth:`Store.record`."""
         known_ids = self._record([self._to_store_batch(batch) for batch in batches])
         for batch, known in zip(batches, known_ids, strict=True):
             if not known:
@@ -120,11 +120,11 @@ class Intake:
 
 
 def _require_one_report(body: bytes) -> None:
-    """Refuse a body that holds more than one report; nothing after the second is read."""
+    """Refuse a body of more than one report, without reading beyond the second."""
     reports = iterate_reports(body)
     next(reports)
     if next(reports, None) is not None:
         raise ReportError(
             Reason.TOO_MANY_REPORTS,
-            "the rate of reports is limited here: send one report in each request, or a gateway's token",
+            "this collector limits the rate of reports: send one report per request, or a gateway's token",
         )

@@ -1,6 +1,6 @@
-"""Invitations to a survey: makes tokens, and recognises them in reports by their hashes.
+"""Invitations to a survey: creates tokens, and recognises them in reports by their hashes.
 
-A store keeps the hashes of a survey's tokens as it keeps the ids of reports, under a name that no survey has.
+A store keeps the hashes of tokens in the same way as ids of reports, under a name that no survey can have.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _TOKENS_PER_BATCH = 10_000
 
 
 def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> Iterator[str]:
-    """Make tokens; each is yielded when the store has its hash.
+    """Create tokens, in random order; each is yielded after the store has recorded its hash.
 
-    Questions get their shares of them to within one, and the tokens come in random order.
+    Each question gets its share by weight, rounded up or down.
 
     Parameters
     ----------
     store : Store
     plan : Plan
-        One whose survey is answered by invitation.
+        Of a survey by invitation.
     count : int
     rng : RandomSource
     """
@@ -51,7 +51,7 @@ def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> It
 
 
 def count_tokens(store: Store, survey: str) -> int:
-    """Return how many tokens of a survey were made."""
+    """Return the number of tokens of a survey."""
     return count_reports(store.totals(token_namespace(survey)))
 
 
@@ -60,7 +60,7 @@ def find_invited(
 ) -> list[tuple[QuestionBatch, BoolArray]]:
     """Replace tokens by their hashes, and return which reports have a token of their question.
 
-    From here on the hash is the report's id: no store ever holds a token, not even one that was used.
+    From here on the hash is the report's id: no store ever holds a token, not even a used one.
     """
     hashed = [replace(batch, ids=_hash_tokens(plan, byte_rows(batch.ids))) for batch in batches]
     known = store.find_recorded(token_namespace(plan.id), {batch.question.key: batch.ids for batch in hashed})
@@ -71,7 +71,7 @@ def find_invited(
 
 
 def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
-    """Divide tokens over the questions by weight: each share is rounded up or down, on average exact."""
+    """Divide tokens over the questions by weight: each share is rounded at random, exact on average."""
     total = sum(question.weight for question in plan.questions)
     cumulative = previous = int.from_bytes(rng.take(16), "little") % total
     for question in plan.questions:

@@ -1,7 +1,7 @@
 """Describes the HTTP interface of the collector: OpenAPI 3.1.
 
-Paths and methods come from the application itself, statuses from problems.py. This module adds the schema of
-each page's response and the reasons with which it may refuse.
+Paths and methods come from the application, statuses from problems.py. This module adds the schema of each
+page's response and its reasons for refusal.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ldp_aggregator.stores.schedule import Phase
 _DESCRIPTION = """\
 Counts randomised reports, each exactly once, and keeps nothing about their senders.
 Every error is application/problem+json: act on `reason` and `retryable`; `detail` is for people.
-A path or method that is not listed here is a problem too: `no-such-page`, 404 or 405.
-The operator's pages may have an address of their own; at the public one they are `no-such-page` then.
-Where the rate of reports is limited, an address may post a number of them in a minute, each in a request
-of its own. A gateway's token lifts both limits."""
+A path or method that is not listed here returns the problem `no-such-page`, with 404 or 405.
+If the operator's pages have a separate address, they return `no-such-page` at the public one.
+If the rate of reports is limited, each address may post a number of reports per minute, one per request.
+A gateway's token lifts both limits."""
 
 _JSON, _TEXT = "application/json", "text/plain"
 _DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -76,7 +76,7 @@ _PROBLEM = _object(
 
 @dataclass(frozen=True)
 class _Page:
-    """The response of one page on success, and the reasons with which it may refuse."""
+    """The response of one page on success, and its reasons for refusal."""
 
     schema: Any
     reasons: tuple[Reason, ...] = ()
@@ -144,12 +144,12 @@ _PAGES = {
     "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, operator=True),
 }
 UNDESCRIBED_ENDPOINTS = {"page.asset", "static"}
-"""Pages that are not described: the files of the page at /, whose addresses change with their contents."""
+"""Pages that are not described: the files of the page at /, whose paths change with their content."""
 
 
 @cache
 def cached_description() -> CachedResponse:
-    """Return the description of the current application; all are alike, so it is written once."""
+    """Return the description of the current application, made once: all applications have the same."""
     document = describe(current_app)
     return CachedResponse(json.dumps(document, separators=(",", ":")).encode(), _JSON)
 
@@ -160,7 +160,7 @@ def describe(app: Flask) -> dict[str, Any]:
     Raises
     ------
     KeyError
-        If it has a page that is not described here.
+        If it has a page that this module does not describe.
     """
     paths: dict[str, dict[str, Any]] = {}
     for rule in app.url_map.iter_rules():
@@ -178,7 +178,7 @@ def describe(app: Flask) -> dict[str, Any]:
                 "gateway": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A gateway's token; without a limited rate it is not looked at.",
+                    "description": "A gateway's token; ignored if the rate is not limited.",
                 },
             },
         },
@@ -204,7 +204,7 @@ def _describe_operations(app: Flask, rule: Rule) -> dict[str, Any]:
     methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
     if "POST" in methods:
         operation["requestBody"] = {
-            "description": "One report or many, one after the other; its Content-Length must be stated.",
+            "description": "One or more reports, concatenated; Content-Length is required.",
             "required": True,
             "content": {MEDIA_TYPE: {}},
         }
@@ -217,7 +217,7 @@ def _describe_responses(page: _Page) -> dict[str, Any]:
         ok["headers"] = {"ETag": {"required": True, "schema": {"type": "string"}}}
     responses = {"200": ok}
     if page.etag:
-        responses["304"] = {"description": "It has not changed since the If-None-Match"}
+        responses["304"] = {"description": "Not changed: the ETag is that of If-None-Match"}
     refused: dict[int, list[Reason]] = {}
     for reason in (*page.reasons, Reason.INTERNAL):
         refused.setdefault(STATUS[reason], []).append(reason)

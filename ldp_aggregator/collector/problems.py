@@ -1,4 +1,4 @@
-"""Errors over HTTP: application/problem+json (RFC 9457) with a stable reason, and whether to try again."""
+"""Errors over HTTP: application/problem+json (RFC 9457) with a stable `reason` and `retryable`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _RETRY_SECONDS = {
     Reason.INCOMPLETE: 5,
     Reason.SURVEY_NOT_OPEN: 5,
     Reason.TOO_MANY_REQUESTS: 60,
-    Reason.NOT_ENROLLED: 3600,  # what only the operator can mend
+    Reason.NOT_ENROLLED: 3600,  # only the operator can fix it
 }
-"""What may succeed later, and when to try again."""
+"""Retry-After in seconds, for reasons after which the same request may succeed later."""
 _ENDPOINTS_USING_STORE = {"collector.reports", "collector.readyz"}
 
 
@@ -56,11 +56,11 @@ class Problem(Exception):
     ----------
     reason : Reason
     detail : str
-        One sentence, without anything of the request's body or sender.
+        One sentence, with nothing from the request's body or about its sender.
     status : int
-        From the reason, unless given.
+        By default, that of the reason.
     retry_seconds : int or None
-        How long to wait before the next try; from the reason, unless given. None if there is to be none.
+        Seconds until the next try; by default, those of the reason. None: do not try again.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def register_error_handlers(app: Flask) -> None:
-    """Turn every error of the application into a problem."""
+    """Return every error of the application as a problem."""
     outage = StoreOutage()
 
     def handle_unexpected(error: Exception) -> Response:

@@ -11,19 +11,19 @@ from ldp_aggregator.collector.service import Service
 
 
 def read_body(service: Service) -> bytes:
-    """Return the whole body, whose length must be stated: a server may cut a chunked one short unnoticed.
+    """Return the whole body; Content-Length is required, because a chunked body may be truncated unnoticed.
 
     Raises
     ------
     ReportError
-        If the body is of another type, longer than `max_body`, of unknown length, or cut short.
+        If the body has another type, is longer than `max_body`, has no stated length, or is truncated.
     """
     limit = service.settings.max_body
     if request.mimetype != MEDIA_TYPE:
-        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"reports come as {MEDIA_TYPE}")
+        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"send reports as {MEDIA_TYPE}")
     length = request.content_length
     if length is None or "HTTP_TRANSFER_ENCODING" in request.environ:
-        raise ReportError(Reason.LENGTH_REQUIRED, "send a Content-Length and no Transfer-Encoding")
+        raise ReportError(Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding")
     if length > limit:
         raise ReportError(Reason.TOO_LARGE, f"a body has at most {limit} bytes")
     try:

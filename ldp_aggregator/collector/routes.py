@@ -1,4 +1,4 @@
-"""The collector's pages. What a report goes through is in intake.py."""
+"""The collector's pages; intake.py checks and records reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pages = Blueprint("collector", __name__)
 
 
 def service() -> Service:
-    """Return what this application serves."""
+    """Return the shared state of the current application."""
     current: Service = current_app.extensions["ldp"]
     return current
 
@@ -31,7 +31,7 @@ def service() -> Service:
 
 @pages.get("/v1/surveys")
 def surveys() -> Response:
-    """List the surveys that have begun."""
+    """List the surveys that have opened."""
     phases = [(plan, service().phase(plan.id)) for plan in service().plans.values()]
     open_surveys = [
         {"id": plan.id, "digest": plan.digest, "phase": phase}
@@ -57,20 +57,20 @@ def signature(survey: str) -> Response:
     """Send the author's signature of a survey's plan."""
     signature = service().signatures.get(_plan(survey).id)
     if signature is None:
-        raise Problem(Reason.NO_SIGNATURE, "the collector was started without a signature of this survey")
+        raise Problem(Reason.NO_SIGNATURE, "this collector has no signature of this survey")
     return Response(signature_text(signature), content_type="text/plain; charset=utf-8")
 
 
 @pages.post("/v1/surveys/<survey>/reports")
 def reports(survey: str) -> Response:
-    """Take one report or many; answer only when they are durable."""
+    """Take one or more reports; respond when they are durable."""
     intake = service().intakes[_plan(survey).id]
     try:
         allow_many = not service().settings.rate or has_gateway_token(service())
         if not allow_many:
             require_rate(service())
         body = read_body(service())
-        _require_phase(survey, Phase.OPEN, Phase.GRACE)  # now, however long the body was on its way
+        _require_phase(survey, Phase.OPEN, Phase.GRACE)  # after the body, which may have arrived slowly
     except (Problem, ReportError) as error:
         intake.count_rejection(error.reason)
         raise
@@ -91,16 +91,16 @@ def reports(survey: str) -> Response:
 def _plan(survey: str) -> Plan:
     plans = service().plans
     if survey not in plans:
-        raise Problem(Reason.UNKNOWN_SURVEY, "this collector has no such survey; GET /v1/surveys lists them")
+        raise Problem(Reason.UNKNOWN_SURVEY, "no such survey; GET /v1/surveys lists the surveys")
     return plans[survey]
 
 
 def _require_phase(survey: str, *wanted: Phase) -> None:
     phase = service().phase(survey)
     if phase is Phase.WAITING:
-        raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not begun")
+        raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not opened yet")
     if phase not in wanted:
-        raise Problem(Reason.SURVEY_CLOSED, "the survey is over")
+        raise Problem(Reason.SURVEY_CLOSED, "the survey is closed")
 
 
 @pages.get("/openapi.json")
@@ -114,7 +114,7 @@ def openapi() -> Response:
 
 @pages.get("/v1/surveys/<survey>/snapshot")
 def snapshot(survey: str) -> Response:
-    """Send everything training needs."""
+    """Send a snapshot: all that training needs."""
     require_operator(service())
     return Response(
         take_snapshot(service().store, _plan(survey).id).to_json(), content_type="application/json"
@@ -125,7 +125,7 @@ def snapshot(survey: str) -> Response:
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors."""
     require_operator(service())
-    from ldp_aggregator.estimation import estimate_snapshot  # late: devices' requests never need it
+    from ldp_aggregator.estimation import estimate_snapshot  # late: requests of devices do not need it
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
     return jsonify(estimate_snapshot(snapshot, poisoning=True).as_dict())
@@ -133,7 +133,7 @@ def estimates(survey: str) -> Response:
 
 @pages.get("/v1/surveys/<survey>/progress")
 def progress(survey: str) -> Response:
-    """Send what the operator's page shows: at most a few seconds old, however many look at it."""
+    """Send what the operator's page shows, at most a few seconds old."""
     require_operator(service())
     from ldp_aggregator.collector.dashboard.data import render_progress  # late, as above
 
@@ -148,19 +148,19 @@ def progress(survey: str) -> Response:
 
 @pages.get("/livez")
 def livez() -> Response:
-    """Answer while the process lives."""
+    """Respond while the process runs."""
     return jsonify(status="live")
 
 
 @pages.get("/readyz")
 def readyz() -> Response:
-    """Answer 200 if a report could be counted now, or a moment ago, else 503."""
-    service().readiness.get("", service().store.check_ready)  # a write each: not one for everybody who asks
+    """Respond 200 if the store could take a report within the last seconds, else 503."""
+    service().readiness.get("", service().store.check_ready)  # cached, because each check writes to the store
     return jsonify(status="ready", promise=service().guarantee)
 
 
 @pages.get("/metrics")
 def metrics() -> Response:
-    """Send Prometheus metrics, read from the store so that all workers say the same."""
+    """Send Prometheus metrics, read from the store so that all workers return the same."""
     require_operator(service())
     return Response(render_metrics(service().store), content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,4 +1,4 @@
-"""What the requests of one collector share."""
+"""State that all requests of one collector share."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from ldp_aggregator.stores import Store, StoreError
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 
 SCHEDULE_TTL_SECONDS = 2.0
-"""How long a worker uses the schedules that it read: every worker sees a change in the store by then."""
+"""How long a worker caches the schedules; after this time every worker has seen a change in the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """What the requests of one collector share.
+    """State that all requests of one collector share.
 
     Attributes
     ----------
     settings : CollectorSettings
     store : Store
     plans : mapping of survey id to Plan
-        Those in the store when the application was made.
+        The plans in the store when the application was made.
     intakes : mapping of survey id to Intake
-        Takes the reports of each.
+        The intake of each survey.
     signatures : mapping of survey id to bytes
         The authors' signatures, served unchecked.
     guarantee : str
-        What the store guarantees of an acknowledged report; see :meth:`Store.check_durability`.
+        What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`.
     rate_limit : RateLimit
-        How many reports each address may send.
+        Limits the reports of each address.
     wrong_token_limit : RateLimit
-        How many wrong tokens each address may send.
+        Limits the wrong tokens of each address.
     schedules : TtlCache
-        When each survey is open; the last ones known while the store cannot be used.
+        When each survey is open; while the store cannot be used, the last schedules read.
     progress : TtlCache
         What the operator's page shows, by survey.
     readiness : TtlCache

@@ -28,7 +28,7 @@ _RANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class CollectorSettings:
-    """The settings of a collector, named as the options of `ldp-collector serve`.
+    """The settings of a collector, with the names of the options of `ldp-collector serve`.
 
     Attributes
     ----------
@@ -37,25 +37,25 @@ class CollectorSettings:
     store : str
         The URL of the store.
     bind : str
-        HOST:PORT; port 0 takes a free one.
+        HOST:PORT; port 0 chooses a free port.
     operator_bind : str or None
-        HOST:PORT of the operator's pages, if they have an address of their own.
+        HOST:PORT of the operator's pages, if they have a separate address.
     workers, threads : int
-        Processes, and threads of each.
+        Number of processes, and of threads per process.
     durability : str
         See :class:`StorePolicy`.
     allow_open_redis : bool
         Whether Redis may be used over the network without a password.
     rate : int
-        Reports of one address in a minute; 0 means any number.
+        Reports per address and minute; 0 means no limit.
     trusted_proxy : tuple of networks
-        The proxies whose X-Forwarded-For is believed.
+        The proxies whose X-Forwarded-For is trusted.
     operator_token : str or None
-        Opens the operator's pages; without one they stay closed.
+        Gives access to the operator's pages; without a token they are closed.
     gateway_token : str or None
-        Lets a post hold several reports where `rate` is a limit, and exempts it from that limit.
+        If `rate` is a limit: exempts a post from it, and allows several reports in one post.
     max_body : int
-        Bytes of one request's body at most.
+        Maximum length of a request's body, in bytes.
 
     Raises
     ------
@@ -82,15 +82,15 @@ class CollectorSettings:
             check_address(getattr(self, name), f"{name} ")
         for name, (least, most) in _RANGES.items():
             if not least <= getattr(self, name) <= most:
-                raise SettingsError(f"{name} is from {least} to {most}")
+                raise SettingsError(f"{name} must be from {least} to {most}")
         if self.operator_token is not None and self.gateway_token == self.operator_token:
             raise SettingsError(
-                "the gateway's token is the operator's, whose pages it would open: make another"
+                "the gateway's token is the operator's, and would open the operator's pages: make another"
             )
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CollectorSettings:
-        """Make settings of the options of `ldp-collector serve`; read the tokens from files or environment.
+        """Make settings from the options of `ldp-collector serve`, with tokens from files or the environment.
 
         Raises
         ------
@@ -112,25 +112,25 @@ class CollectorSettings:
 
     @property
     def store_policy(self) -> StorePolicy:
-        """What is required of the store."""
+        """What the operator requires of the store."""
         return StorePolicy(self.durability, self.allow_open_redis)
 
 
 def check_address(text: str | None, name: str = "") -> str | None:
-    """Return an address, HOST:PORT; refuse what is none."""
+    """Return an address if it is HOST:PORT or None; refuse others."""
     if text is not None:
         port = text.rpartition(":")[2]
         if ":" not in text or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-            raise SettingsError(f"{name}is HOST:PORT with a port from 0 to 65535, for example 127.0.0.1:8000")
+            raise SettingsError(f"{name}must be HOST:PORT with a port from 0 to 65535: 127.0.0.1:8000")
     return text
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Return networks; an address is a network of one."""
+    """Parse networks; an address is a network of one address."""
     try:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:
-        raise SettingsError("is an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
+        raise SettingsError("must be an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
 
 
 def _read_token(options: Mapping[str, Any], variable: str, owner: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Publishes the surveys that a collector is to serve, before any request is served."""
+"""Publishes a collector's surveys in the store, before any request is served."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSurveys:
-    """Surveys that are in the store, ready to be served.
+    """Surveys that are published in the store, ready to be served.
 
     Attributes
     ----------
     settings : CollectorSettings
     plans : list of Plan
     signatures : dict of survey id to bytes
-        Of those that have a signature beside their files.
+        Of the surveys with a signature beside their files.
     guarantee : str
-        What the store guarantees of an acknowledged report.
+        What the store guarantees for an acknowledged report.
     """
 
     settings: CollectorSettings
@@ -48,12 +48,12 @@ def publish_surveys(settings: CollectorSettings) -> PublishedSurveys:
     Raises
     ------
     LdpError
-        If a file is no survey or signature, or the store cannot be used as the settings ask.
+        If a file is not a survey or signature, or the store does not satisfy the settings.
     """
     plans = [load_plan_file(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
-        raise SettingsError(f"the survey {repeated[0]} is named twice")
+        raise SettingsError(f"two survey files have the id {repeated[0]}")
     return PublishedSurveys(
         settings=settings,
         plans=plans,
@@ -71,10 +71,12 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, 
 
 
 def _publish(settings: CollectorSettings, plans: list[Plan]) -> str:
-    """Write the plans into the store, unless one has changed; return what the store guarantees."""
+    """Write the plans to the store; refuse a changed plan; return what the store guarantees."""
     store = open_store(settings.store)
     if isinstance(store, MemoryStore):
-        raise StoreError("memory:// is for tests: each worker would count on its own; use sqlite:///FILE")
+        raise StoreError(
+            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
+        )
     try:
         guarantee = store.check_durability(settings.store_policy)
         for plan in plans:

@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class TtlCache(Generic[T]):
-    """Keeps results for a few seconds; of concurrent callers, one computes and the others wait for it.
+    """Caches results for a few seconds; of concurrent callers, one computes and the others wait.
 
     Parameters
     ----------
     seconds : float
-        How old a result may be when it is returned.
+        Maximum age of a result when it is returned.
     clock : callable
-        Monotonic seconds.
+        Returns monotonic seconds.
     stale_on : type of Exception, optional
         If a computation raises this, the previous result is kept for another `seconds`.
     """
@@ -37,7 +37,7 @@ class TtlCache(Generic[T]):
         self._entries: dict[str, tuple[float, T]] = {}
 
     def get(self, key: str, compute: Callable[[], T]) -> T:
-        """Return the result of a key, computed now unless it is fresh; errors are not kept."""
+        """Return the result of a key, computed now unless it is fresh; errors are not cached."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
@@ -50,6 +50,9 @@ class TtlCache(Generic[T]):
             except self._stale_on:
                 if entry is None:
                     raise
-                started, result = self._clock(), entry[1]  # after the wait: callers do not wait in turn
+                started, result = (
+                    self._clock(),
+                    entry[1],
+                )  # now: waiting callers must not retry in turn
             self._entries[key] = started, result
             return result

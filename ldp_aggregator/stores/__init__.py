@@ -1,4 +1,4 @@
-"""Stores: where counters and report ids live."""
+"""Stores keep counters, report ids and plans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_store(url: str, read_only: bool = False) -> Store:
         ``rediss://...``, ``unix:///path/to.sock``, ``redis+cluster://host:port``, or ``memory://`` for
         tests.
     read_only : bool
-        Whether SQLite's file must not change. A server is sent no command that writes either way.
+        Whether SQLite's file must not change. For Redis it has no effect: opening writes nothing.
 
     Raises
     ------
@@ -42,9 +42,10 @@ def open_store(url: str, read_only: bool = False) -> Store:
 
         return SQLiteStore(url.removeprefix("sqlite:///"), read_only)
     if scheme in ("redis", "rediss", "unix", "redis+cluster"):
-        from ldp_aggregator.stores.redis import RedisStore  # late: only who uses Redis needs its library
+        from ldp_aggregator.stores.redis import RedisStore  # late: only users of Redis need its library
 
         return RedisStore(url)
     raise StoreError(
-        "a store is sqlite:///file.db, redis://host:port/0, redis+cluster://host:port, unix:///path.sock or memory://"
+        "a store is sqlite:///file.db, redis://host:port/0, redis+cluster://host:port, unix:///path.sock or "
+        "memory://"
     )

@@ -1,8 +1,8 @@
-"""What a store is: atomic, durable counters that know no mechanism.
+"""The interface of stores: atomic, durable counters, independent of mechanisms.
 
-A store adds integer vectors under a key and remembers report ids. A batch holds reports of one question:
-either every id of it is new, and then all of it is added, or nothing is, and the caller gets the ids that are
-known. Many batches share one durable round trip.
+A store adds integer vectors under a key and keeps report ids. A batch holds reports of one question. If all
+of its ids are new, the store adds all of it; otherwise it adds nothing and returns the known ids. Many
+batches share one durable round trip.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class StoreError(LdpError):
 
 
 class CounterError(StoreError):
-    """A batch that its counter cannot take: the store is well, the batch is not."""
+    """The batch does not fit its counter; the store itself works."""
 
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """What the reports of one question add up to.
+    """The sums over the reports of one question.
 
     Attributes
     ----------
@@ -47,18 +47,18 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Reports of one question, to be counted together or not at all.
+    """Reports of one question, all of which are counted, or none.
 
     Attributes
     ----------
     survey, counter : str
-        Which counters.
+        Names of the survey and the counter.
     ids : uint8 array, shape (m, 16)
         The reports' ids, all different.
     marks : uint8 array, shape (m, 8)
-        Hashes of the payloads, by which a repeated report differs from a reused id.
+        Hashes of the payloads; they distinguish a repeated report from a reused id.
     tally : int64 array, shape (d,)
-        Sum of what the reports add.
+        Sum of the reports' tallies.
     """
 
     survey: str
@@ -73,13 +73,13 @@ class Batch:
 
 
 IdsAndMarks = tuple[ByteArray, ByteArray]
-"""Some reports' ids (m, 16), all different, and their marks (m, 8)."""
+"""Ids (m, 16) and marks (m, 8) of m reports; all ids differ."""
 
 REPORTS_PER_READ = 10_000
-"""How many reports are read at once, about."""
+"""Approximate number of reports per read."""
 
 MarksById = dict[bytes, bytes]
-"""Ids that a store knew, with the marks of their first reports; empty if a batch was counted."""
+"""Known ids with the marks of their first reports; empty if a batch was counted."""
 
 
 DURABLE = "a report is on disk before it is acknowledged"
@@ -87,15 +87,15 @@ DURABLE = "a report is on disk before it is acknowledged"
 
 @dataclass(frozen=True)
 class StorePolicy:
-    """What an operator requires of a store before anything is counted.
+    """What an operator requires of a store before it counts reports.
 
     Attributes
     ----------
     durability : str
         "always": an acknowledged report is on disk. "everysec": a crash of the store's machine may lose
-        what it acknowledged in its last second or two. "unchecked": the operator vouches for it.
+        what it acknowledged in its last second or two. "unchecked": the operator is responsible.
     allow_open : bool
-        Whether a server may be one that anybody who reaches it can change.
+        Whether a server without a password is allowed, which anybody who reaches it can change.
     """
 
     durability: str = "always"
@@ -103,24 +103,24 @@ class StorePolicy:
 
 
 class Store(Protocol):
-    """Where counters, report ids and plans are kept."""
+    """Keeps counters, report ids and plans."""
 
     def publish(self, survey: str, plan: bytes) -> None:
-        """Keep a survey's plan for good; the same bytes again change nothing.
+        """Keep a survey's plan permanently; publishing the same bytes again has no effect.
 
         Raises
         ------
         StoreError
-            If the survey already collects under another plan.
+            If the survey already has another plan.
         """
         ...
 
     def plans(self) -> dict[str, bytes]:
-        """Return the canonical plan of every survey by id."""
+        """Return the canonical JSON of every plan, by survey id."""
         ...
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Keep when a survey is open, in place of what was kept before.
+        """Replace the schedule of a survey.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Store(Protocol):
         ...
 
     def schedules(self) -> dict[str, bytes]:
-        """Return the schedules that were set, by survey."""
+        """Return the schedules that were set, by survey id."""
         ...
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -139,24 +139,24 @@ class Store(Protocol):
         Parameters
         ----------
         batches : sequence of Batch
-            In any number, of any surveys, even several of one counter.
+            Any number, of any surveys, also several of one counter.
 
         Returns
         -------
         list of dict of report id to mark
-            One per batch. Empty if it was counted: ids remembered, ``len(ids)`` added to n, `tally` to the
-            cells. Otherwise the ids that were known, and nothing of the batch has changed.
+            One per batch. Empty if the batch was counted: its ids are stored, ``len(ids)`` is added to n,
+            `tally` to the cells. Otherwise the known ids, and nothing of the batch was counted.
 
         Raises
         ------
         StoreError
-            If the store is out of reach, or a counter would overflow. Of each batch either all has
-            changed or nothing; to send them again is safe.
+            If the store cannot be reached, or a counter would overflow. Each batch was counted completely
+            or not at all; recording them again is safe.
         """
         ...
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """Return which of these ids, by counter, were recorded, with their marks; records nothing."""
+        """Return which of these ids were recorded, with their marks, by counter; records nothing."""
         ...
 
     def totals(self, survey: str) -> dict[str, Total]:
@@ -164,9 +164,9 @@ class Store(Protocol):
         ...
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """Yield all ids that a counter remembers, in pieces, each with its mark.
+        """Yield all ids of a counter with their marks, in parts.
 
-        A report may come in two pieces, and one that is recorded meanwhile in none.
+        A report may be in two parts; a report that is recorded meanwhile may be in none.
         """
         ...
 
@@ -179,18 +179,18 @@ class Store(Protocol):
         ...
 
     def check_ready(self) -> None:
-        """Raise StoreError unless the store can take a report now."""
+        """Raise StoreError if the store cannot take a report now."""
         ...
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """Return what an acknowledgement guarantees: what could still lose a report that was recorded.
+        """Return, as text, what an acknowledgement guarantees: what could still lose a recorded report.
 
-        From then on `record` and `check_ready` raise StoreError if the store no longer guarantees that much.
+        From then on `record` and `check_ready` raise StoreError if the store guarantees less than the policy.
 
         Raises
         ------
         StoreError
-            If the store is set to guarantee less than the policy requires, or hides its settings.
+            If the store's settings guarantee less than the policy requires, or cannot be read.
         """
         ...
 
@@ -205,7 +205,7 @@ def count_reports(totals: Mapping[str, Total]) -> int:
 
 
 def arrays_from_entries(entries: Mapping[bytes, bytes]) -> IdsAndMarks:
-    """Return reports' ids and marks as matrices of bytes."""
+    """Return ids and marks of reports as matrices of bytes."""
     ids, marks = b"".join(entries), b"".join(entries.values())
     return np.frombuffer(ids, np.uint8).reshape(-1, 16), np.frombuffer(marks, np.uint8).reshape(-1, 8)
 
@@ -233,12 +233,12 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
 
 
 def merge_batches(batches: Sequence[Batch]) -> Batch:
-    """Return one batch of the reports of several, sorted by id, so that the order of arrival is lost.
+    """Merge batches into one, sorted by id, so that the order of arrival is lost.
 
     Parameters
     ----------
     batches : sequence of Batch
-        Of one counter; no id is in two of them.
+        Of one counter; their ids all differ.
 
     Raises
     ------
@@ -253,12 +253,12 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
-    """Return the error of naming a survey that a store does not have."""
+    """Return the error for a survey that a store does not have."""
     return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}")
 
 
 def changed_plan_error(survey: str) -> StoreError:
-    """Return the error of publishing a changed survey under its old id."""
+    """Return the error for a changed survey under its old id."""
     return StoreError(
-        f"survey {survey!r} already collects under another plan here: give the changed one a new id"
+        f"the store already has another plan of survey {survey!r}: give the changed survey a new id"
     )

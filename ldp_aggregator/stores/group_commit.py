@@ -1,6 +1,6 @@
-"""Group commit: requests that arrive together share one durable round trip of their store.
+"""Group commit: concurrent requests share one durable round trip of their store.
 
-The reports of one question go as one batch, sorted by id, so that the store sees no order among them.
+Reports of one question are merged into one batch, sorted by id, so that the store does not see their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ldp_aggregator.stores.base import (
 
 
 class _Job:
-    """What one request wants recorded, and the result."""
+    """The batches of one request, and their result."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
@@ -29,10 +29,10 @@ class _Job:
 
 
 class GroupCommit:
-    """Records for many threads at once.
+    """Records batches for many threads.
 
-    The first thread records at once; threads that come meanwhile wait, and the next round trip carries
-    all of them. So a lone request waits for nobody, and many wait for one sync of the disk.
+    The first thread records immediately; threads that arrive meanwhile wait and share the next round trip.
+    So a single request does not wait for others, and many requests share one sync of the disk.
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ class GroupCommit:
         try:
             raise error
         finally:
-            del error  # the error keeps this frame: a reference back would keep both, and the reports
+            del error  # the error refers to this frame: a cycle would keep both, and the reports, in memory
 
     def _record_all(self, jobs: list[_Job]) -> None:
-        """Record for all; where a batch is at fault, each by itself, so that one cannot fail the others."""
+        """Record all jobs; on a CounterError each separately, so that one cannot fail the others."""
         try:
             try:
                 self._record_jobs(jobs)
@@ -82,7 +82,9 @@ class GroupCommit:
                     return
                 for job in jobs:
                     self._record_job(job)
-            except StoreError as error:  # out of reach: to try it for each would only keep them waiting
+            except (
+                StoreError
+            ) as error:  # the store cannot be reached: separate tries would only delay the errors
                 for job in jobs:
                     job.error = error
         finally:
@@ -108,8 +110,8 @@ class GroupCommit:
 def _record_merged(store: Store, batches: Sequence[Batch]) -> list[MarksById]:
     """Record as :meth:`Store.record` does, with the batches of each counter merged into one.
 
-    A merged batch with known ids changes nothing: its batches that hold such ids are answered, and the
-    others are merged again.
+    A merged batch with known ids is not counted: its batches with such ids get their result, and the others
+    are merged and recorded again.
     """
     known_ids: list[MarksById] = [{} for _ in batches]
     remaining = list(range(len(batches)))
@@ -129,7 +131,7 @@ def _record_merged(store: Store, batches: Sequence[Batch]) -> list[MarksById]:
 def _group_by_counter(
     batches: Sequence[Batch], positions: Sequence[int]
 ) -> tuple[list[list[int]], list[int]]:
-    """Group positions by counter; those whose ids an earlier position of the group has are left for later."""
+    """Group positions by counter; defer those that share an id with an earlier position of their group."""
     groups: dict[tuple[str, str], tuple[list[int], set[bytes]]] = {}
     deferred = []
     for position in positions:

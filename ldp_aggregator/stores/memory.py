@@ -1,4 +1,4 @@
-"""A store in this process's memory: for tests."""
+"""A store in the memory of one process, for tests."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ class MemoryStore:
             return dict(self._rejections.get(survey, {}))
 
     def check_ready(self) -> None:
-        """Do nothing: memory is always there."""
+        """Do nothing: memory is always ready."""
 
     def check_durability(self, policy: StorePolicy) -> str:
         """See :meth:`Store.check_durability`."""
-        return "everything is forgotten when the process ends"
+        return "all reports are lost when the process ends"
 
     def close(self) -> None:
         """Do nothing."""

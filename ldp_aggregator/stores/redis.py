@@ -1,7 +1,7 @@
-"""The shared store: Redis, one script per atomic act.
+"""The shared store: Redis, with one script per atomic operation.
 
-The two keys of one question share a hash tag, so that a batch of one question is one slot. A name's
-survey part holds no brace, since survey ids are a-z, 0-9 and '-'.
+The two keys of one question share a hash tag, so that a batch of one question is in one slot. Survey ids
+consist of a-z, 0-9 and '-', so a key's survey part holds no brace.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_te
 
 
 _TIMEOUT_SECONDS = 5.0
-"""How long a server may be silent: older versions of redis-py wait for ever, and all requests with them."""
+"""Longest wait for a server: older versions of redis-py, and with them all requests, wait for ever."""
 
 _CLUSTER_SCHEME = "redis+cluster://"
 
@@ -55,12 +55,12 @@ class RedisStore:
     url : str
         ``redis://[:password@]host:port/db``, ``rediss://...``, ``unix:///path``, or
         ``redis+cluster://[:password@]host:port`` with any node of a cluster. With ``?rewrite_seconds=N``
-        Redis rewrites its append-only file that long after a report, rather than 300 seconds; 0: never.
+        Redis rewrites its append-only file N seconds after a report; 0: never; default 300.
 
     Notes
     -----
-    In a cluster a question is on one shard, so that a batch is one act; questions spread over the shards.
-    A replica that takes over may lack what its primary acknowledged last, see docs/running.md.
+    In a cluster a question is on one shard, so that a batch is atomic; questions spread over the shards.
+    After a failover, the replica may lack what its primary acknowledged last, see docs/running.md.
     """
 
     def __init__(self, url: str) -> None:
@@ -75,7 +75,9 @@ class RedisStore:
                 pool = self._redis.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # checks the options now
         except (ValueError, TypeError) as error:
-            raise StoreError("no usable Redis URL; percent-encode what is odd in its password") from error
+            raise StoreError(
+                "invalid Redis URL; percent-encode special characters in its password"
+            ) from error
         except FAILURES as error:
             raise StoreError(f"the Redis cluster cannot be reached: {error}") from error
         self._check = DurabilityCheck(self._redis, url.startswith(_CLUSTER_SCHEME))
@@ -111,10 +113,10 @@ class RedisStore:
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """See :meth:`Store.record`: one script per batch, all in one round trip per server.
 
-        The same round trip then reads the settings, so that no report is acknowledged under weak ones.
+        The same round trip then reads the settings, so that no report is acknowledged under weak settings.
         """
         with store_errors():
-            # the script's text goes along: a script that a restarted server forgot would stop the others
+            # EVAL, not EVALSHA: a restarted server lacks the script, and the other batches would fail
             pipeline = self._redis.pipeline(transaction=False)
             nodes = []
             for batch in batches:
@@ -146,7 +148,7 @@ class RedisStore:
         }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """See :meth:`Store.totals`: looks through the keys, so no list can lack a counter."""
+        """See :meth:`Store.totals`: scans the keys, so no separate list can lack a counter."""
         prefix, suffix = _keys(survey, "*")[1].split("*")
         with store_errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
@@ -183,7 +185,7 @@ class RedisStore:
     def check_ready(self) -> None:
         """See :meth:`Store.check_ready`."""
         with store_errors():
-            self._redis.set("ldp:ready", 1)  # a Redis that is full, or read-only, still answers a PING
+            self._redis.set("ldp:ready", 1)  # a full or read-only Redis still answers PING
         self._check.check_servers()
 
     def check_durability(self, policy: StorePolicy) -> str:
@@ -191,41 +193,41 @@ class RedisStore:
         self._require_password(policy)
         self._check.policy = policy
         guarantee = describe_guarantee(policy, self._check.check_servers())
-        self._request_rewrite()  # a collector that was killed may have left reports in order
+        self._request_rewrite()  # a killed collector may have left reports in order of arrival
         return guarantee
 
     def _require_password(self, policy: StorePolicy) -> None:
         parts = urlsplit(self._url)
         if parts.scheme != "unix" and not parts.password and not policy.allow_open:
             raise StoreError(
-                "this Redis asks for no password: whoever reaches it can change the counters. Give it one "
-                "(redis://:PASSWORD@HOST), use a Unix socket, or say --allow-open-redis"
+                "this Redis needs no password: any client that reaches it can change the counters. Set a "
+                "password (redis://:PASSWORD@HOST), use a Unix socket, or add --allow-open-redis"
             )
 
     def close(self) -> None:
-        """See :meth:`Store.close`: also has the append-only file rewritten, if that was pending."""
+        """See :meth:`Store.close`: starts a pending rewrite of the append-only file first."""
         self._rewriter.close()
         self._redis.close()
 
     def _request_rewrite(self) -> None:
-        """Have the append-only file rewritten, unless the operator vouches for how Redis is run."""
+        """Request a rewrite of the append-only file, unless the policy is "unchecked"."""
         if self._check.policy.durability != "unchecked":
             self._rewriter.request()
 
     def _require_unmoved(self, batches: Sequence[Batch], nodes: Sequence[Mapping[str, Any]]) -> None:
-        """Refuse an acknowledgement by another node than the one whose settings were read.
+        """Refuse an acknowledgement by a node other than the one whose settings were read.
 
-        redis-py follows a question that has moved, and notes the new node.
+        redis-py follows a question that has moved to another node, and updates its map of nodes.
         """
         for batch, node in zip(batches, nodes, strict=True):
             if node_name(self._target_of_key(_keys(batch.survey, batch.counter)[0])) != node_name(node):
                 raise StoreError(
-                    "a question has moved to another node of the Redis cluster, whose settings were not read "
-                    "yet: send the report again"
+                    "a question has moved to another node of the Redis cluster, whose settings were not "
+                    "checked yet: send the report again"
                 )
 
     def _target_of_key(self, key: str) -> dict[str, Any]:
-        """Name the server of a key: else redis-py asks any one of the cluster where a script's keys are."""
+        """Return the node of a key: else redis-py asks a random node where a script's keys are."""
         return (
             {"target_nodes": self._redis.get_node_from_key(key)}
             if self._url.startswith(_CLUSTER_SCHEME)
@@ -234,7 +236,7 @@ class RedisStore:
 
 
 def _timeouts() -> dict[str, float]:
-    """Return the time limits of a connection; `?socket_timeout=` in the URL comes before them."""
+    """Return the time limits of a connection; `?socket_timeout=` in the URL overrides them."""
     return {"socket_timeout": _TIMEOUT_SECONDS, "socket_connect_timeout": _TIMEOUT_SECONDS}
 
 
@@ -244,8 +246,8 @@ def _keys(survey: str, counter: str) -> list[str]:
 
 
 def _script_arguments(batch: Batch) -> tuple[bytes, int, str]:
-    """Return what the script takes; few strings, since each argument costs more than what it says."""
-    batch = merge_batches([batch])  # sorted: what Redis writes shows the order of its arguments
+    """Return the script's arguments, as few strings: each argument costs more than its content."""
+    batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
     entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
     changed = np.flatnonzero(batch.tally)
     pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()

@@ -1,4 +1,4 @@
-"""Rewriting Redis's append-only file, which holds reports in order of arrival until it is rewritten."""
+"""Requests rewrites of Redis's append-only file, which holds reports in order of arrival until then."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _MAX_SECONDS = 86_400.0
 _RETRY_SECONDS = 5.0
 _MARGIN_SECONDS = 0.1
 _REWRITE_KEY = "ldp:rewriting"
-"""The key that one of all collectors on a Redis sets when it has the file rewritten; it expires by itself."""
+"""Key of the lock that a collector takes before it requests a rewrite; it expires."""
 
 
 class AofRewriter:
-    """Has Redis rewrite its file some seconds after a report.
+    """Makes Redis rewrite its append-only file some seconds after a report.
 
     Parameters
     ----------
     client : redis.Redis or redis.RedisCluster
     is_cluster : bool
     seconds : float
-        How long the file may show the order of a report; 0: for ever.
+        How long the file may show the order of reports; 0: for ever.
     """
 
     def __init__(self, client: Any, is_cluster: bool, seconds: float) -> None:
@@ -39,15 +39,15 @@ class AofRewriter:
         self._task = BackgroundTask(self._rewrite)
 
     def request(self) -> None:
-        """Have the file rewritten within the interval."""
+        """Schedule a rewrite within the interval."""
         if self._seconds:
             self._task.request(self._seconds)
 
     def close(self) -> None:
-        """Have the file rewritten now, if that was pending.
+        """Start a rewrite now, if one was pending.
 
-        Redis refuses while another rewrite is under way; the last reports then stay in order of arrival
-        until a collector runs again.
+        Redis refuses during another rewrite; the last reports then stay in order of arrival until a
+        collector runs again.
         """
         if self._task.cancel():
             with suppress(*FAILURES):
@@ -58,7 +58,7 @@ class AofRewriter:
         self._redis.execute_command("BGREWRITEAOF", **nodes)
 
     def _rewrite(self) -> float | None:
-        """Rewrite unless another collector did within the interval; return when to try again."""
+        """Rewrite unless another collector did within the interval; return the seconds until the next try."""
         try:
             if not self._redis.set(_REWRITE_KEY, 1, px=max(1, int(1000 * self._seconds)), nx=True):
                 remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
@@ -67,19 +67,19 @@ class AofRewriter:
         except redis.ResponseError as error:
             with suppress(*FAILURES):
                 self._redis.delete(_REWRITE_KEY)
-            return _RETRY_SECONDS if "in progress" in str(error) else None  # or it is forbidden to this user
+            return _RETRY_SECONDS if "in progress" in str(error) else None  # None: this user may not rewrite
         except FAILURES:
             return _RETRY_SECONDS
         return None
 
 
 def split_rewrite_seconds(url: str) -> tuple[str, float]:
-    """Return a URL without our own option, and the seconds between two rewrites."""
+    """Return a URL without `rewrite_seconds`, and that option's value or default."""
     before, _, query = url.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     if _OPTION not in options:
         return url, _DEFAULT_SECONDS
-    message = f"{_OPTION} in the Redis URL is a number of seconds, at most {_MAX_SECONDS:.0f}"
+    message = f"{_OPTION} in the Redis URL must be a number of seconds from 0 to {_MAX_SECONDS:.0f}"
     try:
         seconds = float(options.pop(_OPTION))
     except ValueError as error:

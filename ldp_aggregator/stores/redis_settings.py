@@ -1,4 +1,4 @@
-"""Checks the settings of Redis servers: what they guarantee of an acknowledged report."""
+"""Checks the settings of Redis servers: what they guarantee for an acknowledged report."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 _CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 _LIST_SETTINGS = "hash-max-*-entries"
-"""Named "listpack" since version 7, "ziplist" before."""
+"""The * is "listpack" since version 7, "ziplist" before."""
 
 _LOSS_WARNING = (
-    "a crash of Redis's machine may lose what was acknowledged in its last second or two; such reports are "
-    "not sent again"
+    "a crash of Redis's machine may lose reports that were acknowledged in its last second or two; devices "
+    "do not send them again"
 )
 _ORDER_WARNING = (
     "; but this Redis keeps the first reports of each question in order of arrival: set "
     "hash-max-listpack-entries 0"
 )
 _ALLOWED_APPENDFSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
-"""Which settings of appendfsync satisfy a policy."""
+"""The settings of appendfsync that satisfy each durability."""
 
 
 Node = Mapping[str, Any]
-"""Names a server to redis-py: its keyword arguments. Empty without a cluster."""
+"""Keyword arguments that select a server in redis-py; empty without a cluster."""
 
 
 class DurabilityCheck:
     """Compares the settings of servers with what the operator requires.
 
-    If ``appendonly`` was off only between two checks, that is not noticed: the server may acknowledge reports
-    before its file is written.
+    A check cannot detect that ``appendonly`` was off only between two checks: the server may then acknowledge
+    reports before its file is written.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ class DurabilityCheck:
     Attributes
     ----------
     policy : StorePolicy
-        "unchecked" until it is set.
+        "unchecked" until set.
     """
 
     def __init__(self, client: Any, is_cluster: bool) -> None:
         self._redis, self._is_cluster = client, is_cluster
         self.policy = StorePolicy("unchecked")
-        self._unwritten: dict[str, object] = {}  # by node, a new object each time that appendonly was off
+        self._unwritten: dict[str, object] = {}  # by node; a new object whenever appendonly was off
 
     def add_queries(self, pipeline: Any, nodes: Sequence[Node], extra: Sequence[str] = ()) -> list[Node]:
         """Add to a pipeline the commands that read the settings of some nodes, and return each node once."""
@@ -60,14 +60,14 @@ class DurabilityCheck:
             return []
         distinct = list({node_name(node): node for node in nodes}.values())
         for node in distinct:
-            for name in (*_CHECKED_SETTINGS, *extra):  # versions before 7 take one name at a time
+            for name in (*_CHECKED_SETTINGS, *extra):  # versions before 7 accept only one name
                 pipeline.execute_command("CONFIG GET", name, **node)
         return distinct
 
     def check_answers(
         self, nodes: Sequence[Node], answers: Sequence[Mapping[str, str]]
     ) -> list[dict[str, str]]:
-        """Return the settings of the nodes by the answers to :meth:`add_queries`; refuse weak ones."""
+        """Return the nodes' settings, from the answers to :meth:`add_queries`; refuse weak ones."""
         per_node = len(answers) // len(nodes) if nodes else 1
         settings_by_node: list[dict[str, str]] = [{} for _ in nodes]
         for position, answer in enumerate(answers):
@@ -82,7 +82,7 @@ class DurabilityCheck:
         return settings_by_node
 
     def check_servers(self) -> list[dict[str, str]]:
-        """Return the settings of every server that keeps counters; refuse weak ones."""
+        """Return the settings of every server that keeps counters; refuse weak settings."""
         nodes: list[Node] = [{}]
         try:
             with store_errors():
@@ -95,13 +95,13 @@ class DurabilityCheck:
             if not isinstance(error.__cause__, redis.ResponseError):
                 raise
             raise StoreError(
-                "this Redis does not show its settings: see that they are appendonly yes, appendfsync always "
-                "and maxmemory-policy noeviction, and say --durability unchecked"
+                "this Redis does not show its settings: make sure they are appendonly yes, appendfsync "
+                "always and maxmemory-policy noeviction, and add --durability unchecked"
             ) from error
         return self.check_answers(queried_nodes, answers)
 
     def _require_written_file(self, node: Node) -> None:
-        """Refuse to go on while a node that was seen with appendonly no has yet to write its file."""
+        """Raise StoreError while a node that had appendonly no has not yet written its file."""
         unwritten = self._unwritten.get(node_name(node))
         if unwritten is None:
             return
@@ -114,13 +114,12 @@ class DurabilityCheck:
                 self._redis.execute_command("BGREWRITEAOF", **node)
         if failed or under_way or not status["aof_enabled"]:
             raise StoreError(
-                "this Redis had appendonly no and has yet to write its append-only file: wait until INFO "
+                "this Redis had appendonly no and has not written its append-only file yet: wait until INFO "
                 "persistence shows aof_rewrite_in_progress:0 and aof_last_bgrewrite_status:ok; if the status "
                 "stays err, see Redis's log and run BGREWRITEAOF"
             )
-        if (
-            self._unwritten.get(node_name(node)) is unwritten
-        ):  # not off once more since the settings were read
+        # the same object: appendonly was not off again since the settings were read
+        if self._unwritten.get(node_name(node)) is unwritten:
             del self._unwritten[node_name(node)]
 
 
@@ -130,9 +129,9 @@ def node_name(node: Node) -> str:
 
 
 def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:
-    """Return what an acknowledgement guarantees under a policy that the servers' settings satisfy."""
+    """Return, as text, what an acknowledgement guarantees, for settings that satisfy the policy."""
     if policy.durability == "unchecked":
-        return "Redis's settings were not checked: the operator vouches for them"
+        return "Redis's settings were not checked: the operator is responsible for them"
     has_lists = any(
         value != "0" for settings in servers for name, value in settings.items() if name.startswith("hash-")
     )
@@ -142,20 +141,20 @@ def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]
 
 
 def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
-    """Refuse settings by which Redis may forget what it acknowledged."""
+    """Refuse settings under which Redis may lose acknowledged reports."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":
         raise StoreError("this Redis evicts keys when memory is short: set maxmemory-policy noeviction")
     if settings["appendonly"] != "yes" or fsync not in _ALLOWED_APPENDFSYNC[policy.durability]:
         current = f"appendonly {settings['appendonly']}, appendfsync {fsync}"
         raise StoreError(
-            f"this Redis may forget counted reports ({current}): set appendonly yes and appendfsync always; "
-            "or appendfsync everysec, and accept by --durability everysec that a crash loses a second's "
-            "reports"
+            f"this Redis may lose counted reports ({current}): set appendonly yes and appendfsync always; "
+            "or set appendfsync everysec, and add --durability everysec to accept that a crash loses the "
+            "reports of a second"
         )
     if settings["no-appendfsync-on-rewrite"] != "no":
         raise StoreError(
-            "this Redis syncs nothing while it rewrites its file: set no-appendfsync-on-rewrite no"
+            "this Redis does not sync while it rewrites its file: set no-appendfsync-on-rewrite no"
         )
 
 
@@ -165,7 +164,7 @@ def store_errors() -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        kind = CounterError if "LDP " in str(error) else StoreError  # the script's own word
+        kind = CounterError if "LDP " in str(error) else StoreError  # the prefix of record.lua's errors
         raise kind(f"the Redis store cannot be used: {_error_text(error)}") from error
 
 

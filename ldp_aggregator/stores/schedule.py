@@ -1,6 +1,6 @@
-"""When a survey is open: it opens, it closes, and reports that were on their way then have a grace period.
+"""Opening times of surveys: when a survey opens, when it closes, and a grace period for late reports.
 
-While an import copies a survey into a store, its schedule names that import, and the survey takes no reports.
+While an import copies a survey into a store, the schedule names that import, and the survey takes no reports.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from ldp_aggregator.stores.base import Store, StoreError
 
 
 class IncompleteImportError(LdpError):
-    """A survey that is still being imported: its counters do not fit each other yet."""
+    """The import of a survey is incomplete: its counters are not consistent yet."""
 
 
 class Phase(StrEnum):
     """The phase of a survey."""
 
     WAITING = "waiting"
-    """Neither is its plan served nor are reports taken yet."""
+    """The plan is not served and no reports are taken yet."""
     OPEN = "open"
     GRACE = "grace"
-    """Its plan is no longer served; reports that devices made before are still taken."""
+    """The plan is no longer served; reports that devices made before are still taken."""
     CLOSED = "closed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """When a survey is open, in seconds since 1970; none means no limit.
+    """When a survey is open, in Unix seconds; None means no limit.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Schedule:
     grace : int
         Seconds after `closes` in which reports are still taken.
     import_run : str
-        Names the run of an import that is copying the survey; empty when the survey is complete.
+        Id of the import run that is copying the survey; empty when the survey is complete.
     """
 
     opens: int | None = None
@@ -47,7 +47,7 @@ class Schedule:
     import_run: str = ""
 
     def phase(self, now: float) -> Phase:
-        """Return the phase of the survey."""
+        """Return the phase at a Unix time."""
         if self.import_run or (self.opens is not None and now < self.opens):
             return Phase.WAITING
         if self.closes is None or now < self.closes:
@@ -55,27 +55,27 @@ class Schedule:
         return Phase.GRACE if now < self.closes + self.grace else Phase.CLOSED
 
     def to_json(self) -> bytes:
-        """Return the schedule as a store keeps it."""
+        """Return the JSON that a store keeps."""
         return json.dumps({key: getattr(self, name) for key, name in _FIELDS.items()}).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Schedule:
-        """Read a schedule that a store kept.
+        """Parse the JSON that a store keeps.
 
         Raises
         ------
         StoreError
-            If it is none.
+            If it is not a schedule.
         """
         try:
             document = json.loads(data)
             return cls(**{_FIELDS[key]: value for key, value in document.items()})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StoreError("the store holds a schedule of a survey that cannot be read") from error
+            raise StoreError("the schedule of a survey in the store cannot be read") from error
 
 
 _FIELDS = {"opens": "opens", "closes": "closes", "grace": "grace", "arriving": "import_run"}
-"""The fields of a schedule by the keys under which a store keeps them."""
+"""The fields of a schedule by their JSON keys."""
 
 
 def read_all_schedules(store: Store) -> dict[str, Schedule]:
@@ -84,20 +84,20 @@ def read_all_schedules(store: Store) -> dict[str, Schedule]:
 
 
 def read_schedule(store: Store, survey: str) -> Schedule:
-    """Return one survey's schedule."""
+    """Return the schedule of a survey, without limits if it has none."""
     data = store.schedules().get(survey)
     return Schedule.from_json(data) if data else Schedule()
 
 
 def require_complete_import(store: Store, survey: str) -> None:
-    """Refuse to use a survey of which a part is missing.
+    """Refuse a survey whose import is incomplete.
 
     Raises
     ------
     IncompleteImportError
-        If an import is copying it, or was cut off.
+        If an import is running or was interrupted.
     """
     if read_schedule(store, survey).import_run:
         raise IncompleteImportError(
-            f"{survey} has not arrived in this store: run its import again, to the end"
+            f"the import of {survey} into this store is incomplete: run it again, to the end"
         )

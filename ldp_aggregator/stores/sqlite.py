@@ -1,10 +1,10 @@
-"""The embedded store: one SQLite file, durable, shared by several workers.
+"""The embedded store: one durable SQLite file, shared by several workers.
 
-Each act is one immediate transaction, synced to disk before it returns. A connection belongs to one
-thread of one process and is opened on first use, so a server may fork after this object is made.
+Each write is one immediate transaction, synced to disk before it returns. A connection belongs to one thread
+of one process and is opened on first use, so a server may fork after it has made this object.
 
 The write-ahead log holds reports in order of arrival. A background task empties it some seconds after a
-report; see :mod:`ldp_aggregator.stores.sqlite_buckets` for what the file itself holds.
+report. :mod:`ldp_aggregator.stores.sqlite_buckets` describes the file itself.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _CHECKPOINT_SECONDS = 15.0
 _RETRY_SECONDS = 5.0
 
 _CHECKPOINT_BUSY_SECONDS = 0.1
-"""How long emptying the log may hold up other writers, to wait for readers that still need it."""
+"""How long emptying the log may block other writers while it waits for readers of the log."""
 
 _CLOSE_SECONDS = 5.0
-"""How long a store that is closed waits for readers that still need its log."""
+"""How long `close` waits for readers of the log."""
 
 _PROBE_STATEMENT = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
-"""Changes about as many pages as a report."""
+"""Changes about as many pages as one report."""
 
 
 class SQLiteStore:
@@ -66,7 +66,7 @@ class SQLiteStore:
     path : str
         Created if absent. Cells are stored as little-endian 64-bit integers.
     read_only : bool
-        Whether the file, which has to be a store already, stays as it is.
+        Whether the file, which must be a store already, stays unchanged.
     """
 
     def __init__(self, path: str, read_only: bool = False) -> None:
@@ -81,7 +81,7 @@ class SQLiteStore:
             if not self._is_current():
                 with self._transaction() as connection:
                     create_or_upgrade(connection)
-            self._checkpoint.request(_CHECKPOINT_SECONDS)  # a process that was killed may have left a log
+            self._checkpoint.request(_CHECKPOINT_SECONDS)  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes) -> None:
         """See :meth:`Store.publish`."""
@@ -110,7 +110,7 @@ class SQLiteStore:
             return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """See :meth:`Store.record`: one transaction, so one sync of the disk, for all of them."""
+        """See :meth:`Store.record`: one transaction, and so one sync of the disk, for all batches."""
         with self._transaction() as connection:
             known = [_record(connection, batch) for batch in batches]
         self._checkpoint.request(_CHECKPOINT_SECONDS)
@@ -133,7 +133,7 @@ class SQLiteStore:
         return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """See :meth:`Store.report_ids`: each piece is read in a transaction of its own."""
+        """See :meth:`Store.report_ids`: reads each part in a separate transaction."""
         last = -1
         while True:
             with self._snapshot() as connection:
@@ -174,9 +174,9 @@ class SQLiteStore:
     def close(self) -> None:
         """Close this process's connections and empty the log, which SQLite deletes with the last connection.
 
-        Waits some seconds for another program that reads; after that the log stays, and is emptied by the
-        next process that opens the store to write. No other thread may use the store meanwhile. A later use
-        opens a new connection.
+        Waits some seconds for other programs that read the log. If they do not finish, the log stays until
+        the next process opens the store for writing. No other thread may use the store during the call. A
+        later use opens a new connection.
         """
         pending = self._checkpoint.cancel()
         for opened in list(self._connections):
@@ -191,10 +191,10 @@ class SQLiteStore:
             return reports_object_type(connection) == "view"
 
     def _empty_log(self) -> float | None:
-        """Copy the log into the file and empty it; return the seconds to wait if something prevents that."""
+        """Copy the log into the file and empty it; return the seconds until the next try if that fails."""
         with suppress(sqlite3.Error), closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
-            # the log's index keeps the order of its pages until another log begins: the probe begins one
+            # the log's index keeps the order of pages until a new log begins; the probe begins one
             if _truncate_log(connection):
                 connection.execute(_PROBE_STATEMENT)
                 if _truncate_log(connection):
@@ -209,20 +209,19 @@ class SQLiteStore:
                 yield connection
                 connection.execute("COMMIT")
             finally:
-                # whatever failed, the next act finds no transaction open; a full disk has ended it already
+                # leave no transaction open after an error; a full disk has ended it already
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Read several times from one state of the file."""
+        """Yield a connection for several reads of one state of the file."""
         with self._errors(), self._connection() as connection:
             connection.execute("BEGIN")
             try:
                 if reports_object_type(connection) == "table":
                     raise StoreError(
-                        "this file was written by an earlier version: run ldp-collector status on it once, "
-                        "which upgrades it"
+                        "an earlier version wrote this file: run ldp-collector status on it to upgrade it"
                     )
                 yield connection
             finally:
@@ -230,10 +229,10 @@ class SQLiteStore:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Yield this thread's connection, opened in this very process."""
+        """Yield this thread's connection, opened in this process."""
         opened: ThreadConnection | None = getattr(self._thread_local, "opened", None)
         if opened is None or opened.closed or opened.pid != os.getpid():
-            # an inherited connection is kept aside unclosed: closing it would free the parent's locks
+            # keep an inherited connection open: closing it would release the parent's locks
             self._thread_local.inherited, self._thread_local.opened = (
                 opened,
                 ThreadConnection(self._path, self._read_only),
@@ -250,8 +249,8 @@ class SQLiteStore:
 
 
 def _truncate_log(connection: sqlite3.Connection) -> bool:
-    """Copy the log into the file and empty it, and return whether no reader prevented that."""
-    # PASSIVE waits for nobody; TRUNCATE keeps the lock of the writers while it waits
+    """Copy the log into the file and empty it; return False if a reader prevented that."""
+    # PASSIVE does not wait; TRUNCATE holds the write lock while it waits
     busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     if busy or copied < frames:
         return False
@@ -261,7 +260,7 @@ def _truncate_log(connection: sqlite3.Connection) -> bool:
 
 def _record(connection: sqlite3.Connection, batch: Batch) -> MarksById:
     counter, old = _get_or_create_counter(connection, batch)
-    cells = add_counters(old.cells, batch.tally)  # before anything is written
+    cells = add_counters(old.cells, batch.tally)  # before any write, because it may raise
     known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
     if not known:
         connection.execute(
@@ -272,14 +271,14 @@ def _record(connection: sqlite3.Connection, batch: Batch) -> MarksById:
 
 
 def _find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:
-    """Return a counter's number, and how many reports it has."""
+    """Return a counter's row number and its number of reports."""
     query = "SELECT number, n FROM counters WHERE survey = ? AND name = ?"
     row: tuple[int, int] | None = connection.execute(query, (survey, name)).fetchone()
     return row
 
 
 def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
-    """Return a counter's number and what it holds; make it if it is new."""
+    """Return a counter's row number and total; create it if it is new."""
     query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
     row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
     if row:

@@ -1,9 +1,9 @@
-"""Report ids in a SQLite file whose content does not depend on the order in which the ids were added.
+"""Stores report ids in a SQLite file whose content does not depend on the order in which they were added.
 
-The layout is linear hashing (Litwin 1980). A counter of n reports has ceil(n / 65) buckets, and a keyed
-hash of an id names its bucket: simple tabulation, which spreads any ids evenly (Patrascu and Thorup 2012). A
+The layout is linear hashing (Litwin 1980). A counter of n reports has ceil(n / 65) buckets. A keyed hash of
+an id selects its bucket: simple tabulation, which distributes any ids evenly (Patrascu and Thorup 2012). A
 bucket is one row: its reports sorted by id, padded to a fixed size that fills a page. So SQLite overwrites a
-row in offset, and no page holds two rows that could be ordered by their last change.
+row in place, and no page holds two rows whose order could show which one changed last.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS internal (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     "INSERT OR IGNORE INTO internal VALUES ('hash key', randomblob(16384))",
 )
-"""A bucket's number is its counter's times 2^32, plus its own."""
+"""A row's number is the counter's number times 2^32, plus the bucket's index."""
 
 MEAN_REPORTS_PER_BUCKET = 65
-"""Reports of a bucket on average. Between two splits some have twice as many, and they still fit a page."""
+"""Average reports per bucket. Between two splits some hold twice as many, which still fit a page."""
 
 _ENTRIES_PER_PAGE = 168
-"""Reports that fit a page of 4096 bytes."""
+"""Entries that fit a page of 4096 bytes."""
 
 _ID_BYTES = 16
 _ENTRY_BYTES = 24
-"""Of an id and its mark."""
+"""Size of an entry: id and mark."""
 _COUNT_BYTES = 4
-"""Of the number of entries, which precedes them."""
+"""Size of the number of entries, which precedes them."""
 
 _MAX_BUCKETS = 1 << 32
 _BUCKETS_PER_QUERY = 64
@@ -48,9 +48,9 @@ class Buckets:
     ----------
     connection : sqlite3.Connection
     counter : int
-        Its number.
+        Row number of the counter.
     reports : int
-        How many it has.
+        Number of reports that the counter has.
     """
 
     def __init__(self, connection: sqlite3.Connection, counter: int, reports: int) -> None:
@@ -63,7 +63,7 @@ class Buckets:
         self._entries: dict[int, bytes] = {}
 
     def find(self, ids: ByteArray) -> MarksById:
-        """Return which of these ids are there, with their marks."""
+        """Return which of these ids are stored, with their marks."""
         marks_by_id: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
         self._read(buckets)
@@ -75,7 +75,7 @@ class Buckets:
         return marks_by_id
 
     def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
-        """Add reports, or nothing if some are there already; return those."""
+        """Add reports, or none if some ids are known; return the known ids with their marks."""
         self._split(_bucket_count(self._reports + len(ids)))
         known: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
@@ -92,11 +92,11 @@ class Buckets:
         return known
 
     def fill(self, entries: ByteArray) -> None:
-        """Write all reports of the counter, rows of id and mark that are sorted by id, where none is yet."""
+        """Write all reports of an empty counter: rows of id and mark, sorted by id."""
         self._write(self._divide(entries))
 
     def _split(self, count: int) -> None:
-        """Make as many buckets: each new one takes from an older one the ids that belong to it."""
+        """Increase the number of buckets to `count`; ids move from older buckets to new ones."""
         existing = self._count
         new_buckets = range(existing, count)
         divided = {_parent_bucket(new, existing) for new in new_buckets}
@@ -107,7 +107,7 @@ class Buckets:
         self._entries.update(self._divide(np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)))
 
     def _divide(self, entries: ByteArray) -> Iterator[tuple[int, bytes]]:
-        """Yield each bucket and its entries, which come in sorted order, maybe with others in between."""
+        """Yield each bucket and its entries; `entries` of one bucket must be in sorted order."""
         buckets = self._bucket_of_each(entries[:, :_ID_BYTES])
         order = np.argsort(buckets, kind="stable")
         bucket_numbers, starts = np.unique(buckets[order], return_index=True)
@@ -116,9 +116,9 @@ class Buckets:
             yield bucket, entries[order[start:end]].tobytes()
 
     def _bucket_of_each(self, ids: ByteArray) -> NDArray[np.uint32]:
-        """Return each id's bucket: as many low bits of its hash as name one that exists.
+        """Return each id's bucket: the low bits of its hash, one bit fewer if that bucket does not exist.
 
-        The hash is tabulation with a secret table, so no sender can aim at one bucket.
+        The hash is tabulation with a secret table, so senders cannot choose a bucket.
         """
         hashes = np.bitwise_xor.reduce(self._table[np.arange(_ID_BYTES), ids], axis=1)
         bits = (self._count - 1).bit_length()
@@ -128,7 +128,7 @@ class Buckets:
         return existing
 
     def _read(self, buckets: Collection[int]) -> None:
-        """Read the buckets that are not read yet, many at once."""
+        """Read those buckets that were not read yet, many per query."""
         missing = sorted(set(buckets) - self._entries.keys())
         self._entries.update(dict.fromkeys(missing, b""))
         for start in range(0, len(missing), _BUCKETS_PER_QUERY):
@@ -146,11 +146,9 @@ class Buckets:
 def read_buckets(
     connection: sqlite3.Connection, counter: int, after: int, reports: int
 ) -> tuple[int, IdsAndMarks] | None:
-    """Return the last number and the reports of the next buckets after a number, -1 at first.
+    """Read the buckets after bucket `after` (-1 at first): about `reports` reports, at least one bucket.
 
-    These are about `reports` reports, of one bucket at least.
-
-    After the last bucket, return None.
+    Return the index of the last bucket read and the reports, or None after the last bucket.
     """
     query = "SELECT number, entries FROM buckets WHERE number > ? AND number < ? ORDER BY number LIMIT ?"
     first, limit = counter * _MAX_BUCKETS, max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
@@ -166,14 +164,14 @@ def _bucket_count(reports: int) -> int:
 
 
 def _parent_bucket(bucket: int, existing: int) -> int:
-    """Return the existing bucket that a new one takes its ids from, maybe by way of other new ones."""
+    """Return the existing bucket that a new one takes its ids from, directly or through other new ones."""
     while bucket >= existing:
         bucket -= 1 << bucket.bit_length() - 1
     return bucket
 
 
 def _position(entries: bytes, name: bytes) -> int:
-    """Return where in the sorted entries an id is, or belongs."""
+    """Return the offset in bytes where an id is in the sorted entries, or belongs."""
     starts = range(0, len(entries), _ENTRY_BYTES)
     return _ENTRY_BYTES * bisect_left(starts, name, key=lambda start: entries[start : start + _ID_BYTES])
 

@@ -1,4 +1,4 @@
-"""The file of the SQLite store: connections, tables, and the upgrade of a file of an earlier version."""
+"""The file of the SQLite store: connections, tables, and the upgrade of files of earlier versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldp_aggregator.stores.base import StoreError
 
 _BUSY_SECONDS = 30.0
 _ENTRY_BYTES = 24
-"""The bytes of an id and its mark."""
+"""Size of an entry: id and mark."""
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID",
@@ -31,11 +31,11 @@ _SCHEMA = (
     *buckets.SCHEMA,
 )
 _REPORTS_VIEW = "CREATE VIEW reports AS SELECT number, entries FROM buckets"
-"""Earlier versions kept ids in a table of this name. A view makes them fail, not count known ids again."""
+"""Earlier versions kept ids in a table of this name. On a view they fail; they do not recount known ids."""
 
 
 class ThreadConnection:
-    """A connection and the process that opened it; closed with the thread that it belongs to."""
+    """A connection and the process that opened it; closed when its thread ends."""
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.pid, self.closed = os.getpid(), False
@@ -44,7 +44,7 @@ class ThreadConnection:
         if not read_only:
             _use_wal(self.connection)
             self.connection.execute("PRAGMA synchronous = FULL")
-            self.connection.execute("PRAGMA secure_delete = ON")  # earlier states of a page show the order
+            self.connection.execute("PRAGMA secure_delete = ON")  # old content of a page shows the order
 
     def close(self) -> None:
         """Close the connection, unless it belongs to the parent of this process."""
@@ -54,7 +54,7 @@ class ThreadConnection:
 
 
 def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
-    """Open a file that exists."""
+    """Open an existing file."""
     return sqlite3.connect(
         f"{Path(path).absolute().as_uri()}?mode={mode}",
         timeout=busy_seconds,
@@ -65,16 +65,16 @@ def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connect
 
 
 def create_private(path: str) -> None:
-    """Create the file for its owner alone, unless it exists; SQLite gives its log the same mode.
+    """Create the file with access for its owner only, unless it exists; SQLite gives its log the same mode.
 
-    A symbolic link to nothing is not followed: it could be planted.
+    A dangling symbolic link is not followed, because an attacker may have placed it.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log; alone of all statements, this one does not wait for a lock by itself."""
+    """Switch to a write-ahead log; retries, because SQLite does not wait for a lock in this statement."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
@@ -93,7 +93,7 @@ def reports_object_type(connection: sqlite3.Connection) -> str | None:
 
 
 def create_or_upgrade(connection: sqlite3.Connection) -> None:
-    """Create all tables, and move the ids that an earlier version kept in rows of their own."""
+    """Create all tables; convert the ids of an earlier version, which kept one row per id."""
     kind = reports_object_type(connection)
     for statement in _SCHEMA:
         connection.execute(statement)

@@ -1,8 +1,8 @@
-"""The collector's log: one JSON object a line on stderr, with nothing about senders.
+"""The collector's log: one JSON object per line on stderr, with nothing about senders.
 
-Only the events and fields passed to :func:`log_event` are written. Of a message from another library, which
-might quote a request or an address, at most its place in the code is written. Times are truncated to the
-hour: a finer one could be matched with a proxy's log.
+It contains the events and fields passed to :func:`log_event`. Messages of other libraries might quote a
+request or an address, so at most their place in the code is written. Times are truncated to the hour: exact
+times could be matched with a proxy's log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 log = logging.getLogger("ldp.collector")
 
 REPEAT_SECONDS = 5.0
-"""How long the same error is not logged again, and a store must not fail to be logged as back."""
+"""How long the same error is not logged again, and how long a store must not fail before "store-back"."""
 
 _SERVER = logging.getLogger("gunicorn.error")
 _GUNICORN_EVENTS = {
@@ -32,11 +32,11 @@ _GUNICORN_EVENTS = {
     r"Connection in use": "address-in-use",
     r"Invalid address": "address-invalid",
     r"Can't connect to": "bind-failed",
-    r"connection to": None,  # said by one of the three as well
+    r"connection to": None,  # one of the three above reports the same
     r"Shutting down": None,  # logged by the server's hooks
     r"Reason: (?P<reason>[A-Za-z .]+)": "halted",
 }
-"""Messages of gunicorn that are logged: our event by a pattern whose groups are its fields."""
+"""Our event for each message of gunicorn that is logged, by a pattern whose groups are its fields."""
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
@@ -45,17 +45,17 @@ def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     Parameters
     ----------
     event : str
-        A stable word; docs/monitoring.md lists them.
+        A stable name; docs/monitoring.md lists all.
     level : int
-        Of :mod:`logging`.
+        A level of :mod:`logging`.
     fields : Any
-        For JSON; never anything of a request but the survey's id and a reason.
+        JSON values; from a request, only the survey's id and a reason.
     """
     log.log(level, event, extra={"fields": fields})
 
 
 def log_unexpected_error(error: BaseException) -> None:
-    """Write the kind and place of an error that should not have been: its message might quote a report."""
+    """Log the kind and place of an unexpected error, without its message, which might quote a report."""
     kind = type(error).__name__
     place = _error_location(error)
     with _lock:
@@ -70,25 +70,25 @@ def log_unexpected_error(error: BaseException) -> None:
 
 _lock = threading.Lock()
 _last_logged: dict[tuple[str, str], float] = {}
-"""When an error was last logged, by kind and place."""
+"""Time of the last log entry of an error, by kind and place."""
 
 
 class StoreOutage:
-    """Tells once that the store is away and once that it is back, however many requests notice."""
+    """Logs once that the store is unavailable and once that it is back, for any number of requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: float | None = None
 
     def record_failure(self, error: Exception) -> None:
-        """Note that the store could not be used."""
+        """Record that the store could not be used."""
         with self._lock:
             first, self._failed_at = self._failed_at is None, monotonic()
         if first:
             log_event("store-unavailable", logging.ERROR, kind=error_kind(error))
 
     def record_success(self) -> None:
-        """Note that the store was used."""
+        """Record that the store was used."""
         if self._failed_at is None:
             return
         with self._lock:
@@ -99,43 +99,43 @@ class StoreOutage:
 
 
 def error_kind(error: BaseException) -> str:
-    """Return what kind of error is behind one: the texts of other libraries may hold addresses."""
+    """Return the kind of an error's cause; messages of other libraries may hold addresses."""
     return type(error.__cause__ or error).__name__
 
 
 class JsonLinesHandler(logging.Handler):
-    """Writes records as lines of JSON; without a `stream`, which gunicorn would hand to the application."""
+    """Writes records as lines of JSON; has no `stream`, which gunicorn would pass to the application."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, if it may be and can be: a log may be lost, a service may not."""
+        """Write one record if it may be logged; if writing fails, drop it and keep serving."""
         entry = _entry(record)
         if entry:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%HZ")
             line = json.dumps({"hour": now, "level": record.levelname.lower(), **entry})
-            with suppress(OSError, ValueError):  # a full disk, a terminal that is gone, a closed pipe
+            with suppress(OSError, ValueError):  # a full disk, a closed terminal, a closed pipe
                 sys.stderr.write(f"{line}\n")
                 sys.stderr.flush()
 
 
 def configure_logging() -> None:
-    """Write all that this process and its workers have to say as lines of JSON."""
+    """Log all messages of this process and its workers as lines of JSON."""
     lines = JsonLinesHandler()
     logging.captureWarnings(True)
     logging.raiseExceptions = False
-    for logger in (logging.getLogger(), _SERVER):  # gunicorn keeps its own from the root
+    for logger in (logging.getLogger(), _SERVER):  # gunicorn's does not propagate to the root
         logger.handlers = [lines]
     log.setLevel(logging.INFO)
 
 
 def install_exception_hooks() -> None:
-    """Write also what nobody caught that way; before anything is served, Python may say more."""
+    """Log uncaught exceptions in the same form; before serving, Python prints them in full."""
     sys.excepthook = lambda _, error, __: log_unexpected_error(error)
     threading.excepthook = lambda caught: log_unexpected_error(caught.exc_value or RuntimeError())
     sys.unraisablehook = lambda caught: log_unexpected_error(caught.exc_value or RuntimeError())
 
 
 def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
-    """Return the fields of a record that may be logged; None if it is not logged."""
+    """Return the fields of a record to log, or None if it is not logged."""
     if record.name == log.name:
         return {"event": record.msg, **getattr(record, "fields", {})}
     if record.name == _SERVER.name:

@@ -16,13 +16,13 @@ from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 
 
 class _SurveyCollector(Collector):
-    """Reads the counters at each scrape; a store that cannot be used is a metric too."""
+    """Reads the counters at each scrape; `ldp_store_up` is 0 if the store cannot be used."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterator[Metric]:
-        up = GaugeMetricFamily("ldp_store_up", "Whether the store answers")
+        up = GaugeMetricFamily("ldp_store_up", "Whether the store can be read")
         try:
             metrics = self._read_metrics()
         except StoreError:
@@ -37,7 +37,7 @@ class _SurveyCollector(Collector):
         rejections = CounterMetricFamily("ldp_rejections", "Reports rejected", labels=["survey", "reason"])
         tokens = GaugeMetricFamily("ldp_tokens", "Invitations made", labels=["survey"])
         phases = GaugeMetricFamily(
-            "ldp_survey_phase", "1 for where a survey stands", labels=["survey", "phase"]
+            "ldp_survey_phase", "1 for the phase of a survey", labels=["survey", "phase"]
         )
         schedules = read_all_schedules(store)
         now = time.time()

@@ -1,9 +1,9 @@
-"""How many reports or wrong tokens an address may send in a minute, counted without keeping addresses.
+"""Limits reports or wrong tokens per address and minute, without storing addresses.
 
-Only a table of fixed size is kept, which many addresses share (a count-min sketch with conservative
-updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002), under a key that lives for one minute and
-in this process alone. It holds neither addresses nor hashes of them. Who reads the process's memory within
-that minute can try an address against it; afterwards nothing is left to try.
+The counts are in a table of fixed size that many addresses share (a count-min sketch with conservative
+updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002). Its key is used for one minute and in this
+process only. The table holds neither addresses nor hashes of them. Within that minute, a reader of the
+process's memory can test an address against the table; after it, key and table are gone.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ Network = IPv4Network | IPv6Network
 
 WINDOW_SECONDS = 60
 MAX_REQUESTS_PER_MINUTE = 60_000
-"""The highest rate: a cell holds 16 bits."""
+"""The highest rate limit: a cell holds 16 bits."""
 MAX_WRONG_TOKENS_PER_MINUTE = 10
-"""The most wrong tokens of an address in a minute; then it gets no page that needs a token."""
+"""Wrong tokens per address and minute; beyond, the address gets no page that needs a token."""
 WRONG_TOKEN_TABLE_ROWS = 8
-"""So many rows that wrong tokens from other addresses lock nobody out: with 50,000 of them in a minute, from
-5,000 addresses, the chance that an address without any is refused is below 1e-11."""
+"""Enough rows that wrong tokens from other addresses lock nobody out: with 50,000 of them in a minute, from
+5,000 addresses, an address without any is refused with probability below 1e-11."""
 _CELLS_PER_ROW = 1 << 17
 _ROW_COUNT = 4
 _ADDRESS_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
-"""An address as some balancers write it: 192.0.2.1:5678, [2001:db8::1]:5678 or [2001:db8::1]."""
+"""An address as some load balancers write it: 192.0.2.1:5678, [2001:db8::1]:5678 or [2001:db8::1]."""
 
 
 class RateLimit:
-    """Counts requests by address, each minute anew.
+    """Counts the requests of each address, from zero in each minute.
 
     A refused request is not counted, so a client that keeps to the rate after a flood is served. An address
-    may be refused early if all of its cells are shared with busier ones: with 100,000 addresses at the limit
+    may be refused early if it shares all of its cells with busier ones: with 100,000 addresses at the limit
     in one minute that is one address in twelve, with 10,000 one in 30,000.
 
     Parameters
     ----------
     limit : int
-        Requests of an address in a minute; 0 means any number.
+        Requests per address and minute; 0 means no limit.
     trusted : sequence of networks
-        The proxies that are believed when they say for whom they ask.
+        The proxies whose X-Forwarded-For is trusted.
     clock : callable
-        Seconds.
+        Returns monotonic seconds.
     rows : int
-        Rows of the table, 256 KiB each: the more, the fewer addresses are refused early.
+        Rows of the table, 256 KiB each; more rows refuse fewer addresses early.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RateLimit:
         self._reset_task = BackgroundTask(self._reset_if_over)
 
     def acquire(self, peer: str | None, forwarded: str = "", *, count: bool = True) -> int:
-        """Count a request, unless it is one too many.
+        """Count a request, unless its address is over the limit.
 
         Parameters
         ----------
@@ -84,12 +84,12 @@ class RateLimit:
         forwarded : str
             Its X-Forwarded-For.
         count : bool
-            If false, the request is looked up and not counted.
+            If false, check the limit without counting the request.
 
         Returns
         -------
         int
-            Seconds to wait until the next minute begins; 0 if the request may pass.
+            Seconds until the next minute begins; 0 if the request is allowed.
         """
         if not self._limit:
             return 0
@@ -111,7 +111,7 @@ class RateLimit:
         self._rows = [array("H", bytes(2 * _CELLS_PER_ROW)) for _ in range(self._row_count)]
 
     def _reset_if_over(self) -> float | None:
-        """Forget a minute that is over, even if no request begins the next; return the seconds left of it."""
+        """Delete key and table when the minute is over, else return the seconds left of it."""
         with self._lock:
             seconds_left = self._window_end - self._clock()
             if seconds_left > 0:
@@ -121,7 +121,7 @@ class RateLimit:
             return None
 
     def _add(self, group: bytes, amount: int) -> bool:
-        """Add to the lowest cells of a group of addresses, unless even they are full."""
+        """Add to the lowest cells of a group of addresses; return False if they are at the limit."""
         digest = hashlib.blake2b(group, digest_size=4 * self._row_count, key=self._key).digest()
         cells = [number % _CELLS_PER_ROW for number in struct.unpack(f"<{self._row_count}I", digest)]
         lowest = min(row[cell] for row, cell in zip(self._rows, cells, strict=True))
@@ -133,10 +133,10 @@ class RateLimit:
 
 
 def find_sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
-    """Return who sent a request: going back from the peer, the first that is no trusted proxy.
+    """Return the sender of a request: going back from the peer, the first address that is no trusted proxy.
 
-    Each proxy adds at the right end of X-Forwarded-For whom it serves. What stands left of an address that
-    is not trusted was written by that sender, and is not looked at.
+    Each proxy appends its client's address at the right end of X-Forwarded-For. Entries to the left of an
+    untrusted address were written by that sender, and are ignored.
     """
     hops = [hop.strip() for hop in forwarded.split(",")]
     address = _parse_address(peer)
@@ -159,5 +159,5 @@ def _parse_address(text: str) -> Address | None:
 
 
 def _address_group(address: Address | None) -> bytes:
-    """Return what is counted together: an IPv4 address, or the 64 leading bits that one site of IPv6 has."""
+    """Return the unit of counting: an IPv4 address, or the first 64 bits of an IPv6 address (one site)."""
     return address.packed[:8] if address else b""

@@ -1,4 +1,4 @@
-"""Run the collector under gunicorn: several workers, replaced on SIGHUP."""
+"""Runs the collector under gunicorn: several workers, replaced on SIGHUP."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import StoreError
 
 MAX_CONNECTIONS = 1000
-"""Of a worker at once; later ones wait in the kernel's queue, of this length too."""
+"""Connections per worker; later ones wait in the kernel's queue, which has the same length."""
 KEEPALIVE_SECONDS = 5
 _RETRY_SECONDS = 2.0
-"""Between a worker that could not use the store and the next."""
+"""Pause after a worker that could not use the store, before the next one starts."""
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -37,7 +37,7 @@ class Server(BaseApplication):  # type: ignore[misc]
     ----------
     published : PublishedSurveys
     publish_again : callable
-        Reads the settings and the surveys again; if it raises, what was published before is served.
+        Reads the settings and the surveys again; if it raises, the old ones are served.
     options : Any
         Gunicorn's settings.
     """
@@ -51,22 +51,22 @@ class Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Set gunicorn's settings; its own files are not read."""
+        """Set gunicorn's settings; ignore its configuration files."""
         settings = self.published.settings
         options = self._options | {"workers": settings.workers, "threads": settings.threads}
         for name, value in options.items():
-            if name in self.cfg.settings:  # older versions lack the newest ones
+            if name in self.cfg.settings:  # older versions of gunicorn lack some
                 self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        """Make the application, in the worker; if its store cannot be used, leave it to the next worker."""
+        """Make the application, in the worker; end the worker if its store cannot be used."""
         try:
             return self.published.make_app()
-        except StoreError as error:  # gunicorn would end altogether: to it, this is no way to start
+        except StoreError as error:  # else gunicorn would end: a worker that cannot boot ends the master
             logs.log_event("store-unavailable", logging.ERROR, kind=logs.error_kind(error))
             time.sleep(_RETRY_SECONDS)
             raise SystemExit(1) from error
-        except Exception as error:  # gunicorn would print its message
+        except Exception as error:  # else gunicorn would print its message
             logs.log_unexpected_error(error)
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
@@ -74,23 +74,23 @@ class Server(BaseApplication):  # type: ignore[misc]
         """Read the settings and the surveys again; return whether that worked."""
         try:
             self.published = self._publish_again()
-        except Exception as error:  # whatever it is, what was published before can be served
+        except Exception as error:  # on any error, the old surveys are still served
             logs.log_event("reload-failed", logging.ERROR, reason=_error_reason(error))
             return False
         return True
 
     def log_surveys(self, event: str) -> None:
-        """Log an event with what is served."""
+        """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers)
 
     def run(self) -> None:
-        """Serve."""
+        """Serve until stopped."""
         _Master(self).run()
 
 
 def _error_reason(error: Exception) -> str:
-    """Return this project's own message, or else the kind of an error: other texts may hold an address."""
+    """Return the message of this project's own errors, else the kind: other messages may hold an address."""
     own = isinstance(error, LdpError) and not (isinstance(error, StoreError) and error.__cause__)
     return str(error) if own else logs.error_kind(error)
 
@@ -127,19 +127,19 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def require_addresses(addresses: Mapping[str, str]) -> None:
-    """Check that this process can listen at addresses, before gunicorn tries to for seconds.
+    """Check that this process can listen at addresses; gunicorn would retry for seconds.
 
     Parameters
     ----------
     addresses : mapping of str to str
-        HOST:PORT by the option that names it.
+        HOST:PORT by option.
 
     Raises
     ------
     SettingsError
         With the option, the address, the reason and the fix.
     """
-    with ExitStack() as listeners:  # all are open at once, so that two equal addresses are noticed
+    with ExitStack() as listeners:  # all open at once: two equal addresses fail
         for option, address in addresses.items():
             try:
                 host, port = util.parse_address(address)
@@ -180,7 +180,7 @@ def serve(
     publish_again : callable
         Reads the settings and the surveys again on SIGHUP; if it raises, the old ones are served.
     print_addresses : callable
-        Called with the addresses once the sockets listen, the operator's last.
+        Called with the addresses when the sockets listen; the operator's address is last.
     """
 
     def when_ready(master: Arbiter) -> None:
@@ -199,7 +199,7 @@ def serve(
         keepalive=KEEPALIVE_SECONDS,
         forwarded_allow_ips="",
         accesslog=None,
-        errorlog=None,  # what it logs goes through logs.py
+        errorlog=None,  # logs.py handles its messages
         loglevel="warning",
         control_socket_disable=True,
         proc_name="ldp-collector",
@@ -212,14 +212,14 @@ def serve(
 
 
 def _start_worker(worker: Any) -> None:
-    """Log a worker's start, and set the operator's address in its application: port 0 is resolved now."""
+    """Log a worker's start, and set the operator's address, with the actual port, in its application."""
     if worker.sockets[1:]:
         worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.sockets[1].getsockname()[:2]))
     logs.log_event("worker-started", pid=worker.pid)
 
 
 def _close_worker(worker: Any) -> None:
-    """Write what a worker has buffered, and close its store."""
+    """Write a worker's buffered counts, and close its store."""
     app = getattr(worker, "wsgi", None)
     if isinstance(app, Flask):
         for intake in app.extensions["ldp"].intakes.values():

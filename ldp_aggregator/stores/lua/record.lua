@@ -1,13 +1,13 @@
--- Count a batch of reports of one question, or nothing of it.
+-- Counts a batch of reports of one question, completely or not at all.
 -- KEYS: ids (hash id -> mark), sums (a string of 64-bit integers, big-endian: n, then the cells)
 -- ARGV: the reports, each 16 bytes of id and 8 of mark, in one string; the number of cells d;
 --       the changes, "cell amount cell amount ..." in decimal
 -- Returns: known ids and their marks, flat; empty if the batch was counted.
-local AT_ONCE = 1000 -- well within Lua's limit on the arguments of one call
+local AT_ONCE = 1000 -- below Lua's limit on the arguments of a call
 local entries, d = ARGV[1], tonumber(ARGV[2])
 local reports = #entries / 24
 
--- Calls visit(ids, entries as id, mark, ...) for one slice of the batch after another.
+-- Calls visit(ids, {id, mark, ...}) for each slice of the batch.
 local function slices(visit)
   for first = 0, reports - 1, AT_ONCE do
     local ids, pairs = {}, {}
@@ -38,10 +38,10 @@ if length > 0 and length ~= 8 * (d + 1) then
   return redis.error_reply('LDP the counter has another number of cells')
 end
 
--- The last change, by nothing, gives the string its whole length.
+-- The last change adds 0, so that the string gets its full length.
 local changes = { { '#0', tostring(reports) } }
 for cell, amount in string.gmatch(ARGV[3], '(%S+) (%S+)') do
-  if amount == '-9223372036854775808' then -- has no opposite: add it in two steps
+  if amount == '-9223372036854775808' then -- its negative does not fit 64 bits: add it in two steps
     changes[#changes + 1] = { '#' .. (cell + 1), '-1' }
     amount = '-9223372036854775807'
   end
@@ -54,7 +54,7 @@ local function opposite(amount)
   return string.sub(amount, 1, 1) == '-' and string.sub(amount, 2) or '-' .. amount
 end
 
--- Adds the changes first ... last, or takes them back; tells which one would leave 64 bits.
+-- Adds the changes first ... last, or subtracts them if `back`; returns the first that would leave 64 bits.
 local function apply(first, last, back)
   for start = first, last, AT_ONCE do
     local command = { 'OVERFLOW', 'FAIL' }
@@ -73,7 +73,7 @@ local function apply(first, last, back)
 end
 
 local failed, stop, sums, start = apply(1, #changes)
-if failed then -- what was added is taken back, all within this one act
+if failed then -- subtract what was added, within this atomic script
   apply(1, start - 1, true)
   for i = start, stop do
     if sums[i - start + 1] then apply(i, i, true) end

@@ -66,12 +66,12 @@ def test_every_row_gets_a_label_and_probabilities(run, model):
     np.testing.assert_allclose(shown, load_model(model).predict_proba(named), rtol=1e-5)
 
 
-def test_a_file_may_be_written(run, tmp_path):
+def test_the_output_can_be_a_file(run, tmp_path):
     assert run(ROWS, "-o", tmp_path / "out.csv").stdout == ""
     assert (tmp_path / "out.csv").read_text() == run(ROWS).stdout
 
 
-def test_no_rows_give_the_header_alone(run):
+def test_without_rows_only_the_header_is_printed(run):
     assert run("tea,hours\n").stdout == "tired,P(no),P(yes)\n"
 
 

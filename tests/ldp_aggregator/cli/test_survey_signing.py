@@ -43,7 +43,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-def test_keygen_writes_a_file_for_its_owner_and_prints_the_public_key_alone(tmp_path: Path) -> None:
+def test_keygen_writes_a_file_for_its_owner_and_prints_the_public_key_only(tmp_path: Path) -> None:
     path = tmp_path / "author.pem"
     result = run("keygen", path)
     assert result.exit_code == 0
@@ -64,7 +64,7 @@ def test_keygen_names_the_file_that_it_cannot_write(tmp_path: Path) -> None:
     assert "author.pem: cannot be written" in result.stderr
 
 
-def test_sign_writes_beside_the_survey_what_the_public_key_verifies(survey: Path, key: Path) -> None:
+def test_sign_writes_a_signature_that_the_public_key_verifies(survey: Path, key: Path) -> None:
     result = run("sign", survey, "--key", key)
     public, written = public_key_of(key.read_bytes()), survey.with_name("survey.toml.sig")
     assert result.exit_code == 0
@@ -97,7 +97,7 @@ def test_an_older_signature_is_replaced_and_no_other_file(survey: Path, key: Pat
         assert "it is not overwritten" in result.stderr
 
 
-def test_what_cannot_be_signed_is_named_by_its_file(survey: Path, key: Path, tmp_path: Path) -> None:
+def test_the_error_names_the_file_that_cannot_be_signed(survey: Path, key: Path, tmp_path: Path) -> None:
     assert "survey.toml: not a private key" in run("sign", survey, "--key", survey).stderr
     away = run("sign", survey, "--key", key, "-o", tmp_path / "nowhere" / "s.sig")
     assert "s.sig: cannot be written" in away.stderr
@@ -109,7 +109,7 @@ def test_what_cannot_be_signed_is_named_by_its_file(survey: Path, key: Path, tmp
 
 def test_without_cryptography_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name.partition(".")[0] == "cryptography"]:
-        monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
+        monkeypatch.setitem(sys.modules, module, None)  # the import fails now
     result = run("keygen", tmp_path / "author.pem")
     assert (result.exit_code, (tmp_path / "author.pem").exists()) == (1, False)
     assert "needs the extra [signed]: pip install 'ldp-bayes[signed]'" in result.stderr

@@ -38,7 +38,7 @@ def store(plan: Plan) -> MemoryStore:
 
 
 def rejected(web: FlaskClient, survey: str) -> dict[str, int]:
-    """Return the rejections of a survey, as soon as its store knows them."""
+    """Write the buffered rejections of a survey, and return them from the store."""
     service = web.application.extensions["ldp"]
     service.intakes[survey].flush()
     return dict(service.store.rejections(survey))

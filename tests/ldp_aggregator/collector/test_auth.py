@@ -1,4 +1,4 @@
-"""Access control: wrong tokens are slowed down, gateways have a token, the operator's pages an address."""
+"""Access control: limits on wrong tokens, the gateway's token, the address of the operator's pages."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_after_some_wrong_tokens_an_address_gets_no_operator_page_even_with_the_
             assert 0 < int(refused.headers["Retry-After"]) <= 60
             assert "192.0.2.1" not in refused.text
     assert get(guarded, None, page="/v1/surveys/sleep").status_code == 200  # pages without a token are served
-    assert get(guarded, OPERATOR, "192.0.2.2").status_code == 200  # as is the operator at another address
+    assert get(guarded, OPERATOR, "192.0.2.2").status_code == 200  # and so is the operator at another address
 
 
-def test_the_next_minute_begins_with_no_wrong_token(guarded: FlaskClient) -> None:
+def test_wrong_tokens_are_counted_from_zero_in_the_next_minute(guarded: FlaskClient) -> None:
     now = [100.0]
     guarded.application.extensions["ldp"].wrong_token_limit._clock = lambda: now[0]
     for _ in range(MAX_WRONG_TOKENS_PER_MINUTE):
@@ -94,7 +94,9 @@ def test_requests_with_the_right_token_or_none_are_not_counted(guarded: FlaskCli
     for _ in range(3 * MAX_WRONG_TOKENS_PER_MINUTE):
         assert get(guarded, None).status_code == 401
         assert get(guarded, OPERATOR).status_code == 200
-    assert guarded.application.extensions["ldp"].wrong_token_limit._rows == []  # no table before it is needed
+    assert (
+        guarded.application.extensions["ldp"].wrong_token_limit._rows == []
+    )  # the table is not allocated yet
 
 
 def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(store: MemoryStore) -> None:
@@ -110,7 +112,7 @@ def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(
 
 
 def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
-    # More than a worker answers in a minute. The chance that any of these is refused is below 1e-7.
+    # More than a worker can serve in a minute. The probability of any refusal is below 1e-7.
     rates = RateLimit(MAX_WRONG_TOKENS_PER_MINUTE, rows=WRONG_TOKEN_TABLE_ROWS)
     for attacker in range(5_000):
         for _ in range(MAX_WRONG_TOKENS_PER_MINUTE):
@@ -119,7 +121,7 @@ def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
     assert not any(rates.acquire(f"172.16.{each >> 8}.{each & 255}", count=False) for each in range(2_000))
 
 
-def test_a_lookup_of_an_address_counts_nothing() -> None:
+def test_checking_an_address_does_not_count() -> None:
     rates = RateLimit(1)
     assert [rates.acquire("192.0.2.1", count=False) for _ in range(5)] == [0] * 5
     assert rates._rows == []
@@ -127,7 +129,7 @@ def test_a_lookup_of_an_address_counts_nothing() -> None:
     assert [bool(rates.acquire("192.0.2.1", count=False)) for _ in range(2)] == [True, True]
 
 
-def test_each_worker_answers_ten_wrong_tokens_of_an_address_in_a_minute(
+def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
@@ -146,20 +148,23 @@ def test_each_worker_answers_ten_wrong_tokens_of_an_address_in_a_minute(
         other.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         assert other.getresponse().status == 200
         other.close()
-    assert answers[401] <= 2 * MAX_WRONG_TOKENS_PER_MINUTE  # twice, should the minute end meanwhile
+    assert answers[401] <= 2 * MAX_WRONG_TOKENS_PER_MINUTE  # twice, in case the minute ends during the test
     assert set(answers) == {401, 429}
 
 
 # -- gateways ----------------------------------------------------------------------------------
 
 
-def test_with_a_rate_an_address_adds_no_more_reports(
+def test_a_rate_limits_the_reports_of_an_address(
     guarded: FlaskClient, store: MemoryStore, plan: Plan
 ) -> None:
     answers = [post(guarded, some_reports(plan, 1000)) for _ in range(2)]
     assert answers == [(403, "too-many-reports")] * 2
     assert post(guarded, some_reports(plan, 1)) == (200, None)
-    assert post(guarded, some_reports(plan, 1)) == (429, "too-many-requests")  # the others count as posts
+    assert post(guarded, some_reports(plan, 1)) == (
+        429,
+        "too-many-requests",
+    )  # a refused body counts as a post
     assert count_reports(store.totals("sleep")) == 1
     assert rejected(guarded, "sleep") == {"too-many-reports": 2, "too-many-requests": 1}
 
@@ -169,7 +174,7 @@ def test_a_body_with_too_many_reports_is_not_retryable_and_the_error_names_the_f
 ) -> None:
     answer = guarded.post(REPORTS, data=some_reports(plan, 2), content_type=MEDIA_TYPE)
     assert (answer.status_code, answer.json["retryable"]) == (403, False)
-    assert "one report in each request, or a gateway's token" in answer.json["detail"]
+    assert "one report per request, or a gateway's token" in answer.json["detail"]
     assert "Retry-After" not in answer.headers
 
 
@@ -189,7 +194,7 @@ def test_a_gateway_s_token_lifts_both_limits(guarded: FlaskClient, store: Memory
     assert post(guarded, some_reports(plan, 2), f"Bearer {GATEWAY}") == (200, None)
 
 
-def test_a_wrong_gateway_s_token_is_refused_and_slowed_down(
+def test_a_wrong_gateway_s_token_is_refused_and_limited(
     guarded: FlaskClient, store: MemoryStore, plan: Plan
 ) -> None:
     wrong = [
@@ -201,7 +206,7 @@ def test_a_wrong_gateway_s_token_is_refused_and_slowed_down(
     assert count_reports(store.totals("sleep")) == 1
 
 
-def test_the_gateway_s_token_opens_no_page_of_the_operator_and_the_other_way_round(
+def test_the_gateway_s_and_the_operator_s_token_do_not_replace_each_other(
     guarded: FlaskClient, plan: Plan
 ) -> None:
     assert get(guarded, GATEWAY).status_code == 401
@@ -225,7 +230,7 @@ def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
     assert post(web, some_reports(plan, 2), token) == (403, "too-many-reports")
 
 
-def test_a_running_collector_takes_many_reports_with_the_token_of_a_file(tmp_path: Path, plan: Plan) -> None:
+def test_a_running_collector_reads_the_gateway_s_token_from_a_file(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
     (tmp_path / "token").write_text(f"{GATEWAY}\n")
     options = ["--rate", "2", "--gateway-token-file", tmp_path / "token"]
@@ -245,7 +250,7 @@ def test_a_running_collector_takes_many_reports_with_the_token_of_a_file(tmp_pat
 # -- an address of the operator's own ----------------------------------------------------------
 
 
-def test_with_an_address_of_their_own_the_operator_s_pages_answer_nowhere_else(store: MemoryStore) -> None:
+def test_operator_pages_with_a_separate_address_are_served_only_there(store: MemoryStore) -> None:
     web = create_app(
         CollectorSettings(operator_token=OPERATOR, operator_bind="127.0.0.1:8001"), store
     ).test_client()
@@ -290,7 +295,7 @@ def test_a_running_collector_serves_the_operator_at_a_separate_address(tmp_path:
             "X-Forwarded-Host": "127.0.0.1",
             "X-Forwarded-Port": str(port),
         }
-        for _ in range(6):  # whichever worker answers
+        for _ in range(6):  # any worker may respond
             for page in ("/", *OPERATOR_PAGES):
                 assert (ask(base, page, **claimed), ask(operator, page)) == (404, 200)
             for page in ("/livez", "/readyz", "/v1/surveys"):

@@ -1,4 +1,4 @@
-"""The collector whose store keeps less than it promised: nothing is acknowledged, and /readyz says so."""
+"""A collector whose store becomes less durable acknowledges nothing, and /readyz returns 503."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_weak_settings_of_a_running_redis_stop_acknowledgements(
             client.config_set(name, weak)
             reports = [make_report(plan, ROW, "yes") for _ in range(5)]
             assert {status_of(page, report) for report in reports} == {503}
-            wait_for(lambda: status_of(f"{base}/readyz") == 503)  # an answer may be two seconds old
+            wait_for(lambda: status_of(f"{base}/readyz") == 503)  # the result is cached for two seconds
             client.config_set(name, strong)
             wait_for(lambda reports=reports: {status_of(page, report) for report in reports} == {200})
             wait_for(lambda: status_of(f"{base}/readyz") == 200)
@@ -73,7 +73,7 @@ def test_weak_settings_of_a_running_redis_stop_acknowledgements(
         assert sum(client.hlen(key) for key in client.keys("ldp:{sleep:*:ids")) == counted
 
 
-def test_a_redis_that_restarts_with_other_settings_acknowledges_nothing(
+def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(
     survey: Path, server: LocalRedis, tmp_path: Path, plan: Plan
 ) -> None:
     weaker = LocalRedis(tmp_path, "--appendfsync", "everysec")
@@ -94,7 +94,9 @@ def test_a_redis_that_restarts_with_other_settings_acknowledges_nothing(
         wait_for(lambda: status_of(f"{base}/readyz") == 200)
 
 
-def test_unchecked_settings_stop_nothing(survey: Path, server: LocalRedis, plan: Plan) -> None:
+def test_unchecked_settings_do_not_stop_acknowledgements(
+    survey: Path, server: LocalRedis, plan: Plan
+) -> None:
     options = ["--durability", "unchecked"]
     with (
         collector([survey], server.url, options=options) as (base, _),
@@ -119,7 +121,7 @@ def test_a_clean_stop_leaves_no_log_beside_a_sqlite_file(survey: Path, tmp_path:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a file system of one MiB, where the user may."""
+    """Mount a file system of one MiB; skip if the user may not mount."""
     folder, mount = tmp_path / "small", shutil.which("mount")
     folder.mkdir()
     command = [mount or "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
@@ -131,7 +133,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_not_ready_and_room_on_it_is(survey: Path, small_disk: Path, plan: Plan) -> None:
+def test_the_collector_is_ready_again_when_a_full_disk_has_space(
+    survey: Path, small_disk: Path, plan: Plan
+) -> None:
     with collector([survey], f"sqlite:///{small_disk}/store.db") as (base, _):
         page = f"{base}/v1/surveys/sleep/reports"
         reports = [make_report(plan, ROW, "yes") for _ in range(10)]
@@ -140,7 +144,7 @@ def test_a_full_disk_is_not_ready_and_room_on_it_is(survey: Path, small_disk: Pa
             while True:
                 filler.write(bytes(512))
         assert {status_of(page, report) for report in reports[1:]} == {503}
-        wait_for(lambda: status_of(f"{base}/readyz") == 503)  # an answer may be two seconds old
+        wait_for(lambda: status_of(f"{base}/readyz") == 503)  # the result is cached for two seconds
         assert {status_of(page, report) for report in reports[1:]} == {503}
         (small_disk / "filler").unlink()
         wait_for(lambda: status_of(f"{base}/readyz") == 200)

@@ -1,4 +1,4 @@
-"""Exactly once, durable, secret: on real parts, in short; `make endurance` tries it at full size."""
+"""Exactly once, durable, secret: short runs with real servers; `make endurance` runs them at full size."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
 
 @pytest.mark.parametrize(("kind", "reports", "wanted"), [("redis", 4000, 5), ("sqlite", 1000, 2)])
-def test_kills_at_any_moment_lose_and_double_nothing(
+def test_no_report_is_lost_or_counted_twice_after_kills_at_any_moment(
     tmp_path: Path, kind: str, reports: int, wanted: int
 ) -> None:
     killed = trials.kills(tmp_path, kind, reports, wanted, largest=200)
     assert killed.kills.total() == wanted
 
 
-def test_a_redis_whose_machine_crashed_has_all_that_was_acknowledged(tmp_path: Path) -> None:
+def test_redis_keeps_all_acknowledged_reports_after_a_machine_crash(tmp_path: Path) -> None:
     assert trials.cut_files(tmp_path, cuts=6).lost > 0
 
 
@@ -39,21 +39,21 @@ def test_a_lost_shard_delays_its_questions_only(tmp_path: Path) -> None:
     assert trials.shard_loss(tmp_path, reports=60).refused
 
 
-def test_spoilt_bodies_change_nothing_but_by_the_sound_reports_in_them(tmp_path: Path) -> None:
+def test_only_the_valid_reports_of_damaged_bodies_are_counted(tmp_path: Path) -> None:
     assert trials.fuzz_intake(2000).outcomes["recorded"] > 100
     assert trials.fuzz_pages(700).outcomes["refused by its headers"]
     assert trials.fuzz_wire(tmp_path, 300).grown < 50
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the other addresses of 127.0.0.0/8")
-def test_slow_headers_are_cut_by_the_proxy_and_delay_no_other_client(tmp_path: Path) -> None:
+def test_the_proxy_cuts_slow_headers_and_other_clients_are_not_delayed(tmp_path: Path) -> None:
     seen = trials_proxy.slow_headers(tmp_path, connections=200, seconds=3, header_seconds=1)
     assert len(seen.lives) >= 200
     assert max(seen.lives) < 3
     assert seen.share(0.99) < 1
 
 
-def test_at_full_speed_nothing_is_lost_and_nothing_leaks(tmp_path: Path) -> None:
+def test_at_full_speed_no_report_is_lost_and_memory_does_not_grow(tmp_path: Path) -> None:
     assert soak(tmp_path, seconds=3).seen["recorded"] > 1000
 
 

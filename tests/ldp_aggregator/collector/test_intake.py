@@ -1,4 +1,4 @@
-"""The intake: each report judged by itself, counted once, rejected with a reason that is counted."""
+"""The intake: each report is checked independently, counted once, or rejected and counted by reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.servers import wait_for
 
 
 def make(plan: Plan, question: int = 0, value: int = 1, number: int = 0) -> Report:
-    """Make a report as a device would, with an id of our choice."""
+    """Make a report as a device does, with a given id."""
     payload = plan.questions[question].mechanism.perturb(value, SystemEntropy())
     return Report(bytes.fromhex(plan.digest), question, number.to_bytes(16, "big"), payload)
 
@@ -29,16 +29,16 @@ def counted(store: MemoryStore) -> int:
     return count_reports(store.totals("sleep"))
 
 
-def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
+def outcomes_of(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
     intake = Intake(plan, store)
     outcomes = intake.record_body(body)
     intake.flush()
     return [str(outcome.error.reason) if outcome.error else outcome.status for outcome in outcomes]
 
 
-def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) -> None:
+def test_the_counters_of_a_body_are_the_tally_of_its_reports(plan: Plan, store: MemoryStore) -> None:
     sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
-    assert judge(plan, store, b"".join(map(pack, sent))) == ["recorded"] * 100
+    assert outcomes_of(plan, store, b"".join(map(pack, sent))) == ["recorded"] * 100
     for question in plan.questions:
         payloads = [report.payload for report in sent if report.question == question.index]
         matrix = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
@@ -47,7 +47,7 @@ def test_a_body_is_counted_as_its_reports_tally(plan: Plan, store: MemoryStore) 
         assert total.cells.tolist() == question.mechanism.tally(matrix).tolist()
 
 
-def test_the_support_of_what_is_recorded_is_counted_once(plan: Plan, store: MemoryStore) -> None:
+def test_support_counters_count_recorded_reports_once(plan: Plan, store: MemoryStore) -> None:
     sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
     intake = Intake(plan, store)
     intake.record_body(b"".join(map(pack, sent[:50])))
@@ -64,7 +64,7 @@ def test_the_support_of_what_is_recorded_is_counted_once(plan: Plan, store: Memo
     assert counted(store) == 100
 
 
-def test_an_error_of_the_poisoning_meter_affects_no_response(
+def test_an_error_of_the_support_counters_affects_no_response(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     intake, record = Intake(plan, store), store.record
@@ -84,7 +84,7 @@ def test_an_error_of_the_poisoning_meter_affects_no_response(
     assert counted(store) == 20
 
 
-def test_the_last_reports_reach_the_poisoning_meter(
+def test_a_flush_writes_the_support_counters_of_the_last_reports(
     plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.PAYLOAD_SECONDS", 0.05)
@@ -96,20 +96,25 @@ def test_the_last_reports_reach_the_poisoning_meter(
 
 def test_the_same_bytes_again_are_duplicates(plan: Plan, store: MemoryStore) -> None:
     one, two = pack(make(plan, number=1)), pack(make(plan, number=2))
-    assert judge(plan, store, one) == ["recorded"]
-    assert judge(plan, store, one + two + one + two) == ["duplicate", "recorded", "duplicate", "duplicate"]
+    assert outcomes_of(plan, store, one) == ["recorded"]
+    assert outcomes_of(plan, store, one + two + one + two) == [
+        "duplicate",
+        "recorded",
+        "duplicate",
+        "duplicate",
+    ]
     assert counted(store) == 2
     assert store.rejections("sleep") == {}
 
 
-def test_other_bytes_under_a_used_id_are_refused(plan: Plan, store: MemoryStore) -> None:
+def test_different_bytes_under_a_used_id_are_refused(plan: Plan, store: MemoryStore) -> None:
     one, other = pack(make(plan, number=1, value=0)), b""
     while other in (b"", one):
         other = pack(make(plan, number=1, value=3))
-    assert judge(plan, store, one) == ["recorded"]
-    assert judge(plan, store, other) == ["id-reused"]
+    assert outcomes_of(plan, store, one) == ["recorded"]
+    assert outcomes_of(plan, store, other) == ["id-reused"]
     fresh = pack(make(plan, number=2))
-    assert judge(plan, store, other + fresh + one) == ["id-reused", "recorded", "duplicate"]
+    assert outcomes_of(plan, store, other + fresh + one) == ["id-reused", "recorded", "duplicate"]
     assert counted(store) == 2
     assert store.rejections("sleep") == {"id-reused": 2}
 
@@ -119,10 +124,10 @@ def test_of_one_id_in_a_body_the_first_report_is_counted(plan: Plan, store: Memo
     while other in (b"", one):
         other = pack(make(plan, number=1, value=3))
     known, fresh = pack(make(plan, number=2)), pack(make(plan, number=3))
-    assert judge(plan, store, known) == ["recorded"]
+    assert outcomes_of(plan, store, known) == ["recorded"]
     expected = ["duplicate", "recorded", "id-reused", "duplicate", "recorded"]
-    assert judge(plan, store, known + one + other + one + fresh) == expected
-    assert judge(plan, store, other + one + other) == ["id-reused", "duplicate", "id-reused"]
+    assert outcomes_of(plan, store, known + one + other + one + fresh) == expected
+    assert outcomes_of(plan, store, other + one + other) == ["id-reused", "duplicate", "id-reused"]
     assert counted(store) == 3
 
 
@@ -164,19 +169,19 @@ def bad_reports(plan: Plan) -> list[tuple[str, bytes, Reason]]:
     ]
 
 
-def test_every_bad_report_has_its_reason_and_counts_nothing(plan: Plan, store: MemoryStore) -> None:
+def test_every_bad_report_is_rejected_with_its_reason_and_not_counted(plan: Plan, store: MemoryStore) -> None:
     expected: dict[str, int] = {}
     for name, report, reason in bad_reports(plan):
-        assert judge(plan, store, report) == [reason], name
+        assert outcomes_of(plan, store, report) == [reason], name
         expected[reason] = expected.get(reason, 0) + 1
     assert counted(store) == 0
     assert store.rejections("sleep") == expected
 
 
-def test_bad_reports_do_not_stop_the_good_ones_beside_them(plan: Plan, store: MemoryStore) -> None:
+def test_bad_reports_do_not_affect_good_ones_in_the_same_body(plan: Plan, store: MemoryStore) -> None:
     bad = [report for _, report, _ in bad_reports(plan)]
     body = b"".join(pack(make(plan, number=number)) + report for number, report in enumerate(bad))
-    outcomes = judge(plan, store, body)
+    outcomes = outcomes_of(plan, store, body)
     assert outcomes[::2] == ["recorded"] * len(bad)
     assert "recorded" not in outcomes[1::2]
     assert counted(store) == len(bad)

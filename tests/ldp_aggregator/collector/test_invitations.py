@@ -1,4 +1,4 @@
-"""Answering by invitation: tokens are made, kept as hashes, answer once and only their question."""
+"""Invitations: tokens are kept as hashes; each is valid once, for its question only."""
 
 from __future__ import annotations
 
@@ -40,41 +40,41 @@ def invite(store: MemoryStore, plan: Plan, count: int) -> list[str]:
     return list(create_tokens(store, plan, count, SystemEntropy()))
 
 
-def judge(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
+def outcomes_of(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
     intake = Intake(plan, store)
     outcomes = intake.record_body(body)
     intake.flush()
     return [str(outcome.error.reason) if outcome.error else outcome.status for outcome in outcomes]
 
 
-def test_the_invited_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
+def test_invited_reports_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
     mine, yours = invite(store, plan, 2)
     stranger = format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
     reports = [make_report(plan, ROW, "yes", token=token) for token in (mine, stranger, yours)]
-    assert judge(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
-    assert judge(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
+    assert outcomes_of(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
+    assert outcomes_of(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
     again = unpack(reports[0])
     mechanism = plan.questions[again.question].mechanism
     answers = (mechanism.perturb(value, FastStream(seed)) for seed, value in enumerate([0, 1] * 50))
     other = replace(again, payload=next(each for each in answers if each != again.payload))
-    assert judge(plan, store, pack(other)) == ["id-reused"]
+    assert outcomes_of(plan, store, pack(other)) == ["id-reused"]
     assert count_reports(store.totals(plan.id)) == 2
     assert store.rejections(plan.id) == {"not-enrolled": 2, "id-reused": 1}
 
 
-def test_a_token_answers_its_own_question_alone(plan: Plan, store: MemoryStore) -> None:
+def test_a_token_is_valid_for_its_question_only(plan: Plan, store: MemoryStore) -> None:
     token = invite(store, plan, 1)[0]
     sent = unpack(make_report(plan, ROW, "yes", token=token))
     other = 1 - sent.question
     payload = plan.questions[other].mechanism.perturb(0, SystemEntropy())
     for token_id in (sent.id, other.to_bytes(2, "big") + sent.id[2:]):
-        assert judge(plan, store, pack(Report(sent.plan_digest, other, token_id, payload))) == [
+        assert outcomes_of(plan, store, pack(Report(sent.plan_digest, other, token_id, payload))) == [
             "not-enrolled"
         ]
-    assert judge(plan, store, pack(sent)) == ["recorded"]
+    assert outcomes_of(plan, store, pack(sent)) == ["recorded"]
 
 
-def test_questions_get_their_share_of_tokens_and_each_is_new(store: MemoryStore) -> None:
+def test_questions_get_their_share_of_tokens_and_all_tokens_differ(store: MemoryStore) -> None:
     weighted = INVITED.replace("bins = 19", "bins = 19\nweight = 3")
     plan = read_survey(weighted).compile()
     tokens = invite(store, plan, 12_001)
@@ -83,17 +83,17 @@ def test_questions_get_their_share_of_tokens_and_each_is_new(store: MemoryStore)
     assert asked[0] in (3000, 3001)
     assert asked[1] == 12_001 - asked[0]
     halves = Counter(unpack(make_report(plan, ROW, "no", token=token)).question for token in tokens[:6000])
-    assert abs(halves[0] - 1500) < 200  # in no order: eight standard deviations
+    assert abs(halves[0] - 1500) < 200  # random order: eight standard deviations
 
 
-def test_single_tokens_ask_every_question_as_often_as_its_weight(plan: Plan, store: MemoryStore) -> None:
+def test_single_tokens_choose_questions_by_weight(plan: Plan, store: MemoryStore) -> None:
     asked = Counter(
         unpack(make_report(plan, ROW, "no", token=invite(store, plan, 1)[0])).question for _ in range(400)
     )
     assert abs(asked[0] - 200) < 60  # six standard deviations: 2e-9
 
 
-def test_no_token_and_no_id_can_be_read_off_the_store(plan: Plan, tmp_path: Path) -> None:
+def test_the_store_holds_neither_tokens_nor_ids(plan: Plan, tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/ldp.db")
     store.publish(plan.id, plan.json)
     tokens = list(create_tokens(store, plan, 50, SystemEntropy()))
@@ -107,18 +107,18 @@ def test_no_token_and_no_id_can_be_read_off_the_store(plan: Plan, tmp_path: Path
         assert token.encode() not in kept.lower()
 
 
-def test_a_hundredth_of_malicious_people_are_at_most_a_hundredth_and_a_half_of_every_question() -> None:
-    """Each tries whatever might count on the question they would like to bend."""
+def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_every_question() -> None:
+    """Each malicious person sends all reports that might count for the question that they attack."""
     features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))
     text = '[survey]\nid = "flood"\nepsilon = 1\nenrolment = "token"\n[mechanism]\nfrequency = "OUE"\n'
     plan = read_survey(text + '[label]\nname = "l"\nvalues = ["y", "n"]\n' + features).compile()
-    store, rng = MemoryStore(), FastStream(4)  # so that it is the same every time
+    store, rng = MemoryStore(), FastStream(4)  # deterministic
     store.publish(plan.id, plan.json)
     tokens = [*create_tokens(store, plan, 35_000, rng)]
     row = {f"f{index}": "a" for index in range(7)}
     honest = [make_report(plan, row, "y", rng, token) for token in tokens[350:]]
     malicious = [unpack(make_report(plan, row, "y", rng, token)) for token in tokens[:350]]
-    full = bytes([0b111111])  # every bit, the most that a report can move
+    full = bytes([0b111111])  # every bit set: the largest influence of one report
     tries = []
     for sent in malicious:
         digest, own = sent.plan_digest, sent.id
@@ -167,9 +167,9 @@ def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, tmp_pa
     url = f"sqlite:///{tmp_path}/ldp.db"
     store = open_store(url)
     store.publish(plan.id, plan.json)
-    said = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "30", "--store", url])
-    tokens = said.stdout.split()
-    assert said.exit_code == 0
+    result = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "30", "--store", url])
+    tokens = result.stdout.split()
+    assert result.exit_code == 0
     assert len(tokens) == 30
     assert (
         Intake(plan, store).record_body(make_report(plan, ROW, "no", token=tokens[7]))[0].status == "recorded"
@@ -185,19 +185,19 @@ def test_an_open_survey_has_no_invitations(tmp_path: Path) -> None:
     store = open_store(url)
     store.publish(plan.id, plan.json)
     store.close()
-    said = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "3", "--store", url])
-    assert said.exit_code == 1
-    assert 'give a new survey [survey] enrolment = "token"' in said.output
+    result = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "3", "--store", url])
+    assert result.exit_code == 1
+    assert 'give a new survey [survey] enrolment = "token"' in result.output
 
 
 def test_a_body_with_a_noncanonical_report_gets_the_same_outcomes(plan: Plan, store: MemoryStore) -> None:
-    # read one by one, in place of columns
+    # these are read one by one, not as columns
     tokens = invite(store, plan, 2)
     good = [make_report(plan, ROW, "yes", token=token) for token in tokens]
     odd = bytes(msgpack.packb([1, 2, 3, 4, bytes(60)]))
     stranger = unpack(good[0])
     moved = pack(replace(stranger, id=(9).to_bytes(2, "big") + stranger.id[2:]))
-    assert judge(plan, store, good[0] + odd + moved + good[1]) == [
+    assert outcomes_of(plan, store, good[0] + odd + moved + good[1]) == [
         "recorded",
         "malformed",
         Reason.NOT_ENROLLED,

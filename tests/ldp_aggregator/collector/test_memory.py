@@ -1,4 +1,4 @@
-"""What refused requests leave in memory: nothing, however many there are and whatever the reason."""
+"""Refused requests leave nothing in memory, for any number of them and every reason."""
 
 from __future__ import annotations
 
@@ -32,21 +32,23 @@ ROW = {"age": "old", "hours": 7.5}
 OPERATOR = "the-token-of-the-operator"
 PAGES = ("snapshot", "estimates", "progress")
 MARK = b"\xb7marked\xb7"
-"""Part of every body; it is looked for in memory afterwards."""
+"""Part of every body; the test then searches memory for it."""
 ADDRESS = ("198.51.100", "77")
-"""Of every request, in two parts: the whole is looked for."""
+"""The address of every request, in two parts; the test searches memory for the whole."""
 MOST_GROWTH = 1000
-"""Blocks of memory; each refused request that is kept holds more than 20."""
+"""Maximum growth in blocks of memory; each refused request that is kept holds more than 20."""
 
 
 class Store(MemoryStore):
-    """A store that fails as it is asked to."""
+    """A store that fails on request."""
 
     failure: type[Exception] | None = None
 
     def __getattribute__(self, name: str) -> object:
         found = super().__getattribute__(name)
-        is_request = threading.current_thread() is threading.main_thread()  # else a buffered write
+        is_request = (
+            threading.current_thread() is threading.main_thread()
+        )  # buffered writes run in other threads
         if name in ("find_recorded", "record", "totals", "check_ready") and self.failure and is_request:
             return self.fail
         return found
@@ -57,7 +59,7 @@ class Store(MemoryStore):
 
 
 def plans() -> tuple[Plan, Store]:
-    """Return a plan that is answered by invitation, and a store that also has other surveys."""
+    """Return the plan of a survey by invitation, and a store that also has other surveys."""
     store, plan = Store(), read_survey(INVITED).compile()
     store.publish(plan.id, plan.json)
     now = int(time.time())
@@ -73,7 +75,7 @@ def plans() -> tuple[Plan, Store]:
 
 
 def report(plan: Plan, number: int, **changed: object) -> bytes:
-    """Make one that nobody was invited to send, or spoil it."""
+    """Make a report without an invitation, and damage it in some cases."""
     question = plan.questions[0]
     parts: dict[str, object] = {
         "plan_digest": plan.digest_bytes,
@@ -85,7 +87,7 @@ def report(plan: Plan, number: int, **changed: object) -> bytes:
 
 
 def reused(plan: Plan, token: str) -> bytes:
-    """Return a report under an id that was used for another."""
+    """Return a report under the id of another report."""
     first = make_report(plan, ROW, "yes", token=token)
     while (other := make_report(plan, ROW, "yes", token=token)) == first:
         pass
@@ -93,7 +95,7 @@ def reused(plan: Plan, token: str) -> bytes:
 
 
 def kinds(plan: Plan) -> dict[Reason, Callable[[int], bytes]]:
-    """Return, by reason, what makes a report that is refused with it."""
+    """Return, by reason, a function that makes a report that is refused for it."""
     payload = bytes(4096)
     return {
         Reason.NOT_ENROLLED: lambda number: report(plan, number),
@@ -106,7 +108,7 @@ def kinds(plan: Plan) -> dict[Reason, Callable[[int], bytes]]:
 
 
 def refuse_by_intake(intake: Intake, plan: Plan, token: str, count: int) -> Counter[Reason]:
-    """Have bodies of many reports refused, about `count` reports in all; return their reasons."""
+    """Send bodies of many reports that are refused, about `count` reports in total; return the reasons."""
     seen: Counter[Reason] = Counter()
     used = reused(plan, token)
     makers = [*kinds(plan).values(), lambda number: used]
@@ -124,7 +126,7 @@ def refuse_by_intake(intake: Intake, plan: Plan, token: str, count: int) -> Coun
 
 
 class Web:
-    """Asks applications from one address."""
+    """Sends requests to applications from one address."""
 
     def __init__(self, plan: Plan, store: Store, token: str) -> None:
         self.plan, self.store, self.token = plan, store, token
@@ -135,7 +137,7 @@ class Web:
         ).test_client()
 
     def ask(self, method: str, path: str, web: FlaskClient | None = None, **options: object) -> Reason | None:
-        """Return the reason of the refusal."""
+        """Send a request that is refused; return the reason."""
         options.setdefault("content_type", MEDIA_TYPE)
         peer = {"REMOTE_ADDR": ".".join(ADDRESS)}
         environ = options.pop("environ", {}) | peer
@@ -146,7 +148,7 @@ class Web:
         return self.ask("POST", f"/v1/surveys/{survey}/reports", data=body, **options)
 
     def fail(self, failure: type[Exception], body: bytes) -> list[Reason | None]:
-        """Ask all pages that use the store, while it fails."""
+        """Request all pages that use the store, while it fails."""
         token = {"Authorization": f"Bearer {OPERATOR}"}
         pages = ["/readyz", "/metrics", *(f"/v1/surveys/sleep/{page}" for page in PAGES)]
         self.store.failure = failure
@@ -156,7 +158,7 @@ class Web:
             self.store.failure = None
 
     def refuse(self, number: int) -> list[Reason | None]:
-        """Have one request refused for each reason; return the reasons."""
+        """Send one request for each reason of refusal; return the reasons."""
         plan, one = self.plan, report(self.plan, number)
         snapshot = "/v1/surveys/sleep/snapshot"
         used = reused(plan, self.token)
@@ -183,7 +185,7 @@ class Web:
 
 
 def found(pattern: re.Pattern[bytes]) -> list[object]:
-    """Search all that can be reached from live objects, modules and frames for texts that match."""
+    """Search all objects that are reachable from live objects, modules and frames for a pattern."""
     seen: set[int] = set()
     left, matches = gc.get_objects(), []
     while left:
@@ -201,9 +203,9 @@ def found(pattern: re.Pattern[bytes]) -> list[object]:
 
 
 def traces() -> list[object]:
-    """Return the bodies and addresses that are still held by anything."""
+    """Return the bodies and addresses that are still referenced."""
     address = re.escape(".".join(ADDRESS).encode())
-    return found(re.compile(MARK + b"[^[]|" + address))  # each is more than a constant of this module
+    return found(re.compile(MARK + b"[^[]|" + address))  # more than the constants of this module
 
 
 def test_refusals_of_every_kind_leave_no_body_address_or_memory() -> None:

@@ -1,4 +1,4 @@
-"""The description of the collector's pages is what they do, as a tool that reads it finds out."""
+"""The pages of the collector match their OpenAPI description, checked by Schemathesis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.ldp_aggregator.collector.conftest import SURVEY
 
 PLAN = read_survey(SURVEY).compile()
 REPORTS = [make_report(PLAN, {"age": "old", "hours": 7.5}, "yes") for _ in range(20)]
-HEADERS = {"Accept-Encoding": "identity"}  # the tool does not unpack what it gets without a socket
+HEADERS = {"Accept-Encoding": "identity"}  # without a socket, the tool does not decompress responses
 OPERATOR = HEADERS | {"Authorization": "Bearer the-token"}
 CONFIG = schemathesis.Config.from_dict(
     {"seed": 1, "generation": {"deterministic": True, "max-examples": 30, "database": "none"}}
@@ -32,7 +32,7 @@ schemathesis.openapi.media_type(MEDIA_TYPE, st.lists(st.sampled_from(REPORTS), m
 
 
 def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> schemathesis.BaseSchema:
-    """Return the schema of an application that takes any number of wrong tokens unless a number is given."""
+    """Return the schema of an application, by default without a limit on wrong tokens."""
     store.publish(PLAN.id, PLAN.json)
     app = create_app(CollectorSettings(operator_token="the-token", **options), store, {"sleep": bytes(64)})
     app.extensions["ldp"].wrong_token_limit._limit = wrong_tokens
@@ -50,14 +50,14 @@ def test_public_responses_match_the_description(case: schemathesis.Case) -> None
 @schema.parametrize()
 def test_operator_responses_match_the_description(case: schemathesis.Case) -> None:
     if "survey" in case.path_parameters:
-        case.path_parameters["survey"] = "sleep"  # what is generated names none, or another page
+        case.path_parameters["survey"] = "sleep"  # a generated id names no survey, or another page
     answer = case.call_and_validate(headers=OPERATOR, excluded_checks=[negative_data_rejection])
     if case.meta.generation.mode.is_positive:
         assert answer.status_code == 200
 
 
 def answers(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tuple[int, str | None]]:
-    """Ask each operation once; return the statuses and reasons, each found to be described."""
+    """Request each operation once; check that each response is described; return statuses and reasons."""
     found = {}
     for result in schema.get_all_operations():
         operation = result.ok()
@@ -72,7 +72,7 @@ def answers(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tup
 
 
 class Failing(MemoryStore):
-    """A store that its surveys can be read from once."""
+    """A store that fails after its plans were read once."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -88,14 +88,16 @@ class Failing(MemoryStore):
     ("error", "expected"),
     [(StoreError("gone"), (503, "store-unavailable")), (RuntimeError("bug"), (500, "internal-error"))],
 )
-def test_what_a_failing_store_leads_to_is_described(error: Exception, expected: tuple[int, str]) -> None:
+def test_responses_with_a_failing_store_match_the_description(
+    error: Exception, expected: tuple[int, str]
+) -> None:
     found = answers(described(Failing(error)))
-    telling = {"metrics"} if isinstance(error, StoreError) else set()  # that it is away
+    serving = {"metrics"} if isinstance(error, StoreError) else set()  # its response reports the outage
     assert {name for name, answer in found.items() if answer != expected} == {
         "livez",
         "root",
         "signature",
-    } | telling
+    } | serving
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_what_a_failing_store_leads_to_is_described(error: Exception, expected: 
         (Schedule(closes=1), (410, "survey-closed"), (410, "survey-closed")),
     ],
 )
-def test_what_a_survey_s_times_lead_to_is_described(
+def test_responses_in_each_phase_match_the_description(
     window: Schedule, plan: tuple[int, str], reports: tuple[int, str | None]
 ) -> None:
     store = MemoryStore()
@@ -133,9 +135,9 @@ def test_the_operator_response_during_an_import_matches_the_description() -> Non
         (REPORTS[0].replace(bytes.fromhex(PLAN.digest), bytes(32)), MEDIA_TYPE, "wrong-plan"),
         (REPORTS[0], "application/json", "unsupported-media-type"),
     ],
-    ids=["malformed", "too large", "wrong plan", "media type"],  # the reports' bytes differ each time
+    ids=["malformed", "too large", "wrong plan", "media type"],  # the bytes of reports differ in each run
 )
-def test_what_a_bad_body_leads_to_is_described(body: bytes, media_type: str, reason: str) -> None:
+def test_responses_to_bad_bodies_match_the_description(body: bytes, media_type: str, reason: str) -> None:
     operation = described(MemoryStore(), max_body=5000)["/v1/surveys/{survey}/reports"]["POST"]
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
     answer = case.call_and_validate(headers=HEADERS | {"Content-Type": media_type})
@@ -149,10 +151,10 @@ def test_what_a_bad_body_leads_to_is_described(body: bytes, media_type: str, rea
         (2, "", (403, "too-many-reports")),
         (2, "Bearer the-gateway-s-token", (200, None)),
         (1, "Bearer another", (401, "not-authorised")),
-        (1, "Basic another", (200, None)),  # for a proxy, perhaps
+        (1, "Basic another", (200, None)),  # may be meant for a proxy
     ],
 )
-def test_what_a_limited_rate_leads_to_is_described(
+def test_responses_with_a_limited_rate_match_the_description(
     count: int, token: str, expected: tuple[int, str | None]
 ) -> None:
     limited = described(MemoryStore(), rate=5, gateway_token="the-gateway-s-token")
@@ -165,7 +167,7 @@ def test_what_a_limited_rate_leads_to_is_described(
     assert (answer.status_code, answer.json().get("reason")) == expected
 
 
-def test_what_too_many_wrong_tokens_lead_to_is_described() -> None:
+def test_responses_to_too_many_wrong_tokens_match_the_description() -> None:
     case = described(MemoryStore(), wrong_tokens=1)["/metrics"]["GET"].Case()
     statuses = [
         case.call_and_validate(headers=HEADERS | {"Authorization": token}, excluded_checks=[ignored_auth])
@@ -189,17 +191,19 @@ def test_every_page_method_and_reason_is_described() -> None:
         for method, each in methods.items()
     }
     assert set(operations) == served
-    told = " ".join(
+    described_reasons = " ".join(
         answer["description"] for each in operations.values() for answer in each["responses"].values()
     )
-    assert {reason for reason in Reason if reason not in told.replace(",", "").split()} == {
+    assert {reason for reason in Reason if reason not in described_reasons.replace(",", "").split()} == {
         Reason.NO_SUCH_PAGE
     }
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"])
 @pytest.mark.parametrize("path", ["/", "/livez", "/openapi.json", "/v1/surveys", "/v1/surveys/sleep"])
-def test_a_method_that_is_not_described_is_refused_with_those_that_are(path: str, method: str) -> None:
+def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_ones(
+    path: str, method: str
+) -> None:
     answer = create_app(CollectorSettings(), MemoryStore()).test_client().open(path, method=method)
     assert (answer.status_code, answer.content_type) == (405, "application/problem+json")
     assert answer.json["reason"] == "no-such-page"
@@ -209,7 +213,7 @@ def test_a_method_that_is_not_described_is_refused_with_those_that_are(path: str
 @pytest.mark.parametrize(
     "path", ["/v1//surveys", "/v1/surveys/", "/v1/surveys/a/b/c", "/./livez", "*", "/\0"]
 )
-def test_an_odd_path_is_a_problem_rather_than_sent_elsewhere(path: str) -> None:
+def test_an_unusual_path_is_a_problem_and_not_redirected(path: str) -> None:
     answer = (
         create_app(CollectorSettings(), MemoryStore())
         .test_client()
@@ -218,7 +222,7 @@ def test_an_odd_path_is_a_problem_rather_than_sent_elsewhere(path: str) -> None:
     assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
 
 
-def test_the_description_is_public_and_may_be_kept() -> None:
+def test_the_description_is_public_and_may_be_cached() -> None:
     web = create_app(CollectorSettings(), MemoryStore()).test_client()
     answer = web.get("/openapi.json")
     assert (answer.json["openapi"], answer.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")

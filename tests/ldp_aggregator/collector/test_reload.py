@@ -1,4 +1,4 @@
-"""A collector whose files are read again while it serves, and one that is stopped."""
+"""Reloading the files of a running collector, and stopping it."""
 
 from __future__ import annotations
 
@@ -61,20 +61,20 @@ def counted(folder: Path) -> int:
     return sum(total.n for total in totals(folder).values())
 
 
-def told(folder: Path, event: str) -> list[dict[str, object]]:
+def logged(folder: Path, event: str) -> list[dict[str, object]]:
     lines = map(json.loads, (folder / "log").read_text().splitlines())
     return [line for line in lines if line["event"] == event]
 
 
 def reload(folder: Path, process: Popen[str], event: str = "reloaded") -> dict[str, object]:
-    before = len(told(folder, event))
+    before = len(logged(folder, event))
     process.send_signal(signal.SIGHUP)
-    wait_for(lambda: len(told(folder, event)) > before)
-    return told(folder, event)[-1]
+    wait_for(lambda: len(logged(folder, event)) > before)
+    return logged(folder, event)[-1]
 
 
 def post(base: str, body: bytes, token: str = "") -> int:
-    """Post once, on a connection of its own: whatever goes wrong is not tried again."""
+    """Post once, on a new connection, without retries."""
     headers = {"Content-Type": MEDIA_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
     return _status(urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, headers))
 
@@ -92,7 +92,7 @@ def _status(request: urllib.request.Request) -> int:
             return error.code
 
 
-def test_reloads_under_load_leave_no_post_without_its_answer(folder: Path, plan: Plan) -> None:
+def test_every_post_gets_a_response_during_reloads_under_load(folder: Path, plan: Plan) -> None:
     done = threading.Event()
 
     def keep_posting(base: str) -> list[int]:
@@ -133,7 +133,7 @@ def test_a_reload_serves_the_current_files(folder: Path) -> None:
 
 SPOILT = [
     ("sleep.toml", SURVEY.replace("1.0", "-1"), "sleep.toml: line 4: survey.epsilon"),
-    ("sleep.toml", SURVEY.replace("1.0", "1.5"), "already collects under another plan"),
+    ("sleep.toml", SURVEY.replace("1.0", "1.5"), "already has another plan"),
     ("collector.toml", "workers = 99", "collector.toml: workers: 99 is not in the range"),
     ("collector.toml", "workers = 3", "Missing argument 'SURVEYS"),
     ("collector.toml", "surveys = ['gone.toml']", "gone.toml"),
@@ -142,7 +142,7 @@ SPOILT = [
 
 def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder: Path, plan: Plan) -> None:
     with serving(folder) as (base, process):
-        wait_for(lambda: len(told(folder, "worker-started")) == 2)
+        wait_for(lambda: len(logged(folder, "worker-started")) == 2)
         workers = workers_of(process)
         for file, text, reason in SPOILT:
             good = (folder / file).read_text()
@@ -160,16 +160,16 @@ def test_a_changed_store_or_address_is_logged_to_need_a_restart(folder: Path, pl
         apart = f"127.0.0.1:{free_port()}"
         configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db", operator_bind=apart)
         reload(folder, process)
-        assert [line["setting"] for line in told(folder, "restart-needed")] == ["store", "operator_bind"]
-        assert get(base, "/") == 200  # not hidden: there is no other address yet
+        assert [line["setting"] for line in logged(folder, "restart-needed")] == ["store", "operator_bind"]
+        assert get(base, "/") == 200  # still served here: there is no other address yet
         assert not takes_connections(f"http://{apart}")
         assert post(base, make_report(plan, ROW, "yes")) == 200
     assert counted(folder) == 1
     assert not (folder / "other.db").exists()
 
 
-def test_a_report_being_sent_during_a_stop_is_answered_and_counted(folder: Path, plan: Plan) -> None:
-    question = plan.questions[1]  # one that the poisoning meter counts, some seconds later
+def test_a_report_in_transfer_during_a_stop_is_counted_and_acknowledged(folder: Path, plan: Plan) -> None:
+    question = plan.questions[1]  # its support counters are written some seconds later
     report = next(
         report
         for report in iter(lambda: make_report(plan, ROW, "yes"), None)
@@ -177,17 +177,17 @@ def test_a_report_being_sent_during_a_stop_is_answered_and_counted(folder: Path,
     )
     head = f"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\n"
     with serving(folder) as (base, process):
-        wait_for(lambda: len(told(folder, "worker-started")) == 2)
+        wait_for(lambda: len(logged(folder, "worker-started")) == 2)
         where = urlsplit(base)
         with socket.create_connection((where.hostname, where.port), 30) as line:
             line.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(report) + report[:5])
-            wait_for(lambda: get(base, "/livez") == 200)  # so it is being read by now
+            wait_for(lambda: get(base, "/livez") == 200)  # by now the body is being read
             process.send_signal(signal.SIGTERM)
             wait_for(lambda: not takes_connections(base))
             line.sendall(report[5:])
             assert line.recv(4096).startswith(b"HTTP/1.1 200")
         assert process.wait(30) == 0
-    assert [line["event"] for line in told(folder, "stopped")] == ["stopped"]
+    assert [line["event"] for line in logged(folder, "stopped")] == ["stopped"]
     assert totals(folder)[question.key].n == 1
     assert totals(folder)[question.support_key].cells.any()
 
@@ -198,7 +198,7 @@ def takes_connections(base: str) -> bool:
         return line.connect_ex((where.hostname, where.port)) == 0
 
 
-def test_the_operator_s_address_outlives_a_reload_and_a_gateway_s_token_takes_effect(
+def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
     folder: Path, plan: Plan
 ) -> None:
     port, token = free_port(), "the-token-of-the-gateways"
@@ -214,7 +214,7 @@ def test_the_operator_s_address_outlives_a_reload_and_a_gateway_s_token_takes_ef
         reload(folder, process)
         wait_for(lambda: not first & set(workers_of(process)) and len(workers_of(process)) == 2)
         assert (get(base, "/"), get(apart, "/"), post(base, both, token)) == (404, 200, 200)
-        assert told(folder, "restart-needed") == []
+        assert logged(folder, "restart-needed") == []
 
 
 def test_an_unreadable_plan_is_logged_and_the_others_are_served(folder: Path, plan: Plan) -> None:
@@ -223,12 +223,12 @@ def test_an_unreadable_plan_is_logged_and_the_others_are_served(folder: Path, pl
         kept.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
         kept.close()
         reload(folder, process)
-        wait_for(lambda: told(folder, "survey-unreadable"))
-        assert told(folder, "survey-unreadable")[0]["survey"] == "future"
+        wait_for(lambda: logged(folder, "survey-unreadable"))
+        assert logged(folder, "survey-unreadable")[0]["survey"] == "future"
         assert (get(base, "/v1/surveys/sleep"), get(base, "/v1/surveys/future")) == (200, 404)
 
 
-def test_a_closed_log_pipe_loses_the_log_and_nothing_else(folder: Path, plan: Plan) -> None:
+def test_a_closed_log_pipe_affects_only_the_log(folder: Path, plan: Plan) -> None:
     log = folder / "log"
     os.mkfifo(log)
     read = os.open(log, os.O_RDONLY | os.O_NONBLOCK)

@@ -25,7 +25,7 @@ def post(web: FlaskClient, body: bytes, **options: object) -> object:
     return web.post(REPORTS, data=body, **options)
 
 
-def test_the_plan_is_sent_as_it_was_hashed(web: FlaskClient, plan: Plan) -> None:
+def test_the_plan_is_sent_with_the_bytes_of_its_digest(web: FlaskClient, plan: Plan) -> None:
     answer = web.get("/v1/surveys/sleep")
     assert answer.data == plan.json
     assert answer.headers["ETag"] == f'"{plan.digest}"'
@@ -34,8 +34,8 @@ def test_the_plan_is_sent_as_it_was_hashed(web: FlaskClient, plan: Plan) -> None
     assert web.get("/v1/surveys").json == {"surveys": listed}
 
 
-def test_a_signature_is_passed_on_as_it_was_given(store: MemoryStore) -> None:
-    # These 64 bytes are nobody's signature: the collector knows no key, so it cannot tell.
+def test_a_signature_is_served_unchanged(store: MemoryStore) -> None:
+    # These 64 bytes are not a valid signature: the collector knows no key, so it cannot check them.
     web = create_app(CollectorSettings(), store, signatures={"sleep": bytes(range(64))}).test_client()
     answer = web.get("/v1/surveys/sleep/signature")
     assert (answer.status_code, answer.content_type) == (200, "text/plain; charset=utf-8")
@@ -90,7 +90,9 @@ def test_a_bad_request_gets_its_reason_and_is_counted(
 def test_a_body_shorter_than_its_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
     answer = post(web, b"x", environ_overrides={"CONTENT_LENGTH": "2"})
     assert (answer.status_code, answer.json["reason"]) == (400, "incomplete-body")
-    assert answer.json["retryable"] is True  # it was cut on its way: no verdict on the report
+    assert (
+        answer.json["retryable"] is True
+    )  # it was truncated in transfer, so the report itself was not rejected
     assert rejected(web, "sleep") == {"incomplete-body": 1}
 
 
@@ -109,7 +111,7 @@ def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> No
         (REPORTS, "GET", 405, "no-such-page"),
     ],
 )
-def test_unknown_places_are_problems_too(
+def test_unknown_paths_are_problems(
     web: FlaskClient, path: str, method: str, status: int, reason: str
 ) -> None:
     answer = web.open(path, method=method)
@@ -147,7 +149,7 @@ def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
 
 
 class BrokenStore(MemoryStore):
-    """A store that went away after its plans were read."""
+    """A store that fails after its plans were read."""
 
     def record(self, batches: object) -> list[dict[bytes, bytes]]:
         raise StoreError("gone")
@@ -159,7 +161,7 @@ class BrokenStore(MemoryStore):
         raise RuntimeError("secret body")
 
 
-def test_a_store_out_of_reach_means_try_again(plan: Plan, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_store_gives_a_retryable_problem(plan: Plan, caplog: pytest.LogCaptureFixture) -> None:
     store = BrokenStore()
     store.publish(plan.id, plan.json)
     web = create_app(CollectorSettings(operator_token="the-token"), store).test_client()
@@ -173,7 +175,7 @@ def test_a_store_out_of_reach_means_try_again(plan: Plan, caplog: pytest.LogCapt
     assert "secret" not in unexpected.text + caplog.text
 
 
-def test_a_store_that_is_away_is_a_metric(plan: Plan) -> None:
+def test_metrics_report_a_failing_store(plan: Plan) -> None:
     class Away(MemoryStore):
         def totals(self, survey: str) -> dict[str, Total]:
             raise StoreError("gone")
@@ -191,7 +193,7 @@ def test_a_store_that_is_away_is_a_metric(plan: Plan) -> None:
     )
 
 
-def test_asking_often_whether_it_is_ready_is_one_write(
+def test_frequent_readiness_checks_write_once(
     web: FlaskClient, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -200,12 +202,12 @@ def test_asking_often_whether_it_is_ready_is_one_write(
     assert len(asked) <= 2
 
 
-def test_the_scheme_of_the_token_is_needed_in_any_case(web: FlaskClient) -> None:
+def test_the_scheme_of_the_token_is_required_and_case_insensitive(web: FlaskClient) -> None:
     for given, status in (("bearer the-token", 200), ("BEARER the-token", 200), ("the-token", 401)):
         assert web.get("/metrics", headers={"Authorization": given}).status_code == status
 
 
-def test_a_plan_that_this_version_cannot_read_keeps_no_other_from_being_served(
+def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(
     store: MemoryStore, plan: Plan
 ) -> None:
     store.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
@@ -214,12 +216,12 @@ def test_a_plan_that_this_version_cannot_read_keeps_no_other_from_being_served(
     assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 
 
-def test_what_is_the_operator_s_is_kept_out_of_caches(web: FlaskClient) -> None:
+def test_operator_pages_are_not_cached(web: FlaskClient) -> None:
     for page in ("/v1/surveys/sleep/snapshot", "/v1/surveys/sleep/estimates", "/metrics"):
         assert web.get(page, headers=OPERATOR).headers["Cache-Control"] == "private, no-store"
 
 
-def test_a_body_of_many_tiny_pieces_is_refused_whole(plan: Plan, store: MemoryStore) -> None:
+def test_a_body_of_many_tiny_reports_is_refused_completely(plan: Plan, store: MemoryStore) -> None:
     web = create_app(CollectorSettings(), store).test_client()
     answer = post(web, b"\x95" + bytes(5) + (b"\x95" + bytes(5)) * 100_000)
     assert (answer.status_code, answer.json["reason"]) == (400, "malformed")

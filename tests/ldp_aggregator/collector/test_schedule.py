@@ -1,4 +1,4 @@
-"""When a survey takes answers, over HTTP and by its operator's commands."""
+"""Opening times of surveys, over HTTP and through the operator's commands."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_worker_reads_the_schedules_again_after_their_ttl(
     wait_for(lambda: service.phase(plan.id) is Phase.CLOSED)
 
 
-def test_a_worker_uses_the_last_schedules_while_its_store_is_away(
+def test_a_worker_uses_the_last_schedules_while_its_store_fails(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.0)
@@ -71,12 +71,12 @@ def test_a_worker_uses_the_last_schedules_while_its_store_is_away(
 
     monkeypatch.setattr(store, "schedules", away)
     assert early.phase(plan.id) is Phase.CLOSED
-    with pytest.raises(StoreError):  # who never read any does not guess
+    with pytest.raises(StoreError):  # a worker that never read the schedules must not guess
         late.phase(plan.id)
 
 
 class Web:
-    """A transport that asks the application without a socket."""
+    """A transport that calls the application without a socket."""
 
     def __init__(self, web: FlaskClient) -> None:
         self.web = web
@@ -87,7 +87,7 @@ class Web:
         return Response(found.status_code, found.data)
 
 
-def test_a_survey_is_listed_from_its_opening_on(
+def test_a_survey_is_listed_after_it_has_opened(
     web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web.application.extensions["ldp"].schedules._seconds = 0.0
@@ -152,28 +152,28 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_an_operator_opens_and_closes(url: str) -> None:
+def test_the_commands_open_and_close_a_survey(url: str) -> None:
     assert run("open", "sleep", "--store", url, "--at", "2999-01-01") == (
         0,
         "sleep: opens 2999-01-01 00:00\n",
     )
     assert "waiting" in run("status", "--store", url)[1]
     assert run("open", "sleep", "--store", url) == (0, "sleep: open\n")
-    _, said = run("close", "sleep", "--store", url, "--at", "2999-01-01T12:30", "--grace", 14)
-    assert said == "sleep: open, closes 2999-01-01 12:30\n"
+    _, output = run("close", "sleep", "--store", url, "--at", "2999-01-01T12:30", "--grace", 14)
+    assert output == "sleep: open, closes 2999-01-01 12:30\n"
     assert "2999-01-01 12:30  14 days" in run("status", "--store", url)[1]
     assert run("close", "sleep", "--store", url, "--grace", 3)[1].startswith(
         "sleep: closed; reports are accepted for 3"
     )
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")
     assert "is cancelled" in run("open", "sleep", "--store", url, "--at", "2999-01-01")[1]
-    code, said = run("close", "sleep", "--store", url, "--at", "2998-01-01")
-    assert (code, "opens 2999-01-01 00:00, which is later" in said) == (1, True)
-    assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")  # although it never opened
-    code, said = run("close", "diet", "--store", url)
-    assert (code, "no survey 'diet'" in said) == (1, True)
-    code, said = run("status", "--store", "sqlite:///nowhere.db")
-    assert (code, "no such file" in said) == (1, True)
+    code, output = run("close", "sleep", "--store", url, "--at", "2998-01-01")
+    assert (code, "opens 2999-01-01 00:00, which is later" in output) == (1, True)
+    assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")  # although it has not opened
+    code, output = run("close", "diet", "--store", url)
+    assert (code, "no survey 'diet'" in output) == (1, True)
+    code, output = run("status", "--store", "sqlite:///nowhere.db")
+    assert (code, "no such file" in output) == (1, True)
 
 
 def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path, web: FlaskClient) -> None:
@@ -188,11 +188,11 @@ def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path, we
     (tmp_path / "two.json").write_bytes(one.read_bytes())
     assert run("merge", one, tmp_path / "two.json", "-o", both)[1].startswith("10 reports of sleep")
     assert Snapshot.from_json(both.read_bytes()).total() == 10
-    code, said = run("merge", one, one, "-o", both)
-    assert (code, "named twice" in said) == (1, True)
-    code, said = run("merge", one, tmp_path / "two.json", "-o", one)
-    assert (code, "is an input of this command" in said) == (2, True)
+    code, output = run("merge", one, one, "-o", both)
+    assert (code, "named twice" in output) == (1, True)
+    code, output = run("merge", one, tmp_path / "two.json", "-o", one)
+    assert (code, "is an input of this command" in output) == (2, True)
     (tmp_path / "bad.json").write_bytes(b"{}")
-    code, said = run("merge", one, tmp_path / "bad.json", "-o", both)
-    assert (code, "bad.json" in said) == (1, True)
+    code, output = run("merge", one, tmp_path / "bad.json", "-o", both)
+    assert (code, "bad.json" in output) == (1, True)
     assert not list(tmp_path.glob("*.part"))

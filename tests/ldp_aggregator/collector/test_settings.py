@@ -1,4 +1,4 @@
-"""The settings of a collector: each wrong one is refused by its name."""
+"""The settings of a collector: the error names the invalid one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(setting: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=f"^{setting} is "):
+    with pytest.raises(SettingsError, match=f"^{setting} must be "):
         CollectorSettings(**{setting: value})
 
 
@@ -39,7 +39,7 @@ def test_the_tokens_are_not_in_the_repr() -> None:
     assert "bbbb" not in repr(settings)
 
 
-def test_the_addresses_are_named_by_their_options() -> None:
+def test_addresses_are_listed_by_option() -> None:
     assert CollectorSettings(bind="127.0.0.1:0").addresses == {"--bind": "127.0.0.1:0"}
     both = CollectorSettings(bind="127.0.0.1:0", operator_bind="127.0.0.1:8001")
     assert list(both.addresses.items()) == [("--bind", "127.0.0.1:0"), ("--operator-bind", "127.0.0.1:8001")]

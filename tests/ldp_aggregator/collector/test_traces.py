@@ -1,4 +1,4 @@
-"""The search for traces finds each kind of them, and nothing in what is kept by design."""
+"""The search for traces finds each kind of trace, and none in data that is kept by design."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from tests.ldp_aggregator.collector.traces import Told, traces
+from tests.ldp_aggregator.collector.traces import SentData, traces
 
 NOW = 1_795_287_123
 RNG = random.Random(1)
@@ -16,7 +16,7 @@ IDS = [RNG.randbytes(16) for _ in range(200)]
 MARKS = [RNG.randbytes(8) for _ in range(200)]
 KEPT = b"".join(b"$16\r\n%b\r\n$8\r\n%b\r\n" % pair for pair in zip(IDS, MARKS, strict=True))
 ADDRESS, WORD, REPORT = "127.130.201.177", "5f1c0ffee0ddba11", RNG.randbytes(70)
-TOLD = Told([ADDRESS], [WORD], [REPORT, b"7.318274519"], IDS + MARKS, NOW - 60, NOW)
+SENT_DATA = SentData([ADDRESS], [WORD], [REPORT, b"7.318274519"], IDS + MARKS, NOW - 60, NOW)
 PLANTED = {
     "something as it was sent": [REPORT, b"7.318274519"],
     "a word of a sender": [WORD.encode(), WORD.upper().encode()],
@@ -33,15 +33,15 @@ PLANTED = {
 }
 
 
-def test_what_is_kept_by_design_is_no_trace() -> None:
-    assert not list(traces({"appendonly.aof.1.incr.aof": KEPT, "ldp.db": KEPT}, TOLD))
+def test_data_kept_by_design_is_not_a_trace() -> None:
+    assert not list(traces({"appendonly.aof.1.incr.aof": KEPT, "ldp.db": KEPT}, SENT_DATA))
 
 
 @pytest.mark.parametrize(
     ("kind", "planted"), [(kind, each) for kind, several in PLANTED.items() for each in several]
 )
-def test_a_trace_is_found_wherever_it_lies(kind: str, planted: bytes) -> None:
+def test_a_trace_is_found_at_every_position(kind: str, planted: bytes) -> None:
     for shift in range(8):
         place = KEPT.index(b"$16", 3000 + 100 * shift)
         data = KEPT[:place] + b" " * shift + planted + b" " + KEPT[place:]
-        assert f"{kind} in a.incr.aof" in set(traces({"a.incr.aof": data}, TOLD))
+        assert f"{kind} in a.incr.aof" in set(traces({"a.incr.aof": data}, SENT_DATA))

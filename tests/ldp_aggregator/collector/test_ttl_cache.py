@@ -18,7 +18,7 @@ def test_a_result_is_computed_again_after_the_ttl() -> None:
     assert cache.get("a", lambda: next(made)) == 2
 
 
-def test_an_error_is_not_kept() -> None:
+def test_an_error_is_not_cached() -> None:
     cache: TtlCache[float] = TtlCache(60)
     with pytest.raises(ZeroDivisionError):
         cache.get("a", lambda: 1 / 0)

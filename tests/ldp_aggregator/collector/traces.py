@@ -1,7 +1,7 @@
-"""Search in what a collector and its store keep: for senders, for what they sent, and for when.
+"""Searches the data that a collector and its store keep for senders, their data, and times.
 
-Ids and marks are kept by design. They are random bytes, so they are blanked before times and addresses are
-looked for: among what remains, a chance hit is rarer than one in a million runs.
+Ids and marks are kept by design. They are random bytes, so they are blanked before the search for times and
+addresses: in the rest, a chance hit is rarer than one in a million runs.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _WORD = 8
 
 
 @dataclass
-class Told:
-    """All that was told while reports were sent.
+class SentData:
+    """All data that senders sent with their reports.
 
     Attributes
     ----------
     addresses : list of str
     words : list of str
-        Values of headers, of cookies, parts of addresses of pages.
+        Values of headers and cookies, parts of paths.
     bytes : list of bytes
-        Reports, long payloads, bodies, true values: whole, 8 bytes or longer.
+        Reports, long payloads, bodies, true values: each complete and at least 8 bytes.
     kept : list of bytes
         Ids and marks, which are no traces.
     start, end : float
-        Seconds since 1970.
+        Unix times in seconds.
     """
 
     addresses: list[str] = field(default_factory=list)
@@ -45,32 +45,32 @@ class Told:
     end: float = 0.0
 
 
-def traces(files: Mapping[str, bytes], told: Told) -> Iterator[str]:
-    """Yield what was found and where, at most once of each kind and file."""
+def traces(files: Mapping[str, bytes], sent_data: SentData) -> Iterator[str]:
+    """Yield each kind of trace that was found, with its file, at most once per kind and file."""
     for name, data in files.items():
-        for what in _kinds(name, data, told):
+        for what in _kinds(name, data, sent_data):
             yield f"{what} in {name}"
 
 
-def _kinds(name: str, data: bytes, told: Told) -> Iterator[str]:
-    if next(find(data, told.bytes), None):
+def _kinds(name: str, data: bytes, sent_data: SentData) -> Iterator[str]:
+    if next(find(data, sent_data.bytes), None):
         yield "something as it was sent"
     lower = data.lower()
-    if any(word.lower().encode() in lower for word in told.words):
+    if any(word.lower().encode() in lower for word in sent_data.words):
         yield "a word of a sender"
-    if any(address.encode() in data for address in told.addresses):
+    if any(address.encode() in data for address in sent_data.addresses):
         yield "an address in text"
-    rest = _without_checksums(name, _blanked(data, told.kept))
-    packed = [socket.inet_aton(address) for address in told.addresses]
+    rest = _without_checksums(name, _blanked(data, sent_data.kept))
+    packed = [socket.inet_aton(address) for address in sent_data.addresses]
     if any(each in rest or each[::-1] in rest for each in packed):
         yield "a packed address"
-    yield from _times(rest, int(told.start) - 1, int(told.end) + 2)
-    if name.endswith(".incr.aof") and _short_time(rest, int(told.start) - 1, int(told.end) + 2):
+    yield from _times(rest, int(sent_data.start) - 1, int(sent_data.end) + 2)
+    if name.endswith(".incr.aof") and _short_time(rest, int(sent_data.start) - 1, int(sent_data.end) + 2):
         yield "a time of 4 bytes"
 
 
 def find(data: bytes, wanted: Collection[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield where which of many byte strings stand, each of them 8 bytes or longer."""
+    """Yield the positions of byte strings, each at least 8 bytes long."""
     by_head: dict[bytes, list[bytes]] = {}
     for each in wanted:
         assert len(each) >= _WORD
@@ -93,7 +93,7 @@ def _blanked(data: bytes, kept: Collection[bytes]) -> bytes:
 
 
 def _without_checksums(name: str, data: bytes) -> bytes:
-    """Blank the salts and checksums of SQLite's log and of Redis's dump: random bytes of their own."""
+    """Blank the salts and checksums of SQLite's log and of Redis's dump, which are random bytes too."""
     rest = bytearray(data)
     if name.endswith("-wal") and len(data) > 32:
         page = int.from_bytes(data[8:12], "big")
@@ -123,7 +123,7 @@ def _times(data: bytes, start: int, end: int) -> Iterator[str]:
 
 
 def _short_time(data: bytes, start: int, end: int) -> bool:
-    """Look for seconds in 4 bytes; four letters, digits or signs are taken for text."""
+    """Search for Unix times in 4 bytes; four printable characters are treated as text."""
     return any(
         re.search(rb"[^ -~\r\n]", spelled) and spelled in data
         for second in range(start, end)

@@ -1,7 +1,7 @@
-"""Trials of "exactly once, durable" on real parts: collectors, Redis, SQLite, SIGKILL, files cut short.
+"""Trials of "exactly once, durable" with real collectors, Redis, SQLite, SIGKILL and truncated files.
 
-test_endurance.py runs them small, benchmarks/collector_endurance.py at full size. Each raises AssertionError
-where the promise is broken, and else returns what it measured.
+test_endurance.py runs short ones, benchmarks/collector_endurance.py runs them at full size. Each trial raises
+AssertionError if the guarantee is broken, else it returns its measurements.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def plan_of(text: str = SURVEY) -> Plan:
 
 @dataclass
 class Sent:
-    """Reports and what they add up to, cell by cell."""
+    """Reports and their totals, cell by cell."""
 
     reports: list[bytes] = field(default_factory=list)
     totals: dict[str, Total] = field(default_factory=dict)
 
 
 def make_reports(plan: Plan, count: int, seed: int) -> Sent:
-    """Make reports of random people on random questions, in random order."""
+    """Make reports of random people to random questions, in random order."""
     rng, rows, made = FastStream(seed), random.Random(seed), Sent()
     people = [
         plan.encode(
@@ -108,7 +108,7 @@ def make_reports(plan: Plan, count: int, seed: int) -> Sent:
 
 
 def into_bodies(reports: Sequence[bytes], largest: int, rng: random.Random) -> list[tuple[int, bytes]]:
-    """Cut reports into bodies of 1 to `largest`, and many single ones; return each with its size."""
+    """Divide reports into bodies of 1 to `largest`, and many single ones; return each with its size."""
     bodies, start = [], 0
     while start < len(reports):
         size = 1 if rng.random() < 0.8 else rng.randint(1, largest)
@@ -119,7 +119,7 @@ def into_bodies(reports: Sequence[bytes], largest: int, rng: random.Random) -> l
 
 
 def require_equal(found: Mapping[str, Total], expected: Mapping[str, Total]) -> None:
-    """Compare every cell of every counter of reports; the poisoning meter's, which have none, may lag."""
+    """Compare every cell of every counter of reports; support counters, which have no reports, may lag."""
     found = {name: total for name, total in found.items() if total.n}
     assert found.keys() == expected.keys(), "other counters"
     for name, total in expected.items():
@@ -128,7 +128,7 @@ def require_equal(found: Mapping[str, Total], expected: Mapping[str, Total]) -> 
 
 
 def require_whole(url: str, plan: Plan) -> None:
-    """See in one look at the store that each counter has as many reports as ids, and sums that fit."""
+    """Check in one read of the store that each counter has as many reports as ids, and consistent sums."""
     for question in plan.questions:
         ids, n, cells = _look(url, plan.id, question.key)
         assert ids == n, f"{ids} ids are remembered, {n} reports counted"
@@ -168,7 +168,7 @@ def totals_of(url: str) -> dict[str, Total]:
 
 
 class Client:
-    """One connection to one collector, opened again whenever it breaks."""
+    """One connection to one collector, opened again when it breaks."""
 
     def __init__(self, base: str, seconds: float = PATIENCE) -> None:
         self._where, self._connection = urlsplit(base), None
@@ -176,7 +176,7 @@ class Client:
         self.attempts = 0
 
     def post(self, body: bytes) -> tuple[int, dict[str, object]]:
-        """Post once; 0 is the status of no answer."""
+        """Post once; status 0 means no response."""
         self.attempts += 1
         if self._connection is None:
             self._connection = http.client.HTTPConnection(
@@ -191,7 +191,7 @@ class Client:
             return 0, {}
 
     def deliver(self, body: bytes) -> tuple[int, dict[str, object]]:
-        """Post until there is an answer that is not to be tried again."""
+        """Post until the response is not retryable."""
         end = time.monotonic() + self._seconds
         while time.monotonic() < end:
             status, answer = self.post(body)
@@ -207,7 +207,7 @@ class Client:
 
 
 def statuses(size: int, answer: Mapping[str, object]) -> Counter[str]:
-    """Return how many reports of a body were recorded, duplicate, or rejected for which reason."""
+    """Return the numbers of recorded and duplicate reports of a body, and of rejected ones by reason."""
     if size == 1:
         return Counter([str(answer.get("status") if "reason" not in answer else answer["reason"])])
     found = Counter({name: int(str(answer[name])) for name in ("recorded", "duplicate")})
@@ -219,7 +219,7 @@ def statuses(size: int, answer: Mapping[str, object]) -> Counter[str]:
 
 
 class Crowd:
-    """Posts bodies over some connections at once, each until it is acknowledged; begins `limit` at most."""
+    """Posts bodies over concurrent connections, each until it is acknowledged; starts at most `limit`."""
 
     def __init__(
         self, bases: Sequence[str], bodies: Sequence[tuple[int, bytes]], limit: int = sys.maxsize
@@ -268,7 +268,7 @@ def deliver(bases: str | Sequence[str], bodies: Sequence[tuple[int, bytes]]) -> 
 
 @dataclass
 class Killed:
-    """What was killed, how many posts it took, and what came of the reports."""
+    """Numbers of kills and posts, and the outcomes of the reports."""
 
     kills: Counter[str]
     posts: int
@@ -277,7 +277,7 @@ class Killed:
 
 
 def kills(folder: Path, kind: str, reports: int, wanted: int, largest: int = 1000) -> Killed:
-    """Kill parts of a collector and its store at random moments, while reports come in."""
+    """Kill parts of a collector and its store at random moments, while reports arrive."""
     plan, rng = plan_of(), random.Random(reports)
     sent = make_reports(plan, reports, seed=wanted)
     survey = folder / "survey.toml"
@@ -316,12 +316,12 @@ def kills(folder: Path, kind: str, reports: int, wanted: int, largest: int = 100
 
 
 def _kill(victim: str, collector: KillableCollector, server: LocalRedis | None, rng: random.Random) -> None:
-    """Kill one part or two, and start them again."""
+    """Kill one or two parts, and start them again."""
     if "redis" in victim:
         assert server is not None
         server.kill()
     if "worker" in victim:
-        wait_for(collector.workers)  # one that was started just now may have none yet
+        wait_for(collector.workers)  # just after its start it may have none
         os.kill(rng.choice(collector.workers()), signal.SIGKILL)
     if victim in ("collector", "master"):
         collector.kill(everything=victim == "collector")
@@ -339,7 +339,7 @@ def _kill(victim: str, collector: KillableCollector, server: LocalRedis | None, 
 
 @dataclass
 class Cuts:
-    """How often the file was cut, and how many bytes were gone in all."""
+    """Number of truncations of the file, and total number of bytes lost."""
 
     cuts: int
     lost: int
@@ -347,7 +347,7 @@ class Cuts:
 
 
 def cut_files(folder: Path, cuts: int, reports_between: int = 60) -> Cuts:
-    """Restart Redis on its file as it was at an acknowledgement, or some way into the next act."""
+    """Restart Redis on its file, truncated at an acknowledgement or within the next command."""
     plan, rng, lost = plan_of(), random.Random(cuts), 0
     (folder / "first").mkdir()
     server, survey = LocalRedis(folder / "first"), plan.id
@@ -360,7 +360,7 @@ def cut_files(folder: Path, cuts: int, reports_between: int = 60) -> Cuts:
             if turn == cuts // 2:
                 _rewrite(server.url)
             sizes = [path.stat().st_size for path in _files(folder / "first")]
-            # what follows was never acknowledged to whoever asks later: one act, cut somewhere
+            # what follows was not acknowledged yet: one command, truncated somewhere
             later = make_reports(plan, rng.choice([1, reports_between]), cuts + turn)
             one = [
                 each for each in later.reports if unpack(each).question == unpack(later.reports[0]).question
@@ -376,7 +376,7 @@ def cut_files(folder: Path, cuts: int, reports_between: int = 60) -> Cuts:
                 found = totals_of(crashed.url)
                 require_equal(
                     found, counted
-                )  # all that was acknowledged, and nothing of the act that was cut
+                )  # all acknowledged reports, and nothing of the truncated command
                 require_whole(crashed.url, plan)
                 assert (
                     Intake(plan, open_store(crashed.url)).record_body(b"".join(one))[0].status == "recorded"
@@ -406,7 +406,7 @@ def _totalled(plan: Plan, reports: list[bytes]) -> Sent:
 
 def _count(store: Store, plan: Plan, counted: dict[str, Total], sent: Sent) -> None:
     intake = Intake(plan, store)
-    intake._buffered_writes.add_recorded = lambda column: None  # type: ignore[method-assign]  # one act: not the meter's too
+    intake._buffered_writes.add_recorded = lambda column: None  # type: ignore[method-assign]  # one command: no support counters
     outcomes = intake.record_body(b"".join(sent.reports))
     assert {outcome.status for outcome in outcomes} == {"recorded"}
     for key, total in sent.totals.items():
@@ -414,7 +414,7 @@ def _count(store: Store, plan: Plan, counted: dict[str, Total], sent: Sent) -> N
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return what grows: the last piece of the append-only file."""
+    """Return the part of the append-only file that grows: the last one."""
     base = folder if folder.name == "appendonlydir" else folder / "appendonlydir"
     return [max(base.glob("*.incr.aof"), key=lambda path: int(path.name.split(".")[-3]))]
 
@@ -444,14 +444,14 @@ def _rewrite(url: str) -> None:
 
 @dataclass
 class Repeats:
-    """How many repeated reports and reused ids were told as such."""
+    """Numbers of repeated reports and reused ids that were recognised."""
 
     duplicates: int
     reused: int
 
 
 def repeats(folder: Path, duplicates: int, reused: int, reports: int = 1000) -> Repeats:
-    """Send counted reports again, and others under their ids: by themselves, in bodies, within one body."""
+    """Send counted reports again, and others under their ids: alone, in bodies, and within one body."""
     plan, rng = plan_of(), random.Random(duplicates)
     sent = make_reports(plan, reports, seed=3)
     survey = folder / "survey.toml"
@@ -486,7 +486,7 @@ def repeats(folder: Path, duplicates: int, reused: int, reports: int = 1000) -> 
 
 
 def other_report(plan: Plan, report: bytes, rng: random.Random) -> bytes:
-    """Return another possible report of the same id."""
+    """Return a different valid report with the same id."""
     read = unpack(report)
     question = plan.questions[read.question]
     while True:
@@ -501,15 +501,15 @@ def other_report(plan: Plan, report: bytes, rng: random.Random) -> bytes:
 
 @dataclass
 class Fuzzed:
-    """How many bodies were sent, how many reports in them were as they must be, and what became of all."""
+    """Numbers of bodies and of valid reports in them, and the outcomes of all reports."""
 
     bodies: int
     outcomes: Counter[str]
     grown: float
 
 
-class Judge:
-    """What must become of each body, report by report, without columns; remembers what must be counted."""
+class ReferenceIntake:
+    """Computes the expected outcomes of each body, report by report, and the expected totals."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -545,7 +545,7 @@ class Judge:
 
 
 class Fuzz:
-    """Bodies made of sound reports, the vectors' bad ones and another plan's, spoilt in many ways."""
+    """Makes bodies of valid reports, bad ones of the vectors and those of another plan, with damage."""
 
     def __init__(self, plan: Plan, seed: int, sound: int = 2000) -> None:
         self.rng = random.Random(seed)
@@ -606,12 +606,12 @@ _HUGE = [
 
 
 def fuzz_intake(bodies: int, seed: int = 1) -> Fuzzed:
-    """Give spoilt bodies to the intake."""
+    """Pass damaged bodies to the intake."""
     plan, store, seen = plan_of(), MemoryStore(), Counter[str]()
-    fuzz, judge, intake = Fuzz(plan, seed), Judge(plan), Intake(plan, store)
+    fuzz, reference, intake = Fuzz(plan, seed), ReferenceIntake(plan), Intake(plan, store)
     for _ in range(bodies):
         body = fuzz.body()
-        expected = judge.outcomes(body)
+        expected = reference.outcomes(body)
         try:
             found = [
                 str(each.error.reason) if each.error else each.status for each in intake.record_body(body)
@@ -620,24 +620,24 @@ def fuzz_intake(bodies: int, seed: int = 1) -> Fuzzed:
             found = [f"cut: {error.reason}"]
         assert found == expected, body.hex()
         seen.update(found)
-    require_equal(store.totals(plan.id), judge.totals())
+    require_equal(store.totals(plan.id), reference.totals())
     return Fuzzed(bodies, seen, 0.0)
 
 
 def fuzz_pages(bodies: int, seed: int = 2) -> Fuzzed:
-    """Post spoilt bodies to the application, some with strange headers, without sockets."""
+    """Post damaged bodies to the application, some with wrong headers, without sockets."""
     plan, store, seen = plan_of(), MemoryStore(), Counter[str]()
     store.publish(plan.id, plan.json)
     web = create_app(CollectorSettings(max_body=100_000), store).test_client()
-    fuzz, judge = Fuzz(plan, seed), Judge(plan)
+    fuzz, reference = Fuzz(plan, seed), ReferenceIntake(plan)
     for _ in range(bodies):
         body = fuzz.body()
-        strange = fuzz.rng.random() < 0.1 or not body  # the client under test states no length of nothing
+        strange = fuzz.rng.random() < 0.1 or not body  # the test client sends no length for an empty body
         headers = fuzz.rng.choice(_STRANGE_HEADERS) if strange else {"Content-Type": MEDIA_TYPE}
         answer = web.post(f"/v1/surveys/{plan.id}/reports", data=body, headers=headers)
         assert answer.status_code < 500, (answer.status_code, body.hex())
-        seen.update(_require_answer(answer.status_code, answer.json, body, judge, strange))
-    require_equal(store.totals(plan.id), judge.totals())
+        seen.update(_require_answer(answer.status_code, answer.json, body, reference, strange))
+    require_equal(store.totals(plan.id), reference.totals())
     return Fuzzed(bodies, seen, 0.0)
 
 
@@ -655,33 +655,33 @@ _STRANGE_HEADERS: list[dict[str, str]] = [
     {"Content-Type": MEDIA_TYPE, "Expect": "a miracle"},
 ]
 _BEFORE = {"length-required", "incomplete-body", "unsupported-media-type", "too-large", "malformed", "None"}
-"""Refusals of a whole request, by its headers."""
+"""Refusals of a whole request because of its headers."""
 
 
 def _require_answer(
-    status: int, answer: Mapping[str, object], body: bytes, judge: Judge, strange: bool
+    status: int, answer: Mapping[str, object], body: bytes, reference: ReferenceIntake, strange: bool
 ) -> Counter[str]:
-    """Compare an answer with what must become of the body."""
+    """Compare a response with the expected outcomes of the body."""
     if strange and status != 200 and str(answer.get("reason")) in _BEFORE:
         return Counter(["refused by its headers"])
-    expected = judge.outcomes(body)
+    expected = reference.outcomes(body)
     if expected[0].startswith("cut") or len(expected) == 1:
-        told = [str(answer.get("status") if status == 200 else answer["reason"])]
-        assert told == [each.removeprefix("cut: ") for each in expected], body.hex()
+        observed = [str(answer.get("status") if status == 200 else answer["reason"])]
+        assert observed == [each.removeprefix("cut: ") for each in expected], body.hex()
     else:
         assert statuses(len(expected), answer) == Counter(expected), body.hex()
     return Counter(expected)
 
 
 def fuzz_wire(folder: Path, bodies: int, seed: int = 3) -> Fuzzed:
-    """Post spoilt bodies to a collector over HTTP, and requests that are none; watch its worker's memory."""
+    """Post damaged bodies and invalid requests to a collector over HTTP; measure its worker's memory."""
     plan, seen = plan_of(), Counter[str]()
     survey, url = folder / "survey.toml", f"sqlite:///{folder}/store.db"
     survey.write_text(SURVEY)
     collector = KillableCollector(survey, url, folder / "collector.log", workers=1)
     try:
         collector.start()
-        fuzz, judge = Fuzz(plan, seed, sound=500), Judge(plan)
+        fuzz, reference = Fuzz(plan, seed, sound=500), ReferenceIntake(plan)
         client = Client(collector.base)
         (worker,) = collector.workers()
         before = 0.0
@@ -689,7 +689,7 @@ def fuzz_wire(folder: Path, bodies: int, seed: int = 3) -> Fuzzed:
             body = fuzz.body()
             status, answer = client.post(body)
             assert 200 <= status < 500, (status, body.hex())
-            seen.update(_require_answer(status, answer, body, judge, strange=False))
+            seen.update(_require_answer(status, answer, body, reference, strange=False))
             if number % 20 == 0:
                 first = _talk(collector.port, _garbled(fuzz, body))
                 assert not first.startswith(b"HTTP/1.1 5"), first
@@ -706,12 +706,12 @@ def fuzz_wire(folder: Path, bodies: int, seed: int = 3) -> Fuzzed:
     assert "unexpected" not in collector.printed()
     assert "Traceback" not in collector.printed()
     require_whole(url, plan)
-    require_equal(totals_of(url), judge.totals())
+    require_equal(totals_of(url), reference.totals())
     return Fuzzed(bodies, seen, grown)
 
 
 def _garbled(fuzz: Fuzz, body: bytes) -> bytes:
-    """Return a request that no body may be taken from."""
+    """Return a request whose body must not be accepted."""
     head = b"POST /v1/surveys/trial/reports HTTP/1.1\r\nHost: x\r\nContent-Type: %b\r\n" % MEDIA_TYPE.encode()
     size = len(body)
     return fuzz.rng.choice(
@@ -732,7 +732,7 @@ def _garbled(fuzz: Fuzz, body: bytes) -> bytes:
 
 
 def _talk(port: int, request: bytes) -> bytes:
-    """Send bytes, end the sending, return the beginning of the answer."""
+    """Send bytes, end the sending, return the beginning of the response."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection, suppress(ConnectionError):
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
@@ -760,7 +760,7 @@ def store_url(folder: Path, kind: str) -> Iterator[str]:
 
 
 def several(folder: Path, kind: str, reports: int, largest: int = 100) -> Counter[str]:
-    """Two collectors on one store: what each gets overlaps by a half, and then each gets all of it."""
+    """Two collectors on one store: half of the reports go to both at first, then all of them do."""
     plan, rng = plan_of(), random.Random(reports)
     sent = make_reports(plan, reports, seed=5)
     survey = folder / "survey.toml"
@@ -793,7 +793,7 @@ def several(folder: Path, kind: str, reports: int, largest: int = 100) -> Counte
 
 @dataclass
 class Loss:
-    """How many questions were out of reach, what their reports were told meanwhile, and how soon."""
+    """Number of unreachable questions, the responses to their reports meanwhile, and response times."""
 
     lost: int
     others: int
@@ -802,7 +802,7 @@ class Loss:
 
 
 def shard_loss(folder: Path, reports: int, turns: int = 1) -> Loss:
-    """Kill one primary without a replica: its questions' reports wait, the others' are counted."""
+    """Kill one primary without a replica: reports of its questions wait, the others are counted."""
     plan, rng = plan_of(), random.Random(reports)
     survey = folder / "survey.toml"
     survey.write_text(SURVEY)
@@ -810,7 +810,8 @@ def shard_loss(folder: Path, reports: int, turns: int = 1) -> Loss:
         collector = KillableCollector(survey, nodes[0].url, folder / "collector.log", workers=1)
         try:
             collector.start()
-            wait_for(lambda: _ready(collector.port))  # all workers: who comes later may need what is lost
+            # all workers: a later one may need the lost node to start
+            wait_for(lambda: _ready(collector.port))
             expected: dict[str, Total] = {}
             found = Loss(0, 0, 0, 0.0)
             for turn in range(turns):
@@ -863,7 +864,7 @@ def _ready(port: int) -> bool:
 
 
 def _keeps(node: ClusterNode, plan: Plan, index: int) -> bool:
-    """Tell whether a node answers for a question's keys itself."""
+    """Return whether a node itself holds the keys of a question."""
     try:
         node.client.exists(f"ldp:{{{plan.id}:{plan.questions[index].key}}}:ids")
     except redis.exceptions.MovedError:

@@ -1,4 +1,4 @@
-"""A flood of slow headers against the shipped front proxy, while honest clients post through it."""
+"""A flood of slow headers against the shipped proxy, while honest clients post through it."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from tests.ldp_aggregator.collector.trials import (
 from tests.servers import collector, front_proxy
 
 HONEST = 4
-"""Clients that post at the same time."""
+"""Number of concurrent honest clients."""
 PAUSE = 0.02
-"""Seconds of each between two posts."""
+"""Seconds between two posts of a client."""
 BEGUN = b"POST /v1/surveys/trial/reports HTTP/1.1\r\nHost: x\r\nX-Slow: "
 
 
 @dataclass
 class Slow:
-    """What became of the slow connections, in seconds of life, and how long honest posts took."""
+    """Lifetimes of the slow connections and durations of the honest posts, in seconds."""
 
     opened: int = 0
     lives: list[float] = field(default_factory=list)
     posts: list[float] = field(default_factory=list)
 
     def share(self, part: float) -> float:
-        """Return the time in which such a part of the honest posts was answered."""
+        """Return a quantile of the durations of honest posts, in seconds."""
         return sorted(self.posts)[min(len(self.posts) - 1, int(part * len(self.posts)))]
 
 
 def slow_headers(
     folder: Path, connections: int, seconds: float, addresses: int = 250, header_seconds: int = 10
 ) -> Slow:
-    """Keep so many slow connections from so many addresses, each opened again when it is cut."""
+    """Keep slow connections open from several addresses; open each again when it is cut."""
     plan, seen, over = plan_of(), Slow(), threading.Event()
     (folder / "survey.toml").write_text(SURVEY)
     url = f"sqlite:///{folder}/store.db"
@@ -67,7 +67,7 @@ def slow_headers(
         over.set()
         flood.result()
         last = Client(front)
-        for report in unsent:  # with --rate, each in a request of its own
+        for report in unsent:  # with --rate, one per request
             assert last.deliver(report)[0] == 200
         last.close()
     require_equal(totals_of(url), sent.totals)
@@ -75,7 +75,7 @@ def slow_headers(
 
 
 def _post(front: str, reports: list[bytes], seen: Slow, end: float) -> list[bytes]:
-    """Post reports one by one, each on a new connection, as long as there is time; return the others."""
+    """Post reports one by one, each on a new connection, until the time is over; return the rest."""
     client = Client(front)
     for place, body in enumerate(reports):
         if time.monotonic() > end:
@@ -89,7 +89,7 @@ def _post(front: str, reports: list[bytes], seen: Slow, end: float) -> list[byte
 
 
 def _flood(port: int, connections: int, addresses: int, seen: Slow, over: threading.Event) -> None:
-    """Send a byte of a header on each connection every second, and open again whatever is cut."""
+    """Send one byte of a header per second on each connection; open those again that are cut."""
     lines: dict[socket.socket, float] = {}
     with selectors.DefaultSelector() as cuts:
         while not over.is_set():
@@ -103,7 +103,7 @@ def _flood(port: int, connections: int, addresses: int, seen: Slow, over: thread
                 with suppress(OSError):
                     line.send(b"x")
             while (left := round_began + 1 - time.monotonic()) > 0 and not over.is_set():
-                for key, _ in cuts.select(min(left, 0.1)):  # nothing is ever answered but the end
+                for key, _ in cuts.select(min(left, 0.1)):  # the only event is the end of a connection
                     line = key.fileobj  # type: ignore[assignment]
                     seen.lives.append(time.monotonic() - lines.pop(line))
                     cuts.unregister(line)
@@ -113,7 +113,7 @@ def _flood(port: int, connections: int, addresses: int, seen: Slow, over: thread
 
 
 def _begin(port: int, address: int) -> socket.socket:
-    """Begin a request from one of many addresses of this machine, as a botnet would."""
+    """Begin a request from one of many addresses of this machine, as a botnet does."""
     line = socket.create_connection(("127.0.0.1", port), 10, (f"127.0.1.{address + 1}", 0))
     line.sendall(BEGUN)
     line.setblocking(False)

@@ -1,8 +1,8 @@
-"""A trial of secrecy: people report over HTTP, telling much of themselves; then all that is kept is searched.
+"""A trial of secrecy: people report over HTTP with identifying data; then all stored data is searched for it.
 
-That is what a collector prints and what it leaves in TMPDIR, and the store: all its files, amid the sending
-and after it, and for Redis its logs of slow commands and of refused ones too. Not looked at are the times of
-files, and those in Redis's own log: its acts have times there, no report has.
+The search covers what the collector prints and leaves in TMPDIR, and all files of the store, during the
+sending and after it. For Redis it also covers the logs of slow and of refused commands. It does not cover the
+times of files, nor the times in Redis's own log, which belong to Redis's operations and not to reports.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from encoders.survey import Plan
 from ldp_aggregator.reports.batch_reader import compute_marks
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.traces import Told, traces
+from tests.ldp_aggregator.collector.traces import SentData, traces
 from tests.ldp_aggregator.collector.trials import PATIENCE, into_bodies, other_report, plan_of
 from tests.servers import KillableCollector, LocalRedis
 
@@ -52,16 +52,16 @@ frequency = "OUE"
 """
 _GATEWAY_TOKEN = secrets.token_hex(16)
 _LONG_PAYLOAD = 16
-"""Bytes from which on a payload is looked for by itself: shorter ones occur by chance."""
+"""Minimum length in bytes of a payload to search for: shorter ones occur by chance."""
 _COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
-"""Makes the collector look at addresses, those that its peers tell it too."""
+"""Makes the collector read addresses, also those in X-Forwarded-For."""
 _LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
-"""What each line of Redis's log begins with."""
+"""The prefix of each line of Redis's log."""
 
 
 @dataclass
 class Searched:
-    """What was sent, and how much of what is kept was searched."""
+    """What was sent, and how much stored data was searched."""
 
     reports: int
     requests: int
@@ -70,20 +70,20 @@ class Searched:
 
 
 class Person:
-    """Sends from an address of its own, and tells much about itself in every request."""
+    """Sends from a distinct address, with identifying data in every request."""
 
-    def __init__(self, port: int, rng: random.Random, told: Told) -> None:
+    def __init__(self, port: int, rng: random.Random, sent_data: SentData) -> None:
         self.address = f"127.{rng.randrange(128, 255)}.{rng.randrange(128, 255)}.{rng.randrange(128, 255)}"
-        self._port, self._rng, self._told = port, rng, told
+        self._port, self._rng, self._sent_data = port, rng, sent_data
         self.answers = Counter[int]()
-        told.addresses.append(self.address)
+        sent_data.addresses.append(self.address)
         self._behind = f"203.0.113.{rng.randrange(100, 255)}"
-        told.addresses.append(self._behind)
+        sent_data.addresses.append(self._behind)
         self._agent, self._cookie, self._name = (self._word() for _ in range(3))
 
     def _word(self) -> str:
         word = secrets.token_hex(12)
-        self._told.words.append(word)
+        self._sent_data.words.append(word)
         return word
 
     def _headers(self) -> dict[str, str]:
@@ -100,7 +100,7 @@ class Person:
         }
 
     def ask(self, method: str, page: str, body: bytes = b"", **headers: str) -> int:
-        """Make one request on a connection of its own; 0 is the status of no answer."""
+        """Make one request on a new connection; status 0 means no response."""
         connection = http.client.HTTPConnection(
             "127.0.0.1", self._port, timeout=PATIENCE, source_address=(self.address, 0)
         )
@@ -115,7 +115,7 @@ class Person:
         return 0
 
     def report(self, body: bytes, size: int = 1) -> None:
-        """Post until it is counted; several reports with the gateway's token."""
+        """Post until the body is counted; several reports use the gateway's token."""
         page, end = f"/v1/surveys/trial/reports?who={self._name}", time.monotonic() + PATIENCE
         headers = {"Authorization": f"Bearer {_GATEWAY_TOKEN}"} if size > 1 else {}
         while self.ask("POST", page, body, **headers) != 200:
@@ -123,10 +123,10 @@ class Person:
             time.sleep(0.05)
 
     def misbehave(self, plan: Plan, report: bytes, turn: int) -> None:
-        """Do one thing that a collector refuses, or that is none of a sender's; another at each turn."""
+        """Send one request that a collector refuses, or that devices do not make; another each time."""
         page, rude = "/v1/surveys/trial/reports", self._word().encode() + self._rng.randbytes(40)
         other = other_report(plan, report, self._rng)
-        self._told.bytes += [rude, other]
+        self._sent_data.bytes += [rude, other]
         acts: list[Callable[[], object]] = [
             lambda: self.ask("POST", page, rude),
             lambda: self.ask("POST", page, report[:-1] + rude),
@@ -152,10 +152,10 @@ class Person:
 
 
 def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
-    """Send reports and much else, and search what is kept of it; meanwhile, Redis is away for a moment."""
-    plan, rng, told = plan_of(SURVEY), random.Random(reports), Told(start=time.time())
-    told.words.append(_GATEWAY_TOKEN)
-    sent = _make(plan, reports, rng, told)
+    """Send reports and other data, interrupt Redis once, and search the stored data for traces."""
+    plan, rng, sent_data = plan_of(SURVEY), random.Random(reports), SentData(start=time.time())
+    sent_data.words.append(_GATEWAY_TOKEN)
+    sent = _make(plan, reports, rng, sent_data)
     (folder / "survey.toml").write_text(SURVEY)
     (folder / "temporary").mkdir()
     with _store(folder, kind) as (url, server):
@@ -165,32 +165,32 @@ def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
         )
         try:
             collector.start()
-            crowd = [Person(collector.port, random.Random(rng.random()), told) for _ in range(people)]
+            crowd = [Person(collector.port, random.Random(rng.random()), sent_data) for _ in range(people)]
             _send(crowd, plan, sent[0], into_bodies(sent, 200, rng), server)
             files = {f"running {name}": data for name, data in _files(folder, url).items()}
         finally:
             collector.stop()
-        told.end = time.time()
-        _require_content(url, plan, dict(zip(told.kept[::2], told.kept[1::2], strict=True)))
+        sent_data.end = time.time()
+        _require_content(url, plan, dict(zip(sent_data.kept[::2], sent_data.kept[1::2], strict=True)))
         files |= _files(folder, url)
-    found = sorted(set(traces(files, told)))
+    found = sorted(set(traces(files, sent_data)))
     assert not found, found
     answers = sum((person.answers for person in crowd), Counter[int]())
     return Searched(reports, answers.total(), answers, sum(map(len, files.values())))
 
 
-def _make(plan: Plan, count: int, rng: random.Random, told: Told) -> list[bytes]:
-    """Make reports as devices do; note the rows, the reports, and what of them is kept by design."""
+def _make(plan: Plan, count: int, rng: random.Random, sent_data: SentData) -> list[bytes]:
+    """Make reports as devices do; add rows, reports, ids and marks to `sent_data`."""
     sent = []
     for _ in range(count):
         hours = rng.uniform(1, 11)
         row: dict[str, object] = {"hours": hours, "district": str(rng.randrange(600))}
         sent.append(make_report(plan, row, rng.choice(["yes", "no"])))
-        told.bytes += [sent[-1], f"{hours:.9f}".encode(), np.float64(hours).tobytes()]
+        sent_data.bytes += [sent[-1], f"{hours:.9f}".encode(), np.float64(hours).tobytes()]
         read = unpack(sent[-1])
         if len(read.payload) >= _LONG_PAYLOAD:
-            told.bytes.append(read.payload)
-        told.kept += [read.id, compute_marks(np.frombuffer(read.payload, np.uint8)[None]).tobytes()]
+            sent_data.bytes.append(read.payload)
+        sent_data.kept += [read.id, compute_marks(np.frombuffer(read.payload, np.uint8)[None]).tobytes()]
     return sent
 
 
@@ -216,7 +216,7 @@ def _send(
     bodies: Sequence[tuple[int, bytes]],
     server: LocalRedis | None,
 ) -> None:
-    """Let each person send a share and misbehave; a store that can be killed is away after the first half."""
+    """Let each person send a share, and refused requests; kill the store after half, if possible."""
     left, lock, half = iter(enumerate(bodies)), threading.Lock(), threading.Event()
 
     def send(person: Person) -> None:
@@ -247,7 +247,7 @@ def _send(
 
 
 def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> None:
-    """See that the store holds plans, counters, rejections, each report's id and mark, and nothing else."""
+    """Check that the store holds plans, counters, rejections, ids and marks, and nothing else."""
     store = open_store(url)
     found: dict[bytes, bytes] = {}
     for counter in store.totals(plan.id):
@@ -278,7 +278,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
 
 
 def _files(folder: Path, url: str) -> dict[str, bytes]:
-    """Read all that is kept; Redis writes its dump, too."""
+    """Read all stored data; Redis also writes its dump."""
     if not url.startswith("sqlite"):
         with redis.Redis.from_url(url) as client:
             client.save()

@@ -1,4 +1,4 @@
-"""A trial of endurance: reports at full speed for a while; nothing is lost, nothing leaks."""
+"""A trial of endurance: reports at full speed; none is lost, and memory and open files do not grow."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tests.servers import KillableCollector, redis_server
 CONNECTIONS = 8
 LARGEST = 1000
 GROWTH = 32.0
-"""Megabytes that a worker may grow by after the first fifth: at full length, some bytes a report."""
+"""Allowed growth of a worker after the first fifth, in MB: at full length, some bytes per report."""
 FILES = 4
-"""How many more open files a worker may have than it had in the first fifth."""
+"""Allowed increase of a worker's open files after the first fifth."""
 
 
 @dataclass
 class Soaked:
-    """What was sent and answered, and what became of the workers."""
+    """What was sent, the outcomes, and the state of the workers."""
 
     seconds: float
     posts: int = 0
@@ -52,11 +52,11 @@ class Soaked:
     resident: float = 0.0
     files: int = 0
     slowed: float = 0.0
-    """Reports a second in the last fifth, over those in the second."""
+    """Reports per second in the last fifth, divided by those in the second fifth."""
 
 
 class Stock:
-    """Reports made in advance, sent under fresh ids; knows what they add up to."""
+    """Reports made in advance and sent under new ids; computes their totals."""
 
     def __init__(self, plan: Plan, size: int = 5000) -> None:
         reports = make_reports(plan, size, seed=size).reports
@@ -67,7 +67,7 @@ class Stock:
         self._ids = self._ends[:-1] + ids
 
     def body(self, size: int, rng: random.Random) -> tuple[bytes, int]:
-        """Return a body of so many reports, and which of the stock comes first in it."""
+        """Return a body of `size` reports, and the index of its first report in the stock."""
         first = rng.randrange(len(self._read) - size + 1)
         start, end = self._ends[first], self._ends[first + size]
         body = self._bytes[start:end].copy()
@@ -76,7 +76,7 @@ class Stock:
         return body.tobytes(), first
 
     def totals(self, uses: np.ndarray) -> dict[str, Total]:
-        """Return what the stock adds up to, each report used so many times."""
+        """Return the totals of the stock, given how often each report was sent."""
         found: dict[str, Total] = {}
         for read, count in zip(self._read, uses.tolist(), strict=True):
             question = self._plan.questions[read.question]
@@ -91,7 +91,7 @@ class Stock:
 
 
 def soak(folder: Path, seconds: float) -> Soaked:
-    """Post single reports, bodies, and a few of them again, over connections that stay open."""
+    """Post single reports, bodies, and a few repeats, over persistent connections."""
     plan, found = plan_of(), Soaked(seconds)
     stock, survey = Stock(plan), folder / "survey.toml"
     survey.write_text(SURVEY)
@@ -118,7 +118,7 @@ def soak(folder: Path, seconds: float) -> Soaked:
 
 
 class Sender:
-    """One connection that sends what it draws from a stock, as fast as it is answered."""
+    """One connection that sends reports of a stock, each as soon as the last response arrives."""
 
     def __init__(self, base: str, stock: Stock, seed: int) -> None:
         self._client, self._stock, self._rng = Client(base), stock, random.Random(seed)
@@ -144,15 +144,15 @@ class Sender:
         status, answer = self._client.deliver(body)
         assert status == 200, (status, answer)
         self.times.append(time.monotonic() - start)
-        told = statuses(size, answer)
-        self.seen += told
+        outcomes = statuses(size, answer)
+        self.seen += outcomes
         self.sent += size
-        return told
+        return outcomes
 
 
 @dataclass
 class Watched:
-    """The state of things at one moment: megabytes and open files of each worker."""
+    """Memory (MB) and open files of each worker at one moment."""
 
     reports: int
     resident: dict[int, float]
@@ -160,7 +160,7 @@ class Watched:
 
 
 def _watch(collector: KillableCollector, senders: list[Sender], seconds: float) -> Iterator[Watched]:
-    """Look twenty times, at equal distances."""
+    """Measure twenty times, at equal intervals."""
     tick = threading.Event()
     for _ in range(20):
         tick.wait(seconds / 20)

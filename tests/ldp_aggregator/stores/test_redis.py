@@ -1,4 +1,4 @@
-"""What Redis alone can do wrong: forget what it has acknowledged."""
+"""Failures specific to Redis: it may lose reports that it has acknowledged."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_settings_that_may_lose_reports_are_refused_unless_accepted(url: str) ->
             for name, value in weak.items():
                 server.config_set(name, value)
             for durability in ("always", "everysec"):
-                with pytest.raises(StoreError, match="may forget"):
+                with pytest.raises(StoreError, match="may lose counted reports"):
                     store.check_durability(StorePolicy(durability))
         server.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreError, match="noeviction"):
             store.check_durability(StorePolicy("everysec"))
-    assert "vouches" in store.check_durability(StorePolicy("unchecked"))
+    assert "responsible" in store.check_durability(StorePolicy("unchecked"))
     store.close()
 
 
@@ -89,7 +89,7 @@ def test_a_silent_redis_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         server.stop()
 
 
-def test_no_memory_changes_nothing(url: str) -> None:
+def test_a_redis_without_memory_counts_nothing(url: str) -> None:
     store = RedisStore(url)
     ids = {number.to_bytes(16, "big"): bytes(8) for number in range(1000)}
     record(store, "sleep", "q", dict(list(ids.items())[:1]), np.array([1, 0]))
@@ -105,17 +105,17 @@ def test_no_memory_changes_nothing(url: str) -> None:
     store.close()
 
 
-def test_a_redis_that_was_set_back_shows_what_is_counted_from_then_on(url: str) -> None:
+def test_a_redis_that_lost_its_data_counts_from_zero(url: str) -> None:
     store = RedisStore(url)
     record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
     with redis.Redis.from_url(url) as server:
-        server.flushall()  # as after a crash with appendfsync everysec
+        server.flushall()  # like a crash with appendfsync everysec
     record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
     assert store.totals("sleep")["q"].n == 1
     store.close()
 
 
-def test_no_server_of_a_cluster_is_asked_where_keys_are(tmp_path: Path) -> None:
+def test_no_node_of_a_cluster_is_asked_where_keys_are(tmp_path: Path) -> None:
     with redis_nodes(tmp_path) as nodes:
         store = RedisStore(nodes[0].url)
         for question in "abcdef":
@@ -124,7 +124,7 @@ def test_no_server_of_a_cluster_is_asked_where_keys_are(tmp_path: Path) -> None:
         assert not any("cmdstat_command|getkeys" in node.client.info("commandstats") for node in nodes)
 
 
-def test_a_wide_question_costs_a_few_commands_a_report(url: str) -> None:
+def test_a_wide_question_needs_few_commands_per_report(url: str) -> None:
     store = RedisStore(url)
     with redis.Redis.from_url(url) as server:
         record(store, "sleep", "q", {bytes(16): bytes(8)}, np.arange(1024) % 2)
@@ -136,7 +136,7 @@ def test_a_wide_question_costs_a_few_commands_a_report(url: str) -> None:
     store.close()
 
 
-def test_weak_settings_refuse_what_is_recorded_and_readiness(url: str) -> None:
+def test_weak_settings_stop_recording_and_readiness(url: str) -> None:
     store = RedisStore(url)
     store.check_durability(StorePolicy())
     weak = {"appendonly": "no", "appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes"}
@@ -146,7 +146,7 @@ def test_weak_settings_refuse_what_is_recorded_and_readiness(url: str) -> None:
             ids = {number.to_bytes(16, "big"): bytes(8)}
             strong = server.config_get(name)[name]
             server.config_set(name, value)
-            for _ in range(2):  # a repeated report is not acknowledged either
+            for _ in range(2):  # neither is a repeated report acknowledged
                 with pytest.raises(StoreError, match="this Redis"):
                     record(store, "sleep", "q", ids, np.array([1]))
             with pytest.raises(StoreError, match="this Redis"):
@@ -166,7 +166,7 @@ def is_ready(store: RedisStore) -> bool:
     return True
 
 
-def test_everysec_is_accepted_where_the_operator_accepts_it(url: str) -> None:
+def test_everysec_is_accepted_if_the_operator_accepts_it(url: str) -> None:
     store = RedisStore(url)
     with redis.Redis.from_url(url) as server:
         server.config_set("appendfsync", "everysec")
@@ -178,8 +178,8 @@ def test_everysec_is_accepted_where_the_operator_accepts_it(url: str) -> None:
     store.close()
 
 
-def test_a_file_that_redis_has_yet_to_write_is_waited_for(tmp_path: Path) -> None:
-    server = LocalRedis(tmp_path, "--rdb-key-save-delay", "300")  # microseconds for each key
+def test_reports_are_refused_until_redis_has_written_its_file(tmp_path: Path) -> None:
+    server = LocalRedis(tmp_path, "--rdb-key-save-delay", "300")  # microseconds per key
     server.start()
     try:
         store = RedisStore(server.url)
@@ -190,7 +190,7 @@ def test_a_file_that_redis_has_yet_to_write_is_waited_for(tmp_path: Path) -> Non
             with pytest.raises(StoreError, match="appendonly no"):
                 store.check_ready()
             client.config_set("appendonly", "yes")
-            with pytest.raises(StoreError, match="yet to write"):
+            with pytest.raises(StoreError, match="has not written its append-only file yet"):
                 record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
             wait_for(lambda: is_ready(store))
             assert client.info("persistence")["aof_rewrite_in_progress"] == 0
@@ -199,7 +199,7 @@ def test_a_file_that_redis_has_yet_to_write_is_waited_for(tmp_path: Path) -> Non
         server.stop()
 
 
-def test_each_server_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) -> None:
+def test_each_node_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) -> None:
     with redis_nodes(tmp_path) as nodes:
         store = RedisStore(nodes[0].url)
         store.check_durability(StorePolicy())
@@ -225,7 +225,7 @@ def test_each_server_of_a_cluster_that_is_written_to_is_checked(tmp_path: Path) 
             assert node.client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
 
 
-def test_short_lists_in_order_of_arrival_are_named_in_the_promise(url: str) -> None:
+def test_the_guarantee_warns_of_short_lists_in_order_of_arrival(url: str) -> None:
     store = RedisStore(url)
     with redis.Redis.from_url(url) as server:
         server.config_set("hash-max-listpack-entries", 128)
@@ -238,14 +238,14 @@ def aof_of(folder: Path) -> dict[str, bytes]:
 
 
 def arrival_pairs(data: bytes, names: list[bytes]) -> list[int]:
-    """Return the turns of arrival of ids in the order in which a file holds them."""
+    """Return the arrival numbers of ids in the order in which a file holds them."""
     places = sorted((data.find(name), turn) for turn, name in enumerate(names))
     return [turn for place, turn in places if place >= 0]
 
 
 def test_the_ids_of_one_batch_are_written_in_sorted_order(url: str, tmp_path: Path) -> None:
     store, rng = RedisStore(url), random.Random(8)
-    names = [rng.randbytes(16) for _ in range(2500)]  # more than one command of the script
+    names = [rng.randbytes(16) for _ in range(2500)]  # more than one command in the script
     record(store, "sleep", "q", dict.fromkeys(names, bytes(8)), np.array([1]))
     (data,) = [each for name, each in aof_of(tmp_path).items() if name.endswith("incr.aof")]
     held = arrival_pairs(data, names)
@@ -254,7 +254,7 @@ def test_the_ids_of_one_batch_are_written_in_sorted_order(url: str, tmp_path: Pa
 
 
 def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_path: Path) -> None:
-    """False alarms: less than 1e-7, of a normal score beyond 5.6."""
+    """Probability of a false alarm: below 1e-7 (a normal score beyond 5.6)."""
     server = LocalRedis(tmp_path, "--rdbcompression", "no")
     server.start()
     try:
@@ -266,7 +266,7 @@ def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_pa
         wait_for(
             lambda: all(names[-1] not in data for file, data in aof_of(tmp_path).items() if "incr" in file)
         )
-        wait_for(lambda: len(aof_of(tmp_path)) == 3)  # what was there before is deleted last
+        wait_for(lambda: len(aof_of(tmp_path)) == 3)  # the old files are deleted last
         files = aof_of(tmp_path)
         assert not any(name in data for file, data in files.items() if "incr" in file for name in names)
         (base,) = [data for file, data in files.items() if "base" in file]
@@ -279,7 +279,7 @@ def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_pa
         server.stop()
 
 
-def test_two_collectors_have_the_file_rewritten_once_in_an_interval(url: str) -> None:
+def test_two_collectors_rewrite_the_file_once_per_interval(url: str) -> None:
     stores = [RedisStore(f"{url}?rewrite_seconds=2") for _ in range(2)]
     with redis.Redis.from_url(url) as server:
         for number, store in enumerate(stores):
@@ -292,6 +292,6 @@ def test_two_collectors_have_the_file_rewritten_once_in_an_interval(url: str) ->
 
 
 @pytest.mark.parametrize("seconds", ["", "soon", "-1", "nan", "1e9"])
-def test_an_interval_that_is_none_is_refused(seconds: str) -> None:
+def test_an_invalid_interval_is_refused(seconds: str) -> None:
     with pytest.raises(StoreError, match="rewrite_seconds"):
         RedisStore(f"redis://127.0.0.1:1/0?rewrite_seconds={seconds}")

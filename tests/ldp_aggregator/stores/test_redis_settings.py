@@ -1,4 +1,4 @@
-"""Settings of Redis that change while a collector runs: when its reports are safe again."""
+"""Settings of Redis that change while a collector runs: when reports are durable again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.counting import record
 from tests.servers import TOKEN, ClusterNode, LocalRedis, redis_nodes, wait_for
 
 _SLOW = 300
-"""How many microseconds a rewrite waits after each key."""
+"""Pause of a rewrite after each key, in microseconds."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def is_ready(store: RedisStore) -> bool:
 
 
 def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
-    """Kill the process that rewrites the file, as the kernel does when memory is short."""
+    """Kill the process that rewrites the file, as the kernel does if memory is short."""
     client.config_set("rdb-key-save-delay", _SLOW)
     client.bgrewriteaof()
     wait_for(lambda: client.info("persistence")["aof_rewrite_in_progress"])
@@ -84,11 +84,11 @@ def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRe
         client.config_set("appendonly", "no")
         with pytest.raises(StoreError, match="appendonly no"):
             store.check_ready()
-        with pytest.raises(StoreError, match="yet to write"):
+        with pytest.raises(StoreError, match="has not written its append-only file yet"):
             store._check.check_answers([{}], strong)
         client.config_set("rdb-key-save-delay", _SLOW)
         client.config_set("appendonly", "yes")
-        with pytest.raises(StoreError, match="yet to write"):
+        with pytest.raises(StoreError, match="has not written its append-only file yet"):
             store.check_ready()
         wait_for(lambda: is_ready(store))
     store.close()
@@ -101,7 +101,7 @@ def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path)
         first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
         settings = store._check.check_servers()[:1]
         off = [settings[0] | {"appendonly": "no"}]
-        with pytest.raises(StoreError, match="may forget"):
+        with pytest.raises(StoreError, match="may lose counted reports"):
             store._check.check_answers([first], off)
         store._check.check_answers([second], settings)
         assert list(store._check._unwritten) == [first["target_nodes"].name]

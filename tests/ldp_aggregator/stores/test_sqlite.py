@@ -1,4 +1,4 @@
-"""What is SQLite's alone: files that show no order of arrival, a full disk, opening by two at once."""
+"""Behaviour specific to SQLite: files without the order of arrival, a full disk, concurrent opening."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ids(start: int, size: int) -> dict[bytes, bytes]:
     return {number.to_bytes(16, "big"): bytes(8) for number in range(start, start + size)}
 
 
-def test_a_full_disk_loses_nothing_and_ends_with_the_shortage(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_report_and_the_store_recovers_with_free_space(tmp_path: Path) -> None:
     store = SQLiteStore(str(tmp_path / "store.db"))
     record(store, "sleep", "q", ids(0, 1), np.array([1]))
     with store._connection() as connection:
@@ -59,7 +59,7 @@ def test_a_full_disk_loses_nothing_and_ends_with_the_shortage(tmp_path: Path) ->
 
 
 def _is_ready_without_room(path: str) -> None:
-    """See that a store whose files cannot grow refuses reports and readiness, until the files can."""
+    """Check that a store refuses reports and readiness while its files cannot grow."""
     import resource
 
     store = SQLiteStore(path)
@@ -85,11 +85,11 @@ def test_a_store_that_cannot_write_is_not_ready(tmp_path: Path) -> None:
     assert process.exitcode == 0
 
 
-def test_a_new_file_that_another_process_is_writing_is_waited_for(tmp_path: Path) -> None:
+def test_opening_waits_for_another_process_that_creates_the_file(tmp_path: Path) -> None:
     path = str(tmp_path / "store.db")
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
-    # SQLite itself refuses to change the journal's mode at once, whatever the timeout
+    # SQLite refuses a change of the journal mode immediately, for any timeout
     threading.Timer(0.2, other.execute, ["COMMIT"]).start()
     store = SQLiteStore(path)
     assert record(store, "sleep", "q", ids(0, 1), np.array([1])) == {}
@@ -97,13 +97,13 @@ def test_a_new_file_that_another_process_is_writing_is_waited_for(tmp_path: Path
     other.close()
 
 
-def test_a_file_is_read_without_changing_it_even_one_that_a_crash_left_behind(tmp_path: Path) -> None:
+def test_a_file_is_read_without_changing_it_even_after_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "odd name%20?.db"
     store = SQLiteStore(str(path))
     store.publish("sleep", b"{}")
     record(store, "sleep", "q", ids(0, 3), np.array([3]))
     left = {each.name: each.read_bytes() for each in tmp_path.iterdir() if not each.name.endswith("-shm")}
-    assert len(left) == 2  # what was counted is in the log still
+    assert len(left) == 2  # the counted reports are still in the log
     crashed = tmp_path / "crashed"
     crashed.mkdir()
     for name, data in left.items():
@@ -117,7 +117,7 @@ def test_a_file_is_read_without_changing_it_even_one_that_a_crash_left_behind(tm
     assert left == {name: (crashed / name).read_bytes() for name in left}
 
 
-def test_a_file_that_is_no_store_is_not_made_one_by_reading(tmp_path: Path) -> None:
+def test_reading_does_not_turn_another_file_into_a_store(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     path.touch()
     reading = SQLiteStore(str(path), read_only=True)
@@ -133,29 +133,29 @@ def random_ids(count: int, seed: int = 0) -> dict[bytes, bytes]:
 
 
 def record_each(path: Path, entries: Iterable[tuple[bytes, bytes]]) -> None:
-    """Record reports one by one, alternately to two questions."""
+    """Record reports one by one, alternating between two questions."""
     store = SQLiteStore(str(path))
     for turn, (name, mark) in enumerate(entries):
         record(store, "sleep", "pq"[turn % 2], {name: mark}, np.array([1, 0]))
     store.close()
-    with sqlite3.connect(path) as connection:  # what is random by design
+    with sqlite3.connect(path) as connection:  # random by design
         connection.execute("UPDATE internal SET value = zeroblob(16000) WHERE name = 'probe'")
     connection.close()
 
 
 def pages_of(path: Path) -> list[bytes]:
-    """Return the pages of a file, without the counts of changes that are in the first one."""
+    """Return the pages of a file, without the change counters of the first page."""
     data = bytearray(path.read_bytes())
     data[24:28] = data[92:96] = bytes(4)
     return [bytes(data[start : start + 4096]) for start in range(0, len(data), 4096)]
 
 
-def test_reports_that_come_in_another_order_make_the_same_file(tmp_path: Path) -> None:
+def test_the_file_does_not_depend_on_the_order_of_reports(tmp_path: Path) -> None:
     first, second = tmp_path / "first.db", tmp_path / "second.db"
     SQLiteStore(str(first)).close()
-    shutil.copy(first, second)  # with the key of the hash
+    shutil.copy(first, second)  # with the same hash key
     entries = list(random_ids(600).items())
-    even, odd = entries[::2], entries[1::2]  # each question keeps its reports
+    even, odd = entries[::2], entries[1::2]  # the same reports per question
     record_each(first, entries)
     random.Random(1).shuffle(even)
     record_each(second, (each for pair in zip(even, reversed(odd), strict=True) for each in pair))
@@ -166,7 +166,7 @@ def test_reports_that_come_in_another_order_make_the_same_file(tmp_path: Path) -
 
 @pytest.mark.parametrize("size", [1, 40])
 def test_after_a_checkpoint_no_file_shows_the_order_of_arrival(tmp_path: Path, size: int) -> None:
-    """False alarms: less than 1e-7, of a normal score beyond 5.6."""
+    """Probability of a false alarm: below 1e-7 (a normal score beyond 5.6)."""
     store, entries = SQLiteStore(str(tmp_path / "store.db")), list(random_ids(800, size).items())
     for start in range(0, len(entries), size):
         record(store, "sleep", "q", dict(entries[start : start + size]), np.array([size]))
@@ -175,7 +175,7 @@ def test_after_a_checkpoint_no_file_shows_the_order_of_arrival(tmp_path: Path, s
     for path in tmp_path.iterdir():  # while the store is open
         data = path.read_bytes()
         found = [(place.start(), arrival[place[0]]) for place in re.finditer(_any_of(arrival), data)]
-        assert len(found) == (len(entries) if path.name == "store.db" else 0)  # no earlier state of a page
+        assert len(found) == (len(entries) if path.name == "store.db" else 0)  # no old content of a page
         pages: dict[int, list[int]] = {0: [turn for _, turn in found]}  # 0: the whole file
         for offset, turn in found:
             pages.setdefault(1 + offset // 4096, []).append(turn)
@@ -192,7 +192,7 @@ def _any_of(names: Iterable[bytes]) -> re.Pattern[bytes]:
 
 
 def _rank_correlation(turns: list[int]) -> tuple[float, int]:
-    """Return Spearman's coefficient of turns with their places, and how many there are."""
+    """Return Spearman's coefficient of arrival numbers and positions, and how many there are."""
     ranks = np.argsort(np.argsort(turns))
     return float(np.corrcoef(ranks, np.arange(len(turns)))[0, 1]), len(turns)
 
@@ -205,7 +205,7 @@ def _idle_worker(path: str, ready: object, stop: object) -> None:
     store.close()
 
 
-def test_an_idle_store_empties_its_log_though_others_have_it_open(
+def test_an_idle_store_empties_its_log_while_others_have_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_SECONDS", 0.2)
@@ -228,7 +228,7 @@ def test_an_idle_store_empties_its_log_though_others_have_it_open(
     assert sorted(tmp_path.iterdir()) == [tmp_path / "store.db"]
 
 
-def test_a_log_that_a_reader_holds_is_emptied_when_the_reader_ends(
+def test_a_log_in_use_by_a_reader_is_emptied_when_the_reader_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_SECONDS", 0.05)
@@ -259,7 +259,7 @@ def make_earlier_file(path: Path, entries: dict[bytes, bytes]) -> None:
     connection.close()
 
 
-def test_a_file_of_an_earlier_version_is_upgraded_with_all_that_it_knows(tmp_path: Path) -> None:
+def test_a_file_of_an_earlier_version_is_upgraded_completely(tmp_path: Path) -> None:
     path, entries = tmp_path / "store.db", random_ids(1000)
     make_earlier_file(path, entries)
     reading = SQLiteStore(str(path), read_only=True)
@@ -274,7 +274,7 @@ def test_a_file_of_an_earlier_version_is_upgraded_with_all_that_it_knows(tmp_pat
     assert record(store, "sleep", "q", random_ids(1, seed=1), np.array([1, 1])) == {}
     assert store.totals("sleep")["q"].cells.tolist() == [1001, 1]
     store.close()
-    assert len(_any_of(entries).findall(path.read_bytes())) == 1002  # no earlier state of a page
+    assert len(_any_of(entries).findall(path.read_bytes())) == 1002  # no old content of a page
 
 
 def test_an_earlier_version_cannot_count_known_reports_again(tmp_path: Path) -> None:
@@ -287,8 +287,8 @@ def test_an_earlier_version_cannot_count_known_reports_again(tmp_path: Path) -> 
     connection.close()
 
 
-def test_ids_that_are_alike_do_not_share_a_bucket(tmp_path: Path) -> None:
-    """False alarms: less than 1e-7: twice the highest mean, 130, is more than 10 standard deviations off."""
+def test_similar_ids_do_not_share_a_bucket(tmp_path: Path) -> None:
+    """Probability of a false alarm: below 1e-7 (twice the highest mean, 130, is more than 10 sd off)."""
     store = SQLiteStore(str(tmp_path / "store.db"))
     record(store, "sleep", "q", ids(0, 10_000), np.array([1]))
     with store._connection() as connection:

@@ -1,4 +1,4 @@
-"""The log of SQLite's file: who waits while it is emptied, and for how long."""
+"""Emptying the log of SQLite's file: what waits for it, and for how long."""
 
 from __future__ import annotations
 

@@ -20,5 +20,5 @@ def test_a_count_of_reports_that_differs_from_the_ids_is_refused(tmp_path: Path,
     connection.execute("UPDATE counters SET n = ? WHERE name = 'q'", (n,))
     with pytest.raises(StoreError, match=f"{n} reports, but 10 ids"):
         SQLiteStore(str(path))
-    assert connection.execute("SELECT count(*) FROM reports").fetchone() == (12,)  # as it was
+    assert connection.execute("SELECT count(*) FROM reports").fetchone() == (12,)  # unchanged
     connection.close()

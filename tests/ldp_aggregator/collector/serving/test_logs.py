@@ -1,4 +1,4 @@
-"""What the collector writes for its operator: JSON lines to the hour, and nothing about senders."""
+"""The log of the collector: JSON lines with the hour, and nothing about senders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def survey(tmp_path: Path) -> Path:
 
 
 def lines(log: Path) -> list[dict[str, object]]:
-    """Read a log; each line is whole, and its time no finer than the hour."""
+    """Read a log; check that each line is complete and has no time finer than the hour."""
     found = [json.loads(line) for line in log.read_text().splitlines()]
     for line in found:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\dZ", line["hour"])
@@ -74,7 +74,7 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: 
             b"GET / HTTP/1.1\r\nA b: c",
         ):
             talk(base, garbage + b"\r\n\r\n")
-        with suppress(ConnectionResetError):  # some versions do not read on
+        with suppress(ConnectionResetError):  # some versions stop reading
             talk(base, b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: private\r\n\r\n")
         before = workers_of(process)
         process.send_signal(signal.SIGHUP)
@@ -107,7 +107,7 @@ def test_an_outage_of_the_store_is_logged_once_for_many_requests(
             server.kill()
             assert {post(base, report) for _ in range(20)} == {503}
             assert events(log).count("store-unavailable") == 1
-            os.kill(workers_of(process)[0], signal.SIGKILL)  # the next one finds none at all
+            os.kill(workers_of(process)[0], signal.SIGKILL)  # the next worker finds no store
             wait_for(lambda: "worker-failed" in events(log))
             process.send_signal(signal.SIGHUP)
             wait_for(lambda: "reload-failed" in events(log))
@@ -118,15 +118,15 @@ def test_an_outage_of_the_store_is_logged_once_for_many_requests(
         server.stop()
     away = [line for line in lines(log) if line["event"] == "store-unavailable"]
     assert {(line["kind"], line["level"]) for line in away} == {("ConnectionError", "error")}
-    assert len(away) <= 5  # one by the first worker; others come seconds apart
+    assert len(away) <= 5  # one by the first worker; later ones start seconds apart
     assert "redis.sock" not in log.read_text()
 
 
-# -- piece by piece ---------------------------------------------------------------------------
+# -- parts of the log ---------------------------------------------------------------------------
 
 
-class Told:
-    """Passes records to the handler, and reads what it wrote."""
+class LogProbe:
+    """Passes records to the handler, and returns the lines that it wrote."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -147,13 +147,13 @@ class Told:
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Told:
-    return Told(capsys)
+def probe(capsys: pytest.CaptureFixture[str]) -> LogProbe:
+    return LogProbe(capsys)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """Seconds that a test moves on by itself; the events go to stderr as in a collector."""
+    """A clock that the test advances; events go to stderr as in a collector."""
     now, lines = [1000.0], logs.JsonLinesHandler()
     monkeypatch.setattr(logs, "monotonic", lambda: now[0])
     monkeypatch.setattr(logs, "_last_logged", {})
@@ -184,29 +184,29 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     ],
 )
 def test_messages_of_gunicorn_about_workers_are_logged(
-    told: Told, message: str, arguments: tuple[object, ...], line: dict[str, object]
+    probe: LogProbe, message: str, arguments: tuple[object, ...], line: dict[str, object]
 ) -> None:
-    assert told(message, *arguments) == [{"level": "error", **line}]
+    assert probe(message, *arguments) == [{"level": "error", **line}]
 
 
-def test_messages_of_gunicorn_about_requests_are_not_logged(told: Told) -> None:
-    assert told("Invalid request from ip=192.0.2.1: private", level=logging.WARNING) == []
+def test_messages_of_gunicorn_about_requests_are_not_logged(probe: LogProbe) -> None:
+    assert probe("Invalid request from ip=192.0.2.1: private", level=logging.WARNING) == []
     try:
         raise OSError("192.0.2.1")
     except OSError:
-        (line,) = told("Error handling request %s %s", "GET", "/private", exc_info=True)
+        (line,) = probe("Error handling request %s %s", "GET", "/private", exc_info=True)
     assert (line["event"], line["kind"]) == ("unexpected-error", "OSError")
     assert re.fullmatch(r"serving/test_logs\.py:\d+", line["place"])
 
 
-def test_of_a_library_s_message_only_the_place_is_logged(told: Told) -> None:
-    assert told("private", name="redis", level=logging.WARNING) == []
-    (line,) = told("private", name="redis")
+def test_messages_of_other_libraries_are_logged_by_place_only(probe: LogProbe) -> None:
+    assert probe("private", name="redis", level=logging.WARNING) == []
+    (line,) = probe("private", name="redis")
     assert (line["event"], set(line)) == ("unexpected-error", {"event", "level", "place"})
 
 
 def test_an_unexpected_error_is_logged_by_kind_and_place_at_most_every_few_seconds(
-    told: Told, clock: list[float]
+    probe: LogProbe, clock: list[float]
 ) -> None:
     for _ in range(12):
         try:
@@ -214,26 +214,26 @@ def test_an_unexpected_error_is_logged_by_kind_and_place_at_most_every_few_secon
         except ValueError as error:
             logs.log_unexpected_error(error)
         clock[0] += 1
-    lines = told.lines()
+    lines = probe.lines()
     assert len(lines) == 3
     for line in lines:
         assert (line["event"], line["kind"], line["level"]) == ("unexpected-error", "ValueError", "error")
         assert "private" not in str(line)
 
 
-def test_repeated_outages_are_logged_at_most_every_few_seconds(told: Told, clock: list[float]) -> None:
+def test_repeated_outages_are_logged_at_most_every_few_seconds(probe: LogProbe, clock: list[float]) -> None:
     outage = logs.StoreOutage()
-    for _ in range(100):  # it fails every second request, for ten seconds
+    for _ in range(100):  # every second request fails, for ten seconds
         outage.record_failure(StoreError("private"))
         outage.record_success()
         clock[0] += 0.1
-    assert [line["event"] for line in told.lines()] == ["store-unavailable"]
+    assert [line["event"] for line in probe.lines()] == ["store-unavailable"]
     clock[0] += logs.REPEAT_SECONDS
     outage.record_success()
     outage.record_success()
-    assert [line["event"] for line in told.lines()] == ["store-back"]
+    assert [line["event"] for line in probe.lines()] == ["store-back"]
     outage.record_failure(StoreError("private"))
-    assert [(line["event"], line["kind"]) for line in told.lines()] == [("store-unavailable", "StoreError")]
+    assert [(line["event"], line["kind"]) for line in probe.lines()] == [("store-unavailable", "StoreError")]
 
 
 def test_a_worker_that_cannot_start_is_logged_without_the_error_s_message(tmp_path: Path) -> None:

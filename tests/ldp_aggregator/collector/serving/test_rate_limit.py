@@ -1,4 +1,4 @@
-"""A rate per address, without addresses: who shares a count, who is believed, and what is told."""
+"""The rate limit: which addresses share a count, which proxies are trusted, what is refused."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Clock:
         return self.now
 
 
-def test_one_address_has_so_many_posts_a_minute_and_the_next_minute_again() -> None:
+def test_the_limit_holds_per_address_and_minute() -> None:
     clock = Clock()
     rates = RateLimit(3, clock=clock)
     assert [rates.acquire("192.0.2.1") for _ in range(3)] == [0, 0, 0]
     clock.now += 20.5
-    assert rates.acquire("192.0.2.1") == 40  # rounded up: whoever waits so long is served
+    assert rates.acquire("192.0.2.1") == 40  # rounded up: after this wait a request is served
     assert rates.acquire("192.0.2.2") == 0
     clock.now += 40
     assert rates.acquire("192.0.2.1") == 0
@@ -56,32 +56,32 @@ def test_without_a_limit_nothing_is_counted() -> None:
         ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
     ],
 )
-def test_what_counts_as_one_address(one: str, other: str, together: bool) -> None:
+def test_the_unit_of_counting(one: str, other: str, together: bool) -> None:
     rates = RateLimit(1)
     assert rates.acquire(one) == 0
     assert bool(rates.acquire(other)) is together
 
 
 def test_many_addresses_below_the_limit_are_served() -> None:
-    # The chance that four shared cells are all full is below 1e-9 here.
+    # The probability that four shared cells are all full is below 1e-9 here.
     rates = RateLimit(5)
     assert not any(rates.acquire(f"10.0.{number >> 8}.{number & 255}") for number in range(30_000))
     assert not any(rates.acquire(f"10.0.{number >> 8}.{number & 255}") for number in range(0, 30_000, 9))
 
 
-def test_the_table_has_a_fixed_size_and_lives_for_a_minute() -> None:
+def test_the_table_has_a_fixed_size_and_is_deleted_after_a_minute() -> None:
     clock = Clock()
     rates = RateLimit(60_000, clock=clock)
     for number in range(2000):
         rates.acquire(f"198.51.{number >> 8}.{number & 255}")
     key = rates._key
-    assert [(row.typecode, len(row)) for row in rates._rows] == [("H", 1 << 17)] * 4  # counts, and no more
+    assert [(row.typecode, len(row)) for row in rates._rows] == [("H", 1 << 17)] * 4  # counts only
     clock.now += 60
     rates.acquire("198.51.0.0")
-    assert rates._key != key  # the same address is elsewhere now: minutes cannot be joined
+    assert rates._key != key  # the address has other cells now: minutes cannot be linked
 
 
-def test_a_minute_is_forgotten_without_requests_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_a_minute_is_deleted_without_further_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldp_aggregator.collector.serving.rate_limit.WINDOW_SECONDS", 0.2)
     rates = RateLimit(1)
     assert rates.acquire("192.0.2.1") == 0
@@ -89,7 +89,7 @@ def test_a_minute_is_forgotten_without_requests_in_the_next(monkeypatch: pytest.
     assert rates.acquire("192.0.2.1") == 0
 
 
-def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_same(
+def test_posts_are_counted_and_the_table_is_deleted_even_if_a_thread_cannot_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(_: threading.Thread) -> None:
@@ -105,9 +105,7 @@ def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_
         assert rates.acquire("192.0.2.1") == 0
         assert rates._key != key
     clock.now += 59.75
-    assert (
-        rates.acquire("192.0.2.1") == 1
-    )  # there are threads again: this one forgets what is left of the minute
+    assert rates.acquire("192.0.2.1") == 1  # threads can start again: this one deletes the table
     clock.now += 0.25
     wait_for(lambda: (rates._key, rates._rows) == (b"", []))
 
@@ -115,14 +113,14 @@ def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_
 @pytest.mark.parametrize(
     ("peer", "forwarded", "whose"),
     [
-        ("192.0.2.1", "203.0.113.9", "192.0.2.1"),  # not the proxy: what it says is not looked at
+        ("192.0.2.1", "203.0.113.9", "192.0.2.1"),  # not a trusted proxy: its header is ignored
         ("10.1.0.2", "203.0.113.9", "203.0.113.9"),
-        ("10.1.0.2", "198.51.100.1, 203.0.113.9", "203.0.113.9"),  # the left one was written by the sender
+        ("10.1.0.2", "198.51.100.1, 203.0.113.9", "203.0.113.9"),  # the sender wrote the left one
         ("10.1.0.2", "198.51.100.1,10.1.0.2", "198.51.100.1"),  # two proxies, both trusted
         ("10.1.0.2", "203.0.113.9, nonsense", "10.1.0.2"),
         ("10.1.0.2", "", "10.1.0.2"),
         ("10.1.0.2", "10.1.0.2," * 3, "10.1.0.2"),
-        ("10.1.0.2", "203.0.113.9:5678", "203.0.113.9"),  # with a port, as some balancers write
+        ("10.1.0.2", "203.0.113.9:5678", "203.0.113.9"),  # with a port, as some load balancers write
         ("10.1.0.2", "[2001:db8::1]:5678", "2001:db8::1"),
         ("10.1.0.2", "[2001:db8::1]", "2001:db8::1"),
         ("10.1.0.2", "198.51.100.1:5678, 10.1.0.2:80", "198.51.100.1"),
@@ -131,11 +129,11 @@ def test_without_a_thread_posts_are_counted_and_the_minute_is_forgotten_all_the_
         ("10.1.0.2", "[]:5678", "10.1.0.2"),
     ],
 )
-def test_the_sender_is_whom_the_last_trusted_proxy_served(peer: str, forwarded: str, whose: str) -> None:
+def test_the_sender_is_the_client_of_the_last_trusted_proxy(peer: str, forwarded: str, whose: str) -> None:
     assert find_sender(peer, forwarded, PROXY) == ip_address(whose)
 
 
-def test_a_sender_cannot_choose_where_it_is_counted() -> None:
+def test_a_sender_cannot_choose_the_address_that_is_counted() -> None:
     rates = RateLimit(2, PROXY)
     made_up = [f"203.0.113.{number}" for number in range(4)]
     assert [bool(rates.acquire("192.0.2.1", each)) for each in made_up] == [False, False, True, True]
@@ -150,7 +148,7 @@ def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | No
     return answer.status_code, answer.get_json(), answer.headers.get("Retry-After")
 
 
-def test_one_post_too_many_gets_retry_after(store: MemoryStore, plan: Plan) -> None:
+def test_a_post_over_the_limit_gets_retry_after(store: MemoryStore, plan: Plan) -> None:
     web = create_app(CollectorSettings(rate=1), store).test_client()
     assert post(web, plan)[0] == 200
     status, problem, retry = post(web, plan)
@@ -158,6 +156,6 @@ def test_one_post_too_many_gets_retry_after(store: MemoryStore, plan: Plan) -> N
     assert "127.0.0.1" not in str(problem)
     assert 0 < int(retry or 0) <= 60
     assert web.get("/v1/surveys/sleep").status_code == 200  # only posts are counted
-    assert store.rejections("sleep") == {}  # a flood does not reach the store; how large it was, does
+    assert store.rejections("sleep") == {}  # the store gets only the count of refused posts, later
     assert rejected(web, "sleep") == {"too-many-requests": 1}
     assert count_reports(store.totals("sleep")) == 1

@@ -1,4 +1,4 @@
-"""The collector as an operator runs it: real gunicorn, real sockets, real stores, workers killed."""
+"""The collector in operation: real gunicorn, sockets and stores, and killed workers."""
 
 from __future__ import annotations
 
@@ -51,18 +51,20 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def send(base: str, body: bytes) -> str:
-    """Post until there is an answer, as a client would."""
+    """Post until there is a response, as a client does."""
     request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
     for _ in range(100):
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.read().decode()
-        except (URLError, HTTPException, OSError):  # the worker died before or within its answer
+        except (URLError, HTTPException, OSError):  # the worker died before or during its response
             time.sleep(0.05)
     raise AssertionError("no answer")
 
 
-def test_workers_killed_under_load_lose_and_double_nothing(survey: Path, url: str, plan: Plan) -> None:
+def test_no_report_is_lost_or_counted_twice_if_workers_are_killed_under_load(
+    survey: Path, url: str, plan: Plan
+) -> None:
     reports = [make_report(plan, ROW, "yes") for _ in range(300)]
     with collector([survey], url, workers=3) as (base, process):
         with ThreadPoolExecutor(8) as pool:
@@ -83,7 +85,7 @@ def test_workers_killed_under_load_lose_and_double_nothing(survey: Path, url: st
     assert narrow.cells.sum() == narrow.n  # direct encoding: one count per report
 
 
-def test_workers_that_start_while_redis_is_away_wait_for_it(survey: Path, tmp_path: Path, plan: Plan) -> None:
+def test_workers_that_start_without_redis_wait_for_it(survey: Path, tmp_path: Path, plan: Plan) -> None:
     server = LocalRedis(tmp_path)
     server.start()
     try:
@@ -98,7 +100,7 @@ def test_workers_that_start_while_redis_is_away_wait_for_it(survey: Path, tmp_pa
                 workers.update(workers_of(process))
                 return len(workers) >= 3
 
-            wait_for(two_more_came)  # each found no store
+            wait_for(two_more_came)  # neither found the store
             server.start()
             assert send(base, make_report(plan, ROW, "yes")) == '{"status":"recorded"}\n'
     finally:
@@ -115,7 +117,7 @@ def test_what_the_collector_prints_and_keeps_holds_nothing_about_senders(
         send(base, report)
         assert talk(base, b"garbage\r\n\r\n").startswith(b"HTTP/1.1 400")
         assert talk(base, b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n").startswith(b"HTTP/1.1 400")
-        assert not list(tmp_path.glob(".gunicorn/*"))  # no door beside the announced one
+        assert not list(tmp_path.glob(".gunicorn/*"))  # no control socket
         process.send_signal(signal.SIGTERM)
         printed = process.stdout.read() if process.stdout else ""
     kept = b"".join(file.read_bytes() for file in tmp_path.glob("store.db*"))
@@ -126,7 +128,7 @@ def test_what_the_collector_prints_and_keeps_holds_nothing_about_senders(
 
 
 def talk(base: str, request: bytes) -> bytes:
-    """Send bytes, end the sending, return the whole answer."""
+    """Send bytes, end the sending, return the whole response."""
     where = urlsplit(base)
     with socket.create_connection((where.hostname, where.port), 10) as connection:
         connection.sendall(request)
@@ -134,7 +136,7 @@ def talk(base: str, request: bytes) -> bytes:
         return b"".join(iter(lambda: connection.recv(4096), b""))
 
 
-def test_bodies_of_no_or_the_wrong_length_are_refused_on_the_wire(
+def test_bodies_with_no_or_a_wrong_length_are_refused_over_sockets(
     survey: Path, tmp_path: Path, plan: Plan
 ) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
@@ -187,7 +189,7 @@ def test_a_signature_beside_the_survey_reaches_every_worker(survey: Path, tmp_pa
     other = tmp_path / "unsigned.toml"
     other.write_text(SURVEY.replace('"sleep"', '"unsigned"'))
     with collector([survey, other], f"sqlite:///{tmp_path}/store.db", workers=3) as (base, process):
-        for _ in range(12):  # each on a connection of its own, which any worker may take
+        for _ in range(12):  # each on a new connection, which any worker may accept
             sent = [fetch(f"{base}/v1/surveys/sleep{page}") for page in ("", "/signature")]
             verify(sent[0], read_signature(sent[1]), keys.public_key)
         with pytest.raises(HTTPError, match="404"):
@@ -202,7 +204,7 @@ def fetch(url: str) -> bytes:
     return data
 
 
-def test_a_signature_file_that_is_none_is_refused_before_serving(survey: Path, tmp_path: Path) -> None:
+def test_an_invalid_signature_file_is_refused_before_serving(survey: Path, tmp_path: Path) -> None:
     survey.with_name("survey.toml.sig").write_text("junk\n")
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db")
     assert result.returncode == 1
@@ -232,13 +234,13 @@ def test_a_store_that_cannot_serve_is_refused_before_serving(survey: Path, store
     assert "Traceback" not in result.stderr
 
 
-def test_the_stores_password_stays_off_the_screen() -> None:
+def test_the_store_s_password_is_not_printed() -> None:
     assert _without_password("redis://user:secret@host:6379/1?password=secret") == "redis://host:6379/1"
     assert _without_password("sqlite:////var/ldp.db") == "sqlite:////var/ldp.db"
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:99999", "nowhere", "127.0.0.1:", ":http"])
-def test_an_address_that_is_none_is_refused(survey: Path, tmp_path: Path, bind: str) -> None:
+def test_an_invalid_address_is_refused(survey: Path, tmp_path: Path, bind: str) -> None:
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", bind)
     assert result.returncode == 2
     assert "HOST:PORT" in result.stderr
@@ -294,7 +296,7 @@ def test_an_address_of_another_machine_ends_the_start_with_one_message(
 def test_a_port_without_permission_is_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str
 ) -> None:
-    def refuse(*_: object) -> None:  # whoever runs the tests may bind every port
+    def refuse(*_: object) -> None:  # the tests may run as root, who may bind every port
         raise error
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
@@ -302,17 +304,17 @@ def test_a_port_without_permission_is_refused_with_the_reason(
         require_addresses({"--bind": "localhost:80"})
 
 
-def test_a_proxy_that_is_no_address_is_refused(survey: Path, tmp_path: Path) -> None:
+def test_an_invalid_proxy_address_is_refused(survey: Path, tmp_path: Path) -> None:
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--trusted-proxy", "proxy.test")
     assert result.returncode == 2
     assert "for example 10.1.0.2" in result.stderr
 
 
 UNREAD_BYTES = 60_000
-"""Less than what gunicorn reads of a body before it closes a connection."""
+"""Less than gunicorn reads of a body before it closes a connection."""
 
 
-def test_a_refused_client_sees_its_response_though_its_body_was_not_read(
+def test_a_refused_client_gets_its_response_although_its_body_was_not_read(
     survey: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "token").write_text("the-token-of-the-gateways")

@@ -263,16 +263,16 @@ def test_operator_pages_with_a_separate_address_are_served_only_there(store: Mem
     )
     unknown = web.get("/nowhere")
     web.application.config[OPERATOR_ADDRESS] = "127.0.0.1", "8001"
-    apart = {"SERVER_NAME": "127.0.0.1", "SERVER_PORT": "8001"}
+    operator_listener = {"SERVER_NAME": "127.0.0.1", "SERVER_PORT": "8001"}
     for page in ["/", f"/static/{asset}", *OPERATOR_PAGES]:
         for token in (OPERATOR, "wrong", None):
             public = get(web, token, page=page)
             assert (public.status_code, public.json) == (404, unknown.json), page
         headers = {"Authorization": f"Bearer {OPERATOR}"}
-        assert web.get(page, headers=headers, environ_overrides=apart).status_code == 200, page
+        assert web.get(page, headers=headers, environ_overrides=operator_listener).status_code == 200, page
     for page in ("/livez", "/readyz", "/openapi.json", "/v1/surveys", "/v1/surveys/sleep"):
         assert web.get(page).status_code == 200, page
-        assert web.get(page, environ_overrides=apart).status_code == 200, page
+        assert web.get(page, environ_overrides=operator_listener).status_code == 200, page
 
 
 def test_a_running_collector_serves_the_operator_at_a_separate_address(tmp_path: Path, plan: Plan) -> None:

@@ -157,12 +157,12 @@ def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder: Path, p
 
 def test_a_changed_store_or_address_is_logged_to_need_a_restart(folder: Path, plan: Plan) -> None:
     with serving(folder) as (base, process):
-        apart = f"127.0.0.1:{free_port()}"
-        configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db", operator_bind=apart)
+        operator_address = f"127.0.0.1:{free_port()}"
+        configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db", operator_bind=operator_address)
         reload(folder, process)
         assert [line["setting"] for line in logged(folder, "restart-needed")] == ["store", "operator_bind"]
         assert get(base, "/") == 200  # still served here: there is no other address yet
-        assert not takes_connections(f"http://{apart}")
+        assert not takes_connections(f"http://{operator_address}")
         assert post(base, make_report(plan, ROW, "yes")) == 200
     assert counted(folder) == 1
     assert not (folder / "other.db").exists()
@@ -202,10 +202,13 @@ def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
     folder: Path, plan: Plan
 ) -> None:
     port, token = free_port(), "the-token-of-the-gateways"
-    apart, both = f"http://127.0.0.1:{port}", make_report(plan, ROW, "yes") + make_report(plan, ROW, "no")
+    operator_address, both = (
+        f"http://127.0.0.1:{port}",
+        make_report(plan, ROW, "yes") + make_report(plan, ROW, "no"),
+    )
     configure(folder, "sleep.toml", operator_bind=f"127.0.0.1:{port}", rate=100)
     with serving(folder) as (base, process):
-        assert (get(base, "/"), get(apart, "/"), post(base, both)) == (404, 200, 403)
+        assert (get(base, "/"), get(operator_address, "/"), post(base, both)) == (404, 200, 403)
         (folder / "token").write_text(token)
         configure(
             folder, "sleep.toml", operator_bind=f"127.0.0.1:{port}", rate=100, gateway_token_file="token"
@@ -213,7 +216,7 @@ def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
         first = set(workers_of(process))
         reload(folder, process)
         wait_for(lambda: not first & set(workers_of(process)) and len(workers_of(process)) == 2)
-        assert (get(base, "/"), get(apart, "/"), post(base, both, token)) == (404, 200, 200)
+        assert (get(base, "/"), get(operator_address, "/"), post(base, both, token)) == (404, 200, 200)
         assert logged(folder, "restart-needed") == []
 
 

@@ -447,21 +447,23 @@ def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path: Path
     half = fill(open_store(url), sent)
     half.set_schedule(PLAN.id, HALF)
     half.close()
-    with pytest.raises(IncompleteImportError, match="run its import again"):
+    with pytest.raises(IncompleteImportError, match="is incomplete: run it again"):
         read_training_data([url])
     for command in (
         ["open", PLAN.id],
         ["close", PLAN.id],
         ["export", PLAN.id, "-o", str(tmp_path / "snapshot.json")],
     ):
-        assert "run its import again" in refused(*command, "--store", url)
+        assert "is incomplete: run it again" in refused(*command, "--store", url)
     plan = plan_of(SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'))
     url = f"sqlite:///{tmp_path}/invited.db"
     invited = open_store(url)
     invited.publish(plan.id, plan.json)
     invited.set_schedule(plan.id, HALF)
     invited.close()
-    assert "run its import again" in refused("tokens", "create", plan.id, "--count", "3", "--store", url)
+    assert "is incomplete: run it again" in refused(
+        "tokens", "create", plan.id, "--count", "3", "--store", url
+    )
     assert count_tokens(open_store(url), plan.id) == 0
 
 

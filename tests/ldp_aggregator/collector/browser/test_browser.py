@@ -104,7 +104,7 @@ def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None
 
 def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) -> None:
     seen = visit(fails=True)
-    refused = "this address has sent too many wrong tokens; try again later"
+    refused = "too many wrong tokens from this address; try again later"
     seen.page.route("**/progress", answering(429, "too-many-requests", refused))
     seen.unlock("whatever")
     expect(seen.page.locator("#problem")).to_contain_text(refused)

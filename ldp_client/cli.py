@@ -108,10 +108,10 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
         if journal.forget_damaged():
             return [f"the damaged journal is deleted: this device starts afresh ({journal.path})"]
         return [f"no journal is damaged ({journal.path})"]
-    entries = [
-        journal.withdraw(entry.identity) or entry for entry in _select_entries(journal, options.survey)
+    lines = [
+        f"{entry.survey}: {_describe_withdrawn(journal.withdraw(entry.identity) or entry)}"
+        for entry in _select_entries(journal, options.survey)
     ]
-    lines = [f"{entry.survey}: {_describe_withdrawn(entry)}" for entry in entries]
     return lines or ["no survey was agreed to on this device"]
 
 

@@ -54,50 +54,39 @@ class ClientError(LdpError):
         A stable word, as in receipts.
     """
 
-    reason: str = "client-error"
+    reason = "client-error"
+
+    def __init_subclass__(cls, reason: str = "") -> None:
+        cls.reason = reason or cls.reason
 
     def __init__(self, why: str, reason: str = "") -> None:
         super().__init__(why)
         self.reason = reason or self.reason
 
 
-class BudgetError(ClientError):
+class BudgetError(ClientError, reason="epsilon-above-cap"):
     """The plan asks for more epsilon than this client grants; nothing was drawn."""
 
-    reason = "epsilon-above-cap"
 
-
-class ClosedError(ClientError):
+class ClosedError(ClientError, reason="client-closed"):
     """The client was closed; nothing was drawn."""
 
-    reason = "client-closed"
 
-
-class ConsentError(ClientError):
+class ConsentError(ClientError, reason="no-consent"):
     """The person has not agreed to this survey, or the environment forbids reports; nothing was drawn."""
 
-    reason = "no-consent"
 
-
-class ExpiredError(ClientError):
+class ExpiredError(ClientError, reason="survey-closed"):
     """The collector has closed the survey; nothing was drawn."""
 
-    reason = "survey-closed"
 
-
-class JournalError(ClientError):
+class JournalError(ClientError, reason="journal-unavailable"):
     """The journal cannot be read or written; no report was made, so nothing was spent."""
 
-    reason = "journal-unavailable"
 
-
-class PlanError(ClientError):
+class PlanError(ClientError, reason="plan-changed"):
     """Another plan than the one that this device or the application is bound to; nothing was drawn."""
 
-    reason = "plan-changed"
 
-
-class TransportError(ClientError):
+class TransportError(ClientError, reason="collector-unreachable"):
     """The collector cannot be reached, or its answer is not a collector's."""
-
-    reason = "collector-unreachable"

@@ -22,10 +22,6 @@ from ldp_client.receipt import Receipt, State
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Transport
 
-_CLOSED_ONCE_MESSAGE = (
-    "the collector says that the survey is closed; the report is deleted if it still says so a day later"
-)
-
 
 @dataclass
 class Participation:
@@ -112,7 +108,12 @@ class Participation:
         if entry.state is not State.WITHDRAWN and (is_repeat or is_other_round):
             why = "this device has answered the survey before, or another round of it"
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
-        why = _CLOSED_ONCE_MESSAGE if entry.reason == CLOSED_ONCE else ""
+        why = (
+            "the collector says that the survey is closed; the report is deleted if it still says so a day "
+            "later"
+            if entry.reason == CLOSED_ONCE
+            else ""
+        )
         return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
 
     def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> Plan:

@@ -27,8 +27,7 @@ def parse_retry_after(retry_after: str, date: str) -> float | None:
 
 def limit_retry_after(seconds: float | None) -> float:
     """Return the seconds to wait at the collector's request: at most a day, 0 if it names none."""
-    seconds = seconds or 0.0
-    return min(seconds, MAX_RETRY_AFTER_SECONDS) if seconds > 0 else 0.0  # a transport may return NaN
+    return min(seconds, MAX_RETRY_AFTER_SECONDS) if seconds and seconds > 0 else 0.0  # NaN is not above 0
 
 
 def round_up_retry_after(seconds: float) -> float:

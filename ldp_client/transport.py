@@ -23,7 +23,7 @@ from ldp_client.retry_after import parse_retry_after
 from ldp_client.survey_identity import origin_of_url
 
 if TYPE_CHECKING:
-    from http.client import HTTPConnection, HTTPResponse
+    from http.client import HTTPConnection
 
     from _typeshed import ReadableBuffer, WriteableBuffer
 
@@ -112,11 +112,13 @@ class HttpTransport:
                 connection.sock = cast(socket.socket, _DeadlineSocket(line, deadline))
                 connection.request(method, urlsplit(url).path or "/", body, self._headers(url, body))
                 response = connection.getresponse()
-                return Response(
-                    response.status,
-                    _read_body(response),
-                    parse_retry_after(response.getheader("Retry-After", ""), response.getheader("Date", "")),
+                data = response.read(MAX_RESPONSE_BYTES + 1)
+                if len(data) > MAX_RESPONSE_BYTES or response.length:
+                    raise ValueError("the response is too long, or incomplete")
+                pause = parse_retry_after(
+                    response.getheader("Retry-After", ""), response.getheader("Date", "")
                 )
+                return Response(response.status, data, pause)
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
             raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
 
@@ -208,12 +210,3 @@ class _DeadlineSocket(io.RawIOBase):
 
     def close(self) -> None:
         """Do nothing: whoever connected closes."""
-
-
-def _read_body(response: HTTPResponse) -> bytes:
-    data = response.read(MAX_RESPONSE_BYTES + 1)
-    if len(data) > MAX_RESPONSE_BYTES:
-        raise ValueError("the response is too long")
-    if response.length:
-        raise ValueError("the response is incomplete")
-    return data

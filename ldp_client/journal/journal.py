@@ -163,7 +163,13 @@ class Journal(JournalFile):
                 return answered, False
             require_pinned_plan(agreed, plan)
             agreed = require_consent(agreed)
-            _require_queue_space(connection)
+            (waiting,) = connection.execute(
+                "SELECT count(*) FROM surveys WHERE state = ?", (State.QUEUED,)
+            ).fetchone()
+            if waiting >= MAX_QUEUED_REPORTS:
+                raise JournalError(
+                    f"{waiting} reports wait to be sent already; nothing was drawn", "queue-full"
+                )
             _require_budget(connection, plan, max_total)
             connection.execute(
                 "UPDATE surveys SET report = ?, epsilon = ?, state = ? WHERE survey = ? AND origin = ?",
@@ -236,12 +242,6 @@ class Journal(JournalFile):
 
 
 # -- SQL ------------------------------------------------------------------------------------
-
-
-def _require_queue_space(connection: sqlite3.Connection) -> None:
-    (count,) = connection.execute("SELECT count(*) FROM surveys WHERE state = ?", (State.QUEUED,)).fetchone()
-    if count >= MAX_QUEUED_REPORTS:
-        raise JournalError(f"{count} reports wait to be sent already; nothing was drawn", "queue-full")
 
 
 def _require_budget(connection: sqlite3.Connection, plan: Plan, max_total: Fraction | None) -> None:

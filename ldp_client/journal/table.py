@@ -110,7 +110,6 @@ class JournalEntry:
 _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
 )
-_SAME_PUBLISHER = "(origin = ? OR (signer = ? AND signer <> ''))"  # as SurveyIdentity.matches
 
 
 def read_entries(connection: sqlite3.Connection) -> list[JournalEntry]:
@@ -167,7 +166,8 @@ def _select_entries(
     name: str,
 ) -> list[JournalEntry]:
     """Return the entries of a survey or family by the origins and authors of the publishers."""
-    query = f"{_SELECT} WHERE {column} = ? AND {_SAME_PUBLISHER}"
+    # as SurveyIdentity.matches
+    query = f"{_SELECT} WHERE {column} = ? AND (origin = ? OR (signer = ? AND signer <> ''))"
     rows = [row for each in publishers for row in connection.execute(query, (name, each.origin, each.signer))]
     return [_parse_row(row) for row in dict.fromkeys(rows)]
 

@@ -219,11 +219,9 @@ class Sender:
             self._changed.notify_all()
 
     def _describe(self, survey: SurveyIdentity) -> QueuedReport:
-        spread = self._new_report_spreads.get(survey.key)
-        if spread is not None:
-            return QueuedReport(survey, spread, is_new=True)
-        spread = next((client.spread for client in self._clients.find(survey)), 0.0)
-        return QueuedReport(survey, spread, is_new=False)
+        spreads = [client.spread for client in self._clients.find(survey)] or [0.0]
+        spread = self._new_report_spreads.get(survey.key, spreads[0])
+        return QueuedReport(survey, spread, is_new=survey.key in self._new_report_spreads)
 
     def _attempt(self, survey: SurveyIdentity) -> None:
         """Send a report once, and record its outcome, or draw the time of the next attempt."""

@@ -24,8 +24,7 @@ import numpy as np
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
-from ldp_audit.audit import collect_reports, measure_leak
-from ldp_audit.check import ALPHA
+from ldp_audit.audit import ALPHA, collect_reports, measure_leak
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.timing import Timing, compare_times, measure_timing

@@ -2,7 +2,7 @@
 
 Three layers: the tables' exact ratios (``exact``), a lower bound on epsilon from the bytes that would be
 sent (``blackbox``), and that all else is the same for everybody and for every copy (``homogeneity``,
-``freshness``, ``noise_reuse``). The bytes are reports, and whole requests where a device has them
+``freshness``). The bytes are reports, and whole requests where a device has them
 (``request_capture``). It drives the public client, or any other (:class:`Device`), and needs numpy and
 scipy.
 """

@@ -9,7 +9,6 @@ from itertools import combinations
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_audit.blackbox import compare, required_requests
-from ldp_audit.check import ALPHA, HOMOGENEITY, Check
 from ldp_audit.device import (
     Device,
     PublicClient,
@@ -21,15 +20,24 @@ from ldp_audit.device import (
     request_body,
 )
 from ldp_audit.exact import compute_exact
-from ldp_audit.freshness import check_forks, check_retries, check_two_surveys, collect_forked_reports
+from ldp_audit.freshness import (
+    RepeatResult,
+    check_forks,
+    check_noise_reuse,
+    check_retries,
+    check_two_surveys,
+    collect_forked_reports,
+    repeat_for_all,
+)
 from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.messages import Messages, MessagesByPerson
-from ldp_audit.noise_reuse import RepeatResult, check_noise_reuse, repeat_for_all
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.request_capture import check_requests
-from ldp_audit.result import AuditResult, BlackBoxResult
+from ldp_audit.result import HOMOGENEITY, AuditResult, BlackBoxResult, Check
 from ldp_audit.timing import check_timing
 
+ALPHA = 1e-6
+"""The probability that a run finds fault with a client that has none, all tests of a run together."""
 FORKED_COPIES = 64
 ANY_QUESTION = "any question"
 WHOLE_REQUESTS = "any question, whole requests"

@@ -8,6 +8,7 @@ parts whose worst ratios multiply, or one set among many, whose worst ratio is t
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -69,15 +70,12 @@ def _list_payloads(mechanism: Mechanism) -> list[bytes]:
     """Return every possible payload, or none where they are too many."""
     if mechanism.payload_bytes > 1 or 256 * len(mechanism.corners) > _MAX_PROBABILITIES:
         return []
-    return [bytes([value]) for value in range(256) if _is_possible(mechanism, bytes([value]))]
-
-
-def _is_possible(mechanism: Mechanism, payload: bytes) -> bool:
-    try:
-        mechanism.check(payload)
-    except ReportError:
-        return False
-    return True
+    payloads = []
+    for payload in (bytes([value]) for value in range(256)):
+        with suppress(ReportError):
+            mechanism.check(payload)
+            payloads.append(payload)
+    return payloads
 
 
 def _enumerate_ratio(mechanism: Mechanism, payloads: list[bytes]) -> Fraction:

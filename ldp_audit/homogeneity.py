@@ -12,8 +12,8 @@ from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
 from encoders.survey.report_id import INDEX_BYTES
-from ldp_audit.check import HOMOGENEITY, Check
 from ldp_audit.messages import MessagesByPerson
+from ldp_audit.result import HOMOGENEITY, Check
 
 _MAX_MESSAGES = 50_000
 

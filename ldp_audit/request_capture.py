@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from unittest.mock import patch
 
-from ldp_audit.check import HOMOGENEITY, Check
+from ldp_audit.result import HOMOGENEITY, Check
 from ldp_client import transport
 
 HOST = "audit.invalid"

@@ -1,4 +1,4 @@
-"""The result of an audit."""
+"""The result of an audit: its checks, the largest leaks, and all together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,33 @@ from typing import Any
 from encoders.explain.nonresponse import silence_warnings
 from encoders.survey import Plan
 from ldp_audit.blackbox import Leak
-from ldp_audit.check import Check
 from ldp_audit.exact import ExactResult
+
+HOMOGENEITY = "homogeneity"
+FRESHNESS = "freshness"
+TIMING = "timing"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim, and the result of testing it.
+
+    Attributes
+    ----------
+    layer : str
+        The part of the audit that makes the claim.
+    name : str
+        What should hold.
+    passed : bool or None
+        None: reported without a decision.
+    finding : str
+        What was observed.
+    """
+
+    layer: str
+    name: str
+    passed: bool | None
+    finding: str
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from encoders.survey import Plan
-from ldp_audit.check import TIMING, Check
 from ldp_audit.device import Device
 from ldp_audit.people import Person
+from ldp_audit.result import TIMING, Check
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,10 @@ def compare_times(times: Mapping[str, NDArray[np.int64]]) -> Timing:
     """Return how the times of several people, in nanoseconds, compare."""
     medians = {name: float(np.median(found)) for name, found in times.items()}
     pairs = list(combinations(times, 2))
-    differences = {pair: _relative_difference(medians[pair[0]], medians[pair[1]]) for pair in pairs}
+    differences = {
+        (one, other): abs(medians[one] - medians[other]) / min(medians[one], medians[other])
+        for one, other in pairs
+    }
     p = min(float(ks_2samp(times[one], times[two], method="asymp").pvalue) for one, two in pairs)
     worst = max(pairs, key=differences.__getitem__)
     everybody = np.concatenate(list(times.values()))
@@ -91,7 +94,3 @@ def compare_times(times: Mapping[str, NDArray[np.int64]]) -> Timing:
         p=p,
         runs=len(next(iter(times.values()))),
     )
-
-
-def _relative_difference(one: float, other: float) -> float:
-    return abs(one - other) / min(one, other)

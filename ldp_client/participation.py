@@ -1,4 +1,8 @@
-"""What a client checks before it reports: opt-out, consent, the plan, the policy, the invitation."""
+"""What a client checks before it reports: opt-out, consent, the plan, the policy, the invitation.
+
+The rules of consent are in :mod:`ldp_client.journal.consent`, those of the environment's opt-out in
+:mod:`ldp_client.opt_out`.
+"""
 
 from __future__ import annotations
 

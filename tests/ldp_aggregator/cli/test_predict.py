@@ -132,4 +132,4 @@ def test_labels_replace_an_existing_file_and_no_device(model, tmp_path):
     assert output.read_text().startswith("tired,")
     assert output.stat().st_mode & 0o777 == 0o640
     refused = CliRunner().invoke(main, [str(model), str(rows), "-o", "/dev/null"])
-    assert (refused.exit_code, "no regular file" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "not a regular file" in refused.stderr) == (2, True)

@@ -79,6 +79,11 @@ class AuditResult:
     checks: tuple[Check, ...]
 
     @property
+    def measured(self) -> tuple[BlackBoxResult, ...]:
+        """The former name of `black_box`, for one release."""
+        return self.black_box
+
+    @property
     def faults(self) -> list[str]:
         """What is wrong, a sentence each that begins with the layer that found it; empty if all is well."""
         unproved = [each.question for each in self.exact if not each.passed]

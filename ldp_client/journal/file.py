@@ -94,7 +94,7 @@ class JournalFile:
         return existed
 
     @contextmanager
-    def transaction(self, writes: bool = True) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, writes: bool = True) -> Iterator[sqlite3.Connection]:
         """Hold the file's lock; commit on success, roll back on any error."""
         with _process_lock, _journal_errors(), self._connect(writes) as connection:
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")

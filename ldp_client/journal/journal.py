@@ -80,7 +80,7 @@ class Journal(JournalFile):
             If the report would exceed `max_total`.
         """
         identity = SurveyIdentity(plan.id, origin_of_url(url), signer)
-        with self.transaction() as connection:
+        with self._transaction() as connection:
             known = find_entry(connection, identity)
             require_pinned_plan(known, plan)
             if known and known.is_answered:
@@ -102,7 +102,7 @@ class Journal(JournalFile):
 
         What a collector has counted cannot be taken back: it does not know which report came from whom.
         """
-        with self.transaction() as connection:
+        with self._transaction() as connection:
             for entry in find_survey_entries(connection, identity):
                 connection.execute(
                     "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
@@ -155,7 +155,7 @@ class Journal(JournalFile):
             If the journal cannot be written (the report, if made, is forgotten unsent), or
             `MAX_QUEUED_REPORTS` reports wait already.
         """
-        with self.transaction() as connection:
+        with self._transaction() as connection:
             agreed = find_entry(connection, identity)
             is_answered = agreed is not None and agreed.is_answered
             answered = agreed if is_answered else find_answered_entry(connection, identity, plan.family)
@@ -179,7 +179,7 @@ class Journal(JournalFile):
 
     def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> None:
         """Record how a queued report ended, and delete its bytes; the state of an ended report stays."""
-        with self.transaction() as connection:
+        with self._transaction() as connection:
             _end_report(connection, identity, state, reason)
 
     def record_closed(self, identity: SurveyIdentity, now: float) -> bool:
@@ -199,7 +199,7 @@ class Journal(JournalFile):
         bool
             Whether the report has ended: its state is EXPIRED, else QUEUED with reason "closed-once".
         """
-        with self.transaction() as connection:
+        with self._transaction() as connection:
             row = connection.execute(
                 "SELECT closed_at FROM surveys WHERE survey = ? AND origin = ?", identity.key
             ).fetchone()
@@ -219,22 +219,22 @@ class Journal(JournalFile):
 
     def find(self, identity: SurveyIdentity) -> JournalEntry | None:
         """Return a survey's entry."""
-        with self.transaction(writes=False) as connection:
+        with self._transaction(writes=False) as connection:
             return find_entry(connection, identity)
 
     def find_answered(self, identity: SurveyIdentity, family: str) -> JournalEntry | None:
         """Return the entry of the one survey of a family, of the same publisher, that was answered."""
-        with self.transaction(writes=False) as connection:
+        with self._transaction(writes=False) as connection:
             return find_answered_entry(connection, identity, family)
 
     def entries(self) -> list[JournalEntry]:
         """Return all entries."""
-        with self.transaction(writes=False) as connection:
+        with self._transaction(writes=False) as connection:
             return read_entries(connection)
 
     def queued_surveys(self) -> list[SurveyIdentity]:
         """Return the survey of every report that waits."""
-        with self.transaction(writes=False) as connection:
+        with self._transaction(writes=False) as connection:
             rows = connection.execute(
                 "SELECT survey, origin, signer FROM surveys WHERE state = ?", (State.QUEUED,)
             )

@@ -17,7 +17,7 @@ import pytest
 
 import ldp_client
 from encoders.survey import Plan
-from ldp_client import Client, HttpTransport, Journal, State, TransportError
+from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import Recorder, recording
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
 from tests.servers import wait_for
@@ -322,3 +322,14 @@ def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, p
         assert one.flush().state is State.SENT
     assert len(script.bodies) == 1
     assert ldp_recorder.bodies == []
+
+
+def test_a_client_forgets_the_plan_that_it_loaded_during_a_test(plan: Plan, tmp_path: Path) -> None:
+    collector = Recorder()
+    collector.serve(plan)
+    client = Client(HOST, journal=tmp_path / "own.db", transport=collector)
+    with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch):
+        assert client.plan == plan
+    collector._served.clear()
+    with pytest.raises(LdpError):
+        _ = client.plan

@@ -637,7 +637,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
 def test_a_commit_is_synced_with_its_directory(tmp_path: Path) -> None:
     # SQLite commits by removing its own journal: unless that is synced, a power cut may undo the commit
     journal = Journal(tmp_path / "j.db")
-    with journal.transaction() as connection:
+    with journal._transaction() as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
         assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 

@@ -173,7 +173,7 @@ def _restore_clients() -> Iterator[list[Client]]:
 
     What waits in their journals already is held: it is not the test's.
     """
-    before = {each: (dict(vars(each)), dict(vars(each._participation))) for each in list(_clients)}
+    before = {each: (dict(vars(each)), each._participation._plan) for each in list(_clients)}
     defaults = _find_clients_with_defaults()
     senders = {client._sender for client in defaults if client._sender}
     for sender in senders:
@@ -181,9 +181,9 @@ def _restore_clients() -> Iterator[list[Client]]:
     try:
         yield defaults
     finally:
-        for client, (state, participation) in before.items():
+        for client, (state, plan) in before.items():
             vars(client).update(state)
-            vars(client._participation).update(participation)
+            client._participation._plan = plan
         for client in _find_clients_with_defaults():
             if client not in before:
                 client._reset()

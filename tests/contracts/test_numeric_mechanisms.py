@@ -843,7 +843,7 @@ def test_auto_uses_for_squares_only_mechanisms_that_estimate_the_prior(epsilon: 
         ("sign", NumericDomain(2, (False, False)), "1", "one number at a time"),
         *((name, NumericDomain(1), "1", "classes") for name in NAMES),
         *((name, NumericDomain(20_000), "1", "classes") for name in NAMES),
-        ("auto", NumericDomain(20_000), "1", "so many classes"),
+        ("auto", NumericDomain(20_000), "1", "this many classes"),
         ("auto", NumericDomain(2), "0", "epsilon"),
         ("auto", NumericDomain(2), "NaN", "epsilon"),
         ("Laplace", NumericDomain(2), "1", "choose one of"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -408,7 +409,8 @@ class Collector(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.is_down = False
         self.requests: list[tuple[float, bytes, int, bool]] = []
-        """When, which body, from which port, and whether it was taken."""
+        """The time, the body, the number of its connection, and whether it was taken."""
+        self.connections = itertools.count()
 
     def url(self, survey: str) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1/surveys/{survey}"
@@ -421,11 +423,16 @@ class Collector(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # a client could keep its connection
 
+    def setup(self) -> None:
+        super().setup()
+        assert isinstance(self.server, Collector)
+        self.number = next(self.server.connections)
+
     def do_POST(self) -> None:
         assert isinstance(self.server, Collector)
         body = self.rfile.read(int(self.headers["Content-Length"]))
         is_down = self.server.is_down
-        self.server.requests.append((time.monotonic(), body, self.client_address[1], not is_down))
+        self.server.requests.append((time.monotonic(), body, self.number, not is_down))
         answer = {"reason": "store-unavailable"} if is_down else {"status": "recorded"}
         data = json.dumps(answer).encode()
         self.send_response(503 if is_down else 200)
@@ -468,8 +475,8 @@ def test_real_clients_send_at_unrelated_times_after_a_503(
     wait_for(lambda: all(client.status().state is State.SENT for client in clients))
     for client in clients:
         client.close()
-    ports = [port for _, _, port, _ in server.requests]
-    assert len(set(ports)) == len(ports), "two requests came over one connection"
+    connections = [connection for _, _, connection, _ in server.requests]
+    assert len(set(connections)) == len(connections), "two requests came over one connection"
     gaps = []
     for journal in journals:
         first, second = (when for when, body, _, taken in server.requests if taken and owner[body] == journal)

@@ -115,7 +115,7 @@ def _check_ids(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
         for column in ids.T[prefix:]:
             p = min(p, _min_p_value(np.bincount(column, minlength=256), len(ids), np.full(256, 1 / 256)))
     limit = alpha / (ID_BYTES * 256 * max(len(reports), 1))
-    return _check_p_value("report ids are random bytes, whoever answers", p, limit)
+    return _check_p_value("report ids are random bytes for every person", p, limit)
 
 
 def _check_p_value(name: str, p: float, limit: float) -> Check:

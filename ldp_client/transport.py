@@ -209,4 +209,4 @@ class _DeadlineSocket(io.RawIOBase):
         return self._line.recv_into(buffer)
 
     def close(self) -> None:
-        """Do nothing: whoever connected closes."""
+        """Do nothing: the function that connected closes."""

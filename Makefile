@@ -45,16 +45,16 @@ bench: $(BENCH)/.bench redis
 accuracy: $(BENCH)/.bench
 	$(BENCH)/bin/python -m benchmarks.accuracy
 
-# One stamp file per environment: it is installed again only if pyproject.toml has changed.
-$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+# One stamp file per environment: it is installed again only if its dependencies or the version have changed.
+$(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) --editable '.[collector,train]'
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) --editable '.[dev]'
 	touch $@
 
-$(BENCH)/.bench: pyproject.toml | $(BENCH)/bin/python
+$(BENCH)/.bench: pyproject.toml encoders/__init__.py | $(BENCH)/bin/python
 	$(BENCH)/bin/python $(PIP) --editable '.[bench]'
 	touch $@
 

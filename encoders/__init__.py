@@ -3,3 +3,6 @@
 All code that a device needs imports only the standard library and msgpack. The first function that processes
 many rows imports numpy, see :mod:`encoders.arrays`.
 """
+
+__version__ = "0.1.0"
+"""The version of all packages; the build reads it here (``[tool.hatch.version]`` in pyproject.toml)."""

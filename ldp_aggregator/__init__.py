@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from encoders import __version__
 from encoders.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "Simulation",
     "SimulationGrid",
     "Snapshot",
+    "__version__",
     "estimate_snapshot",
     "load_model",
     "save_model",

@@ -7,6 +7,7 @@ sent (``blackbox``), and that all else is the same for everybody and for every c
 scipy.
 """
 
+from encoders import __version__
 from encoders.extras import needs_extra
 
 with needs_extra("audit", "ldp-audit"):
@@ -19,4 +20,4 @@ Audit = AuditResult
 Sending = RequestDevice
 """The former names, kept for one release."""
 
-__all__ = ["AuditResult", "Device", "PublicClient", "Request", "RequestDevice", "audit"]
+__all__ = ["AuditResult", "Device", "PublicClient", "Request", "RequestDevice", "__version__", "audit"]

@@ -7,6 +7,7 @@ from typing import TextIO
 
 import click
 
+from encoders import __version__
 from encoders.errors import LdpError
 from ldp_audit.audit import audit
 from ldp_audit.render import render_html, render_text
@@ -29,6 +30,7 @@ TIMED_REPORTS = 20_000
 @click.option(
     "--html", "page", type=click.File("w", "utf-8", lazy=False), help="Write a page for a browser too."
 )
+@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context, survey: str, trials: int, as_json: bool, page: TextIO | None) -> None:
     """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.

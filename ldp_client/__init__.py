@@ -23,6 +23,7 @@ from ldp_client.traceback_redaction import redact_traceback
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from encoders import __version__
     from encoders.survey.plan import Plan
     from ldp_client.aio import AsyncClient, AsyncTransport
     from ldp_client.client import Client
@@ -75,6 +76,7 @@ __all__ = [
     "TokenError",
     "Transport",
     "TransportError",
+    "__version__",
     "configure",
     "load_plan",
     "make_report",
@@ -156,6 +158,8 @@ def report(row: Mapping[str, object], label: object) -> Receipt:
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
+    if name == "__version__":
+        return import_module("encoders").__version__
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"ldp_client.{home}"), name)

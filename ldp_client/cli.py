@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from encoders import __version__
 from encoders.explain.preview import explain_report
 from encoders.survey.plan import Plan
 from encoders.text_table import format_table
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ldp-client", description="What this device knows of surveys, and what it sends."
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(

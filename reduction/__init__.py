@@ -8,3 +8,7 @@ The device applies the weights to a row in ``encoders.survey.projection``.
 
 No numpy is loaded until one of the modules is.
 """
+
+from encoders import __version__
+
+__all__ = ["__version__"]

@@ -9,8 +9,17 @@ import sys
 import pytest
 
 PUBLIC_NAMES = {
-    "ldp_client": {"configure", "report", "Client", "AsyncClient", "make_report", "load_plan", "Receipt"},
-    "ldp_aggregator": {"NaiveBayes", "load_model", "simulate"},
+    "ldp_client": {
+        "configure",
+        "report",
+        "Client",
+        "AsyncClient",
+        "make_report",
+        "load_plan",
+        "Receipt",
+        "__version__",
+    },
+    "ldp_aggregator": {"NaiveBayes", "load_model", "simulate", "__version__"},
     "ldp_aggregator.collector": {"create_app"},
     "ldp_aggregator.estimation": {"estimate_snapshot"},
     "ldp_aggregator.models": {
@@ -22,7 +31,7 @@ PUBLIC_NAMES = {
         "to_sklearn",
     },
     "ldp_aggregator.stores": {"open_store"},
-    "ldp_audit": {"audit"},
+    "ldp_audit": {"audit", "__version__"},
     "encoders.survey": {"Plan", "read_survey"},
     "encoders.mechanisms": {"MECHANISMS", "design", "load"},
 }
@@ -52,7 +61,7 @@ def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
 
 
 UNWANTED_MODULES = {
-    "ldp_client": {"sqlite3", "http.client", "ssl", "numpy", "tomllib", "asyncio"},
+    "ldp_client": {"sqlite3", "http.client", "ssl", "numpy", "tomllib", "asyncio", "importlib.metadata"},
     "ldp_aggregator.estimation": {"sklearn", "scipy"},
 }
 

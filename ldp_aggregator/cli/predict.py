@@ -12,6 +12,7 @@ import click
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.models.model_file import load_model
 
@@ -22,6 +23,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.argument("model", type=_PATH)
 @click.argument("rows", type=_PATH)
 @click.option("-o", "--output", type=OutputFile(), help="Output file; standard output by default.")
+@version_option
 def main(model: Path, rows: Path, output: Path | None) -> None:
     """Predict the label of every row of ROWS (a .csv file) with MODEL (from ldp-train).
 

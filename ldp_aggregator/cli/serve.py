@@ -17,6 +17,7 @@ from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.config import ReloadableCommand, read_config, reload_options, setting_origins
 from ldp_aggregator.cli.store_option import durability_option
 from ldp_aggregator.cli.tokens import tokens
+from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
@@ -45,6 +46,7 @@ def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.P
 
 
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
+@version_option
 def main() -> None:
     """Collect randomised reports, and count each exactly once."""
 

@@ -16,6 +16,7 @@ from encoders.mechanisms import check_name
 from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
@@ -113,6 +114,7 @@ def _names_parser(
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--plot", type=OutputFile(), help="Write a plot of the accuracies to this file.")
+@version_option
 def main(
     survey: Path,
     rows: Path,

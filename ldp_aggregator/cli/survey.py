@@ -24,6 +24,7 @@ from ldp_aggregator.authoring.sample_row import (
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.size import size
+from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rounds.learn_toml import write_learned_round
@@ -47,6 +48,7 @@ class _SurveyGroup(click.Group):
 
 
 @click.group(cls=_SurveyGroup)
+@version_option
 def main() -> None:
     """Write, check, size, preview and sign surveys.
 

@@ -11,6 +11,7 @@ from encoders.errors import LdpError, Reason
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
+from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, estimate_snapshot
 from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
@@ -46,6 +47,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     metavar="ADDRESS|local",
     help="Spread archives over a Dask cluster, or over this machine's processors; the totals are the same.",
 )
+@version_option
 def main(
     sources: tuple[str, ...],
     output: Path,

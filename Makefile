@@ -36,8 +36,7 @@ audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
 
 endurance: $(VENV)/.dev redis nginx
-	$(VENV)/bin/python -m benchmarks.endurance
-	$(VENV)/bin/python -m benchmarks.collector_endurance
+	$(VENV)/bin/python -m tests.support.endurance
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks

@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.synthetic_archives import count_by_intake, make_plan, write_archive
 from ldp_aggregator.reports.archives import count_archives
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.reports.archives.synthetic_reports import count_by_intake, make_plan, write_archive
 
 REPORTS = 10_000_000
 FILES = 4

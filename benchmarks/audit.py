@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from benchmarks.buggy_clients import MUTANTS, Mutant, plan_of
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
@@ -29,7 +30,6 @@ from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.timing import Timing, compare_times, measure_timing
 from ldp_client import Client, Response
-from tests.ldp_audit.mutants import MUTANTS, Mutant, plan_of
 
 DISCRETE = ("DE", "SUE", "OUE", "SHE", "THE", "SS")
 NUMERIC = ("onebit", "sign", "sign-vector", "piecewise", "sampled-laplace", "laplace")

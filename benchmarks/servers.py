@@ -7,12 +7,13 @@ application decodes, checks and responds, but keeps nothing.
 from __future__ import annotations
 
 import functools
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from flask import Flask
@@ -55,6 +56,48 @@ def redis_server() -> Iterator[str]:
             while not path.exists():
                 time.sleep(0.01)
             yield f"unix://{path}"
+
+
+@contextmanager
+def redis_cluster(nodes: int) -> Iterator[str]:
+    """Run a Redis Cluster of primaries that sync every write before they respond, and yield its URL."""
+    with ExitStack() as stack:
+        ports = [free_port() for _ in range(nodes)]
+        for port in ports:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            options = {
+                "--port": str(port),
+                "--bind": "127.0.0.1",
+                "--dir": folder,
+                "--cluster-enabled": "yes",
+            }
+            options |= {"--cluster-port": str(free_port()), "--appendonly": "yes", "--appendfsync": "always"}
+            stack.enter_context(
+                _running(["redis-server", *(word for item in options.items() for word in item)])
+            )
+        addresses = [f"127.0.0.1:{port}" for port in ports]
+        for port in ports:
+            _until_responds(port, "PING", b"PONG")
+        subprocess.run(
+            ["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"], check=True, capture_output=True
+        )
+        for port in ports:
+            _until_responds(port, "CLUSTER INFO", b"cluster_state:ok")
+        yield f"redis+cluster://{addresses[0]}"
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _until_responds(port: int, command: str, expected: bytes) -> None:
+    """Repeat a command until the response of the Redis server contains the expected bytes."""
+    words = ["redis-cli", "-p", str(port), *command.split()]
+    while expected not in subprocess.run(words, check=False, capture_output=True).stdout:
+        time.sleep(0.05)
 
 
 @contextmanager

@@ -1,32 +1,31 @@
-"""Compare three shards of a Redis Cluster and two collectors with one Redis and one collector, in turns.
+"""Benchmark three shards of a Redis Cluster and two collectors against one Redis and one collector.
 
-There is no goal: on few processors either may be faster.
+There is no goal, because either may be faster on few processors: `python -m benchmarks shards` runs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
-from benchmarks.collector import BODIES, BODY, CONNECTIONS, REPEATS, SINGLES, reports
+from benchmarks.collector import BODIES, BODY, CONNECTIONS, SINGLES, reports
 from benchmarks.load import send, spell
 from benchmarks.measure import Row, Timer, compare, each, gain
-from benchmarks.servers import collector
-from tests.servers import redis_cluster, redis_server
+from benchmarks.servers import collector, redis_cluster, redis_server
+
+REPEATS = 31
 
 
-def ratios(folder: Path, repeats: int = REPEATS) -> list[Row]:
-    """Time single posts, then bodies of many reports, on both."""
+def rows() -> Iterator[Row]:
+    """Yield a row for single posts and one for bodies of many reports."""
     with ExitStack() as stack:
-        one = [stack.enter_context(collector(stack.enter_context(redis_server(folder))))]
-        cluster = stack.enter_context(redis_cluster(folder))
+        one = [stack.enter_context(collector(stack.enter_context(redis_server())))]
+        cluster = stack.enter_context(redis_cluster(3))
         two = [stack.enter_context(collector(cluster)) for _ in range(2)]
-        return [
-            compare(what, _posts(two, count, size), {"one": _posts(one, count, size)}, gain(0), repeats)
-            for what, count, size in (("one report a post", SINGLES, 1), ("1,000 a body", BODIES, BODY))
-        ]
+        for what, count, size in (("one report a post", SINGLES, 1), ("1,000 reports a body", BODIES, BODY)):
+            peer = {"one Redis, one collector": _posts(one, count, size)}
+            yield compare(f"{what}, three shards", _posts(two, count, size), peer, gain(0), REPEATS)
 
 
 def _posts(urls: Sequence[str], count: int, size: int) -> Timer:

@@ -37,7 +37,7 @@ from ldp_aggregator.collector.dashboard.page import assets_version
 from ldp_aggregator.stores import StorePolicy, open_store
 from ldp_client import make_report, transport
 from ldp_client.collector_response import parse_outcome
-from tests.servers import (
+from tests.support.servers import (
     SHIPPED_NGINX,
     TOKEN,
     answers_ping,

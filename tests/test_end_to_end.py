@@ -13,7 +13,7 @@ import pytest
 
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan
-from tests.servers import TOKEN, collector, inherited_environment, redis_server
+from tests.support.servers import TOKEN, collector, inherited_environment, redis_server
 
 SURVEY = """
 [survey]

@@ -19,7 +19,7 @@ import ldp_client
 from encoders.survey.plan_files import load_plan_file
 from ldp_client import Receipt, State
 from ldp_client.testing import Recorder
-from tests.servers import TOKEN, collector
+from tests.support.servers import TOKEN, collector
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SURVEY = EXAMPLES / "yrbss" / "survey.toml"

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from encoders.extras import MODULES, MissingExtraError, needs_extra
-from tests.servers import inherited_environment
+from tests.support.servers import inherited_environment
 from tests.test_layering import MAY_IMPORT, every_import, modules_of, top
 
 EXTRA_OF = {

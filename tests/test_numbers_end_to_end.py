@@ -13,7 +13,7 @@ from encoders.randomness import FastStream
 from encoders.report import MEDIA_TYPE
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.servers import TOKEN, collector, redis_server
+from tests.support.servers import TOKEN, collector, redis_server
 from tests.test_end_to_end import command
 
 SURVEY = """

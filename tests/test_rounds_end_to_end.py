@@ -10,7 +10,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.servers import TOKEN, collector
+from tests.support.servers import TOKEN, collector
 from tests.test_end_to_end import command
 from tests.test_numbers_end_to_end import post
 

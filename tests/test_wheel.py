@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.servers import inherited_environment
+from tests.support.servers import inherited_environment
 from tests.test_layering import MAY_IMPORT
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,7 +16,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design, load
 from encoders.randomness import FastStream, GivenBytes
-from tests.contracts import reference
+from tests.support import reference
 
 NAMES = sorted(MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")

@@ -29,7 +29,7 @@ from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream, GivenBytes
-from tests.contracts import reference
+from tests.support import reference
 
 NAMES = sorted(NUMERIC_MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")

@@ -19,8 +19,8 @@ from redis import RedisCluster
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.group_commit import GroupCommit
-from tests.counting import batch, record
-from tests.servers import redis_cluster, redis_server, wait_for
+from tests.support.batches import batch, record
+from tests.support.servers import redis_cluster, redis_server, wait_for
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
 

@@ -10,7 +10,7 @@ import pytest
 
 from encoders.epsilon_proof import exp_bounds, realised_epsilon, require_private
 from encoders.errors import PrivacyError
-from tests.contracts.reference import e_to_the
+from tests.support.reference import e_to_the
 
 EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")
 

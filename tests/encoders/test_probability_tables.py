@@ -23,7 +23,7 @@ from encoders.probability_tables import (
     laplace_weights,
     shifted_cells,
 )
-from tests.contracts.reference import e_to_the
+from tests.support.reference import e_to_the
 
 EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ldp_aggregator.background_task import BackgroundTask
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 
 def test_many_requests_are_one_run_and_a_later_request_is_another() -> None:

@@ -31,8 +31,8 @@ from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
 from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
-from tests.counting import batch, record
-from tests.ldp_aggregator.collector.trials import (
+from tests.support.batches import batch, record
+from tests.support.endurance.collector.reports import (
     SURVEY,
     Sent,
     make_reports,
@@ -40,7 +40,7 @@ from tests.ldp_aggregator.collector.trials import (
     plan_of,
     require_equal,
 )
-from tests.servers import redis_cluster, redis_server
+from tests.support.servers import redis_cluster, redis_server
 
 PLAN = plan_of()
 HALF = Schedule(import_run="an import").to_json()

@@ -9,7 +9,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.simulated_population import draw_questions, simulate_reports
-from tests.encoders.survey.authored import VALIDATED
+from tests.support.surveys import VALIDATED
 
 SURVEY = """
 [survey]

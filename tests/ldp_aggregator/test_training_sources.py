@@ -17,7 +17,7 @@ from encoders.survey.validation_round import Validation
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.training_sources import SourceError, read_training_data
-from tests.counting import record
+from tests.support.batches import record
 
 SURVEY = """
 [survey]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ldp_audit.exact
+from benchmarks.buggy_clients import SURVEY, LabelInTheClear, Retold, plan_of
 from encoders.errors import LdpError
 from encoders.mechanisms import DE
 from encoders.survey import Plan, read_survey
@@ -17,8 +18,7 @@ from ldp_audit.audit import collect_reports, measure_leak
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
-from tests.encoders.survey.authored import VALIDATED
-from tests.ldp_audit.mutants import SURVEY, LabelInTheClear, Retold, plan_of
+from tests.support.surveys import VALIDATED
 
 WAYS = [
     ("DE", "piecewise"),

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import ldp_audit.cli
+from benchmarks.buggy_clients import SURVEY, PaddedByValue
 from ldp_audit import audit
 from ldp_audit.cli import main
-from tests.ldp_audit.mutants import SURVEY, PaddedByValue
-from tests.servers import collector
+from tests.support.servers import collector
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.buggy_clients import Retold, SeededByClock, SeededById, plan_of
 from encoders.randomness import PooledEntropy
 from encoders.report import unpack
 from ldp_audit.audit import collect_reports
@@ -18,7 +19,6 @@ from ldp_audit.device import PublicClient, RequestReporter
 from ldp_audit.freshness import check_noise_reuse, check_two_surveys, repeat_for_all, repeat_report
 from ldp_audit.frozen_environment import freeze_environment
 from ldp_audit.people import focus_plan, make_people
-from tests.ldp_audit.mutants import Retold, SeededByClock, SeededById, plan_of
 
 ALPHA = 1e-9
 WHOLE = plan_of()

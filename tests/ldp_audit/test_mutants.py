@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.buggy_clients import MUTANTS, Mutant, Retold, plan_of
 from ldp_audit import audit
-from tests.ldp_audit.mutants import MUTANTS, Mutant, Retold, plan_of
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.survey import read_survey
 from ldp_audit.people import draw_people, focus_plan, make_people
-from tests.encoders.survey.authored import VALIDATED
+from tests.support.surveys import VALIDATED
 
 TEXT = """
 [survey]

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.buggy_clients import plan_of
 from ldp_audit.device import PublicClient
 from ldp_audit.request_capture import HOST, Request, capture_requests, check_requests
 from ldp_client import Client, Journal
 from ldp_client.sending.sender import EXIT_SECONDS
 from ldp_client.transport import HttpTransport, post_report
-from tests.ldp_audit.mutants import plan_of
 
 ROW = {"kind": "a", "size": 5}
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"status": "recorded"}'

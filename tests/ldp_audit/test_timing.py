@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.buggy_clients import plan_of
 from encoders.survey import Plan
 from ldp_audit.device import PublicClient, Row
 from ldp_audit.people import make_people
 from ldp_audit.timing import check_timing, compare_times, measure_timing
-from tests.ldp_audit.mutants import plan_of
 
 
 def test_medians_and_laws_are_compared() -> None:

@@ -32,7 +32,7 @@ from ldp_client.sending.clients import MAX_CLIENTS_PER_SURVEY
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.testing import Recorder
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 Build = Callable[..., Client]
 

@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from ldp_client.sending.sender import EXIT_SECONDS
-from tests.faulty import FAULTS
-from tests.ldp_client import trials
+from tests.support.endurance.client import exits, kills, network_faults
+from tests.support.faulty_proxy import FAULTS
 
 LOADED = 1.0
 """Seconds that a busy machine may add to an exit."""
 
 
 def test_every_report_is_counted_once_whatever_the_network_does(tmp_path: Path) -> None:
-    seen = trials.faults(tmp_path, 2 * len(FAULTS))
+    seen = network_faults.faults(tmp_path, 2 * len(FAULTS))
     assert (seen.states.total(), seen.attempts) == (2, 2 * len(FAULTS) + 2)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_killed_application_neither_loses_its_report_nor_makes_another(tmp_path: Path) -> None:
-    assert trials.kills(tmp_path, 16).killed >= 16
+    assert kills.kills(tmp_path, 16).killed >= 16
 
 
-@pytest.mark.parametrize("server", trials.SERVERS)
+@pytest.mark.parametrize("server", exits.SERVERS)
 def test_an_interpreter_ends_in_time_with_a_full_queue(tmp_path: Path, server: str) -> None:
-    end = trials.exits(tmp_path, server, journals=3, queued=60)
+    end = exits.exits(tmp_path, server, journals=3, queued=60)
     assert end.handlers <= EXIT_SECONDS + LOADED

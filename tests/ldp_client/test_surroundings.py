@@ -16,9 +16,9 @@ import pytest
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Response, State, TransportError
-from tests.faulty import Proxy, faulty
 from tests.ldp_client.conftest import RECORDED, ROW, Script
-from tests.ldp_client.trials import COUNTED, ROWS, counted, require_one_report, running, url_of
+from tests.support.endurance.client.surveys import COUNTED, ROWS, counted, require_one_report, running, url_of
+from tests.support.faulty_proxy import Proxy, faulty
 
 NAMES = ("sleep", "diet", "sport")
 

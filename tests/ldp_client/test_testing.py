@@ -20,7 +20,7 @@ from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import Recorder, recording
 from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://collector.example/v1/surveys/sleep"

@@ -11,7 +11,7 @@ from itertools import accumulate, cycle, islice
 from typing import Any
 
 from encoders.survey.questions import Question
-from tests.contracts import reference
+from tests.support import reference
 from tests.vectors.common import WORD, words
 
 G = 1 << 20

@@ -19,7 +19,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import pack, unpack
 from encoders.survey import Plan
 from ldp_client import make_report
-from tests.contracts import reference
+from tests.support import reference
 from tests.vectors import generate
 from tests.vectors.adapter import value_of as read_value
 

@@ -13,7 +13,7 @@ import pytest
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism, design
 from encoders.randomness import FastStream, GivenBytes
-from tests.contracts.reference import sliced
+from tests.support.reference import sliced
 
 NAMES = ("SUE", "OUE", "THE", "THE(0.25)")
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")

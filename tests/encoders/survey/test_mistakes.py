@@ -9,7 +9,7 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from encoders.survey.plan_files import load_plan_file
-from tests.encoders.survey.authored import GOOD, PROJECTED, VALIDATED
+from tests.support.surveys import GOOD, PROJECTED, VALIDATED
 
 AGE = '[features.age]\nvalues = ["young", "old"]\nmissing = "category"\n'
 

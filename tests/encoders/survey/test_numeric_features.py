@@ -20,8 +20,8 @@ from encoders.survey.plan import Plan
 from encoders.survey.questions import square_code
 from encoders.survey.survey import Survey
 from encoders.survey.toml_reader import read_survey
-from tests.contracts import reference
-from tests.encoders.survey.authored import PROJECTED
+from tests.support import reference
+from tests.support.surveys import PROJECTED
 
 INCOME = NumericFeature("income", "-2000.5", "200000", "category")
 STRICT = NumericFeature("income", "-2000.5", "200000")

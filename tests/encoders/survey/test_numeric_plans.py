@@ -25,9 +25,9 @@ from encoders.probability_tables import WORD
 from encoders.survey import Plan, Survey, canonical, read_survey
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID, NumericFeature
-from tests.contracts.reference import e_to_the
-from tests.encoders.survey.authored import PROJECTED
-from tests.encoders.survey.documents import Path, inner, leaves_of, objects_of
+from tests.support.json_walk import Path, inner, leaves_of, objects_of
+from tests.support.reference import e_to_the
+from tests.support.surveys import PROJECTED
 
 SURVEY = read_survey(PROJECTED)
 NAMES = ("auto", *NUMERIC_MECHANISMS)

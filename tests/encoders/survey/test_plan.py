@@ -18,8 +18,8 @@ from encoders.errors import RowError, SurveyError
 from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, Survey, canonical, read_survey
-from tests.encoders.survey.authored import GOOD, PROJECTED
-from tests.encoders.survey.documents import leaves_of
+from tests.support.json_walk import leaves_of
+from tests.support.surveys import GOOD, PROJECTED
 
 FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)", "SS")
 SURVEY = read_survey(GOOD)

@@ -19,9 +19,9 @@ from encoders.mechanisms import load
 from encoders.probability_tables import WORD
 from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.decimals import decimal_text
-from tests.contracts.reference import e_to_the
-from tests.encoders.survey.authored import GOOD
-from tests.encoders.survey.documents import Path, inner, leaves_of, objects_of
+from tests.support.json_walk import Path, inner, leaves_of, objects_of
+from tests.support.reference import e_to_the
+from tests.support.surveys import GOOD
 
 SURVEY = read_survey(GOOD)
 PLAN = SURVEY.compile()

@@ -12,7 +12,7 @@ import pytest
 from encoders.errors import PrivacyError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.plan_files import load_plan_file
-from tests.encoders.survey.authored import GOOD
+from tests.support.surveys import GOOD
 
 
 def test_a_survey_is_read_as_written() -> None:

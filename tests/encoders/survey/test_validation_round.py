@@ -24,7 +24,7 @@ from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
-from tests.encoders.survey.authored import PROJECTED, VALIDATED
+from tests.support.surveys import PROJECTED, VALIDATED
 
 ROOT = Path(__file__).resolve().parents[3]
 LABEL = Label("mood", ("good", "fair", "bad"))

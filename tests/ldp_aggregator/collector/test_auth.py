@@ -26,7 +26,7 @@ from ldp_aggregator.stores import MemoryStore
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import HttpTransport, make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY, rejected
-from tests.servers import TOKEN, collector, free_port
+from tests.support.servers import TOKEN, collector, free_port
 
 OPERATOR, GATEWAY = "the-operator-s-token", "the-gateway-s-token"
 REPORTS = "/v1/surveys/sleep/reports"

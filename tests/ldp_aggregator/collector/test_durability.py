@@ -17,7 +17,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.servers import LocalRedis, collector, wait_for
+from tests.support.servers import LocalRedis, collector, wait_for
 
 ROW = {"age": "old", "hours": 7.5}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.ldp_aggregator.collector import trials, trials_proxy
-from tests.ldp_aggregator.collector.trials_secrecy import secrecy
-from tests.ldp_aggregator.collector.trials_soak import soak
+from tests.support.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
+from tests.support.endurance.collector.secrecy import secrecy
+from tests.support.endurance.collector.soak import soak
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -18,36 +18,36 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_no_report_is_lost_or_counted_twice_after_kills_at_any_moment(
     tmp_path: Path, kind: str, reports: int, wanted: int
 ) -> None:
-    killed = trials.kills(tmp_path, kind, reports, wanted, largest=200)
+    killed = crashes.kills(tmp_path, kind, reports, wanted, largest=200)
     assert killed.kills.total() == wanted
 
 
 def test_redis_keeps_all_acknowledged_reports_after_a_machine_crash(tmp_path: Path) -> None:
-    assert trials.cut_files(tmp_path, cuts=6).lost > 0
+    assert crashes.cut_files(tmp_path, cuts=6).lost > 0
 
 
 def test_repeated_reports_and_reused_ids_are_recognised_and_not_counted(tmp_path: Path) -> None:
-    trials.repeats(tmp_path, duplicates=20_000, reused=300)
+    repeats.repeats(tmp_path, duplicates=20_000, reused=300)
 
 
 @pytest.mark.parametrize("kind", ["redis", "cluster"])
 def test_two_collectors_count_as_one(tmp_path: Path, kind: str) -> None:
-    trials.several(tmp_path, kind, reports=600)
+    several_collectors.several(tmp_path, kind, reports=600)
 
 
 def test_a_lost_shard_delays_its_questions_only(tmp_path: Path) -> None:
-    assert trials.shard_loss(tmp_path, reports=60).refused
+    assert several_collectors.shard_loss(tmp_path, reports=60).refused
 
 
 def test_only_the_valid_reports_of_damaged_bodies_are_counted(tmp_path: Path) -> None:
-    assert trials.fuzz_intake(2000).outcomes["recorded"] > 100
-    assert trials.fuzz_pages(700).outcomes["refused by its headers"]
-    assert trials.fuzz_wire(tmp_path, 300).grown < 50
+    assert fuzzing.fuzz_intake(2000).outcomes["recorded"] > 100
+    assert fuzzing.fuzz_pages(700).outcomes["refused by its headers"]
+    assert fuzzing.fuzz_wire(tmp_path, 300).grown < 50
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the other addresses of 127.0.0.0/8")
 def test_the_proxy_cuts_slow_headers_and_other_clients_are_not_delayed(tmp_path: Path) -> None:
-    seen = trials_proxy.slow_headers(tmp_path, connections=200, seconds=3, header_seconds=1)
+    seen = slow_headers.slow_headers(tmp_path, connections=200, seconds=3, header_seconds=1)
     assert len(seen.lives) >= 200
     assert max(seen.lives) < 3
     assert seen.share(0.99) < 1

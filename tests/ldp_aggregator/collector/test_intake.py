@@ -16,7 +16,7 @@ from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, StoreError
 from ldp_aggregator.stores.base import count_reports
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 
 def make(plan: Plan, question: int = 0, value: int = 1, number: int = 0) -> Report:

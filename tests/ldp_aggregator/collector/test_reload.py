@@ -22,7 +22,7 @@ from encoders.survey import Plan
 from ldp_aggregator.stores import Total, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.servers import collector, free_port, wait_for, workers_of
+from tests.support.servers import collector, free_port, wait_for, workers_of
 
 ROW = {"age": "old", "hours": 7.5}
 

@@ -18,7 +18,7 @@ from ldp_aggregator.stores.schedule import Phase, Schedule
 from ldp_client import Client, Response, State, make_report
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.ldp_aggregator.collector.test_routes import ROW, post
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 HOUR = 3600
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from tests.ldp_aggregator.collector.traces import SentData, traces
+from tests.support.traces import SentData, traces
 
 NOW = 1_795_287_123
 RNG = random.Random(1)

@@ -9,7 +9,7 @@ import pytest
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import SURVEY, make_world
-from tests.ldp_aggregator.estimation.statistical_checks import (
+from tests.support.statistical_checks import (
     assert_correct_errors,
     assert_covered,
     assert_covered_simultaneously,

@@ -14,8 +14,8 @@ import redis
 from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
-from tests.counting import record
-from tests.servers import LocalRedis, redis_nodes, redis_server, wait_for
+from tests.support.batches import record
+from tests.support.servers import LocalRedis, redis_nodes, redis_server, wait_for
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import redis
 
 from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
-from tests.counting import record
-from tests.servers import TOKEN, ClusterNode, LocalRedis, redis_nodes, wait_for
+from tests.support.batches import record
+from tests.support.servers import TOKEN, ClusterNode, LocalRedis, redis_nodes, wait_for
 
 _SLOW = 300
 """Pause of a rewrite after each key, in microseconds."""

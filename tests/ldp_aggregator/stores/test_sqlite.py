@@ -17,8 +17,8 @@ import pytest
 from ldp_aggregator.stores import StoreError
 from ldp_aggregator.stores.sqlite import SQLiteStore
 from ldp_aggregator.stores.sqlite_buckets import MEAN_REPORTS_PER_BUCKET
-from tests.counting import record
-from tests.servers import wait_for
+from tests.support.batches import record
+from tests.support.servers import wait_for
 
 _TABLES_OF_EARLIER_VERSIONS = """
 CREATE TABLE plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;

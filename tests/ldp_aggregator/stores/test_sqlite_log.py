@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ldp_aggregator.stores.sqlite import SQLiteStore
-from tests.counting import record
+from tests.support.batches import record
 
 _ONE = np.array([1])
 

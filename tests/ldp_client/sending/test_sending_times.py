@@ -25,7 +25,7 @@ from ldp_client import Client, Journal, Response, State, retry_after
 from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from tests.ldp_client.conftest import ROW
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 HOUR, DAY = 3600.0, 86_400.0
 ATTEMPT_SECONDS = 0.01

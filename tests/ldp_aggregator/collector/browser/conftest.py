@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from ldp_client import make_report
-from tests.servers import TOKEN, collector
+from tests.support.servers import TOKEN, collector
 
 CLINIC = """
 [survey]

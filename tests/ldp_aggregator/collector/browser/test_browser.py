@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.ldp_aggregator.collector.browser.conftest import Site, Visit
-from tests.servers import TOKEN
+from tests.support.servers import TOKEN
 
 PARTS = ("value", "low", "high")
 Visits = Callable[..., Visit]

@@ -26,7 +26,7 @@ from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 from tests.ldp_aggregator.collector.serving.test_server import talk
-from tests.servers import LocalRedis, collector, wait_for, workers_of
+from tests.support.servers import LocalRedis, collector, wait_for, workers_of
 
 LEVELS = {"info", "warning", "error", "critical"}
 

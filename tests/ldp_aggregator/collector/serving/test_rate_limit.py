@@ -17,7 +17,7 @@ from ldp_aggregator.stores import MemoryStore
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import rejected
-from tests.servers import wait_for
+from tests.support.servers import wait_for
 
 PROXY = [ip_network("10.1.0.2")]
 ROW = {"age": "old", "hours": 7.5}

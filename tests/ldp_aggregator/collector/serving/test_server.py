@@ -29,7 +29,7 @@ from ldp_aggregator.collector.serving.server import require_addresses
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.servers import LocalRedis, collector, free_port, redis_server, wait_for, workers_of
+from tests.support.servers import LocalRedis, collector, free_port, redis_server, wait_for, workers_of
 
 ROW = {"age": "old", "hours": 7.5}
 

@@ -5,7 +5,7 @@ import pytest
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
 from tests.ldp_aggregator.estimation.conftest import number_world
-from tests.ldp_aggregator.estimation.statistical_checks import (
+from tests.support.statistical_checks import (
     assert_correct_errors,
     assert_covered,
     assert_unbiased,

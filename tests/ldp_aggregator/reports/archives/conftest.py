@@ -2,8 +2,8 @@ import warnings
 
 import pytest
 
+from benchmarks.synthetic_archives import make_plan
 from ldp_aggregator.reports.archives import count_archives
-from tests.ldp_aggregator.reports.archives.synthetic_reports import make_plan
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
+from benchmarks.synthetic_archives import count_by_intake, make_reports
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
-from tests.ldp_aggregator.reports.archives.synthetic_reports import count_by_intake, make_reports
 
 
 @pytest.fixture

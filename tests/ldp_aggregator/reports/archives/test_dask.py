@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from benchmarks.synthetic_archives import make_reports
 from ldp_aggregator.reports.archives import ArchiveError
-from tests.ldp_aggregator.reports.archives.synthetic_reports import make_reports
 from tests.ldp_aggregator.reports.archives.test_equality import body
 
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from encoders.errors import ReportError
-from encoders.randomness import FastStream
-from encoders.report import Report, pack, unpack
-from encoders.survey import read_survey
-from tests.ldp_aggregator.reports.archives.synthetic_reports import (
+from benchmarks.synthetic_archives import (
     SURVEY,
     count_by_intake,
     make_plan,
     make_reports,
 )
+from encoders.errors import ReportError
+from encoders.randomness import FastStream
+from encoders.report import Report, pack, unpack
+from encoders.survey import read_survey
 
 CHUNKS = [53, 64, 1 << 20]
 """Chunks: smaller than a report, about as large, and larger than all."""

@@ -2,8 +2,8 @@
 
 import tracemalloc
 
+from benchmarks.synthetic_archives import make_plan, write_archive
 from ldp_aggregator.reports.archives import count_archives
-from tests.ldp_aggregator.reports.archives.synthetic_reports import make_plan, write_archive
 
 
 def peak(plan, paths):

@@ -17,18 +17,16 @@ import numpy as np
 from encoders.report import ID_BYTES, unpack
 from encoders.survey import Plan
 from ldp_aggregator.stores import Total
-from tests.ldp_aggregator.collector.trials import (
+from tests.support.endurance.collector.posting import Client, statuses
+from tests.support.endurance.collector.reports import (
     SURVEY,
-    Client,
     make_reports,
     plan_of,
     require_equal,
     require_whole,
-    resident,
-    statuses,
     totals_of,
 )
-from tests.servers import KillableCollector, redis_server
+from tests.support.servers import KillableCollector, redis_server, resident
 
 CONNECTIONS = 8
 LARGEST = 1000

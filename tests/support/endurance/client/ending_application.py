@@ -1,6 +1,6 @@
-"""An application that ends with a full queue, for a server that is not there; run by trials.py.
+"""An application that ends with a full queue, for a server that is not there; run by exits.py.
 
-`python -m tests.ldp_client.dying FOLDER SERVER JOURNALS QUEUED SPREAD`
+`python -m tests.support.endurance.client.ending_application FOLDER SERVER JOURNALS QUEUED SPREAD`
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ atexit.register(lambda: print(time.monotonic() - moments[0], flush=True))
 
 from ldp_client import Client, State  # noqa: E402
 from ldp_client.journal import file  # noqa: E402
-from tests.ldp_client.trials import ROWS, compiled, url_of  # noqa: E402
+from tests.support.endurance.client.surveys import ROWS, compiled, url_of  # noqa: E402
 
 
 def place(server: str) -> tuple[int, list[socket.socket]]:

@@ -31,9 +31,10 @@ from encoders.survey import Plan
 from ldp_aggregator.reports.batch_reader import compute_marks
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.traces import SentData, traces
-from tests.ldp_aggregator.collector.trials import PATIENCE, into_bodies, other_report, plan_of
-from tests.servers import KillableCollector, LocalRedis
+from tests.support.endurance.collector.posting import PATIENCE
+from tests.support.endurance.collector.reports import into_bodies, other_report, plan_of
+from tests.support.servers import KillableCollector, LocalRedis
+from tests.support.traces import SentData, traces
 
 SURVEY = f"""
 [survey]

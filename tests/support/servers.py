@@ -18,7 +18,7 @@ import pytest
 import redis
 
 TOKEN = "operator-token-of-the-tests"
-SHIPPED_NGINX = Path(__file__).parents[1] / "deploy" / "nginx.conf"
+SHIPPED_NGINX = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 _PATIENCE = 30.0
 
 
@@ -310,6 +310,12 @@ def workers_of(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> list
     if not children.exists():
         pytest.skip("needs Linux's /proc to find the workers")
     return [int(child) for child in children.read_text().split()]
+
+
+def resident(process: int) -> float:
+    """Return a process's memory in MB."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:

@@ -1,22 +1,17 @@
-"""Long trials of collector and stores: reports are counted exactly once, durable and secret.
-
-`make test` runs the same trials in short. Exits with 1 if a trial failed. SCALE=0.1 runs a tenth of the size.
-"""
+"""The trials of collector and stores at full size; SCALE=0.1 runs a tenth of the size."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.endurance import Trial, run_all
-from benchmarks.shards import ratios
-from tests.ldp_aggregator.collector import trials, trials_proxy
-from tests.ldp_aggregator.collector.trials_secrecy import secrecy
-from tests.ldp_aggregator.collector.trials_soak import soak
+from tests.support.endurance.client_trials import Trial
+from tests.support.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
+from tests.support.endurance.collector.secrecy import secrecy
+from tests.support.endurance.collector.soak import soak
 
 SCALE = float(os.environ.get("SCALE", "1"))
 
@@ -27,7 +22,7 @@ def scaled(number: int) -> int:
 
 def kills(kind: str, reports: int, wanted: int) -> Trial:
     def trial(folder: Path) -> str:
-        seen = trials.kills(folder, kind, scaled(reports), scaled(wanted))
+        seen = crashes.kills(folder, kind, scaled(reports), scaled(wanted))
         return (
             f"{seen.seen.total():,} reports in {seen.posts:,} posts, {seen.attempts:,} attempts; "
             f"{_list(seen.kills)} killed; every counter is correct; first responses: {_list(seen.seen)}"
@@ -37,21 +32,21 @@ def kills(kind: str, reports: int, wanted: int) -> Trial:
 
 
 def cuts(folder: Path) -> str:
-    seen = trials.cut_files(folder, scaled(50))
+    seen = crashes.cut_files(folder, scaled(50))
     return f"{seen.cuts} cuts, {seen.lost:,} bytes gone; {seen.reports:,} reports, none lost or halved"
 
 
-def repeats(folder: Path) -> str:
-    seen = trials.repeats(folder, scaled(1_000_000), scaled(10_000))
+def repeated(folder: Path) -> str:
+    seen = repeats.repeats(folder, scaled(1_000_000), scaled(10_000))
     return f"{seen.duplicates:,} repeated reports and {seen.reused:,} reused ids reported; none counted"
 
 
 def fuzz(folder: Path) -> str:
     half = scaled(430_000)
     with ProcessPoolExecutor(2) as pool:
-        seen = list(pool.map(trials.fuzz_intake, [half, half], [11, 12]))
-        seen += pool.map(trials.fuzz_pages, [scaled(60_000)] * 2, [13, 14])
-    seen.append(trials.fuzz_wire(folder, scaled(20_000)))
+        seen = list(pool.map(fuzzing.fuzz_intake, [half, half], [11, 12]))
+        seen += pool.map(fuzzing.fuzz_pages, [scaled(60_000)] * 2, [13, 14])
+    seen.append(fuzzing.fuzz_wire(folder, scaled(20_000)))
     outcomes: Counter[str] = sum((each.outcomes for each in seen), Counter())
     bodies = sum(each.bodies for each in seen)
     return f"{bodies:,} bodies, no 5xx, worker grew by {seen[-1].grown:.1f} MB; {_list(outcomes)}"
@@ -59,23 +54,22 @@ def fuzz(folder: Path) -> str:
 
 def several(kind: str) -> Callable[[Path], str]:
     def trial(folder: Path) -> str:
-        return (
-            f"same counts as a single collector: {_list(trials.several(folder, kind, scaled(60_000), 1000))}"
-        )
+        seen = several_collectors.several(folder, kind, scaled(60_000), 1000)
+        return f"same counts as a single collector: {_list(seen)}"
 
     return trial
 
 
 def shard_loss(folder: Path) -> str:
-    seen = trials.shard_loss(folder, scaled(400), turns=5)
+    seen = several_collectors.shard_loss(folder, scaled(400), turns=5)
     return (
         f"{seen.refused} posts answered with 503 and counted once later; the other questions continued; "
         f"a response took {seen.slowest * 1e3:.0f} ms at most"
     )
 
 
-def slow_headers(folder: Path) -> str:
-    seen = trials_proxy.slow_headers(folder, scaled(1000), 60 * SCALE)
+def slow_connections(folder: Path) -> str:
+    seen = slow_headers.slow_headers(folder, scaled(1000), 60 * SCALE)
     assert seen.share(0.99) < 1, f"one honest post in a hundred took {seen.share(0.99):.1f} s or more"
     return (
         f"{seen.opened:,} slow connections, each cut after {max(seen.lives, default=0.0):.1f} s at most; "
@@ -106,33 +100,20 @@ def soaked(folder: Path) -> str:
     )
 
 
-def shards(folder: Path) -> str:
-    return "; ".join(
-        f"{row.what}: {row.ratio:.2f}x the speed of one Redis and one collector "
-        f"({1 / row.ours:,.0f} and {1 / row.peer:,.0f} reports a second)"
-        for row in ratios(folder, scaled(31))
-    )
-
-
 def every() -> Iterator[tuple[str, Trial]]:
     yield "kill -9 of collector and Redis", kills("redis", 1_000_000, 100)
     yield "kill -9 of collector, SQLite", kills("sqlite", 200_000, 30)
     yield "Redis's file cut at an acknowledgement", cuts
-    yield "repeated reports, reused ids", repeats
+    yield "repeated reports, reused ids", repeated
     yield "malformed bodies", fuzz
     yield "two collectors, one Redis", several("redis")
     yield "two collectors, a cluster of three", several("cluster")
     yield "a cluster loses a shard, five times", shard_loss
-    yield "1,000 slow headers, behind nginx", slow_headers
+    yield "1,000 slow headers, behind nginx", slow_connections
     yield "data of Redis and collector, searched", searched("redis")
     yield "data of SQLite and collector, searched", searched("sqlite")
     yield "ten minutes at full speed", soaked
-    yield "speed of three shards, two collectors", shards
 
 
 def _list(counts: Counter[str] | Counter[int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
-
-
-if __name__ == "__main__":
-    sys.exit(not run_all(every()))

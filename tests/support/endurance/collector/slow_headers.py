@@ -12,15 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.ldp_aggregator.collector.trials import (
-    SURVEY,
-    Client,
-    make_reports,
-    plan_of,
-    require_equal,
-    totals_of,
-)
-from tests.servers import collector, front_proxy
+from tests.support.endurance.collector.posting import Client
+from tests.support.endurance.collector.reports import SURVEY, make_reports, plan_of, require_equal, totals_of
+from tests.support.servers import collector, front_proxy
 
 HONEST = 4
 """Number of concurrent honest clients."""

@@ -1,0 +1,69 @@
+"""The trials of the client at full size: real processes, servers and journals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ldp_client import State
+from ldp_client.sending.sender import EXIT_SECONDS
+from tests.support.endurance.client import exits, kills, many_processes, network_faults
+
+FAULTS = 104
+KILLS = 200
+QUEUED = 400
+PROCESSES, SURVEYS = 8, 1_000
+LOADED = 0.5
+"""Tolerance for an exit on a busy machine, in seconds."""
+
+Trial = Callable[[Path], str]
+
+
+def failing_network(folder: Path) -> str:
+    seen = network_faults.faults(folder, FAULTS)
+    kinds, per_kind = len(seen.injected), max(seen.injected.values())
+    return (
+        f"{seen.injected.total()} faults, {per_kind} of each kind ({kinds}); {seen.states.total()} devices "
+        f"in {seen.attempts} attempts: {_list(seen.states)}; each counted once, same bytes, none left unsent"
+    )
+
+
+def killed(folder: Path) -> str:
+    seen = kills.kills(folder, KILLS)
+    return (
+        f"{seen.killed} killed, at {seen.lines} lines of the client and at random times ({seen.finished} "
+        f"finished before); journal states: {_list(seen.found)}; each survey randomised and counted once"
+    )
+
+
+def ended(server: str, spread: float) -> Trial:
+    def trial(folder: Path) -> str:
+        end = exits.exits(folder, server, 4, QUEUED, spread)
+        assert end.handlers <= EXIT_SECONDS + LOADED, f"the exit took {end.handlers:.2f} s"
+        return (
+            f"{end.queued} reports in 4 journals: handlers {end.handlers:.2f} s, process {end.process:.2f} s"
+        )
+
+    return trial
+
+
+def crowd(folder: Path) -> str:
+    seen = many_processes.crowd(folder, PROCESSES, SURVEYS)
+    return (
+        f"{seen.entries} surveys, each answered once by {PROCESSES} processes in {seen.elapsed:.0f} s; "
+        f"a commit takes {seen.usual * 1e3:.1f} ms (median), {seen.longest * 1e3:.0f} ms at most"
+    )
+
+
+def every() -> Iterator[tuple[str, Trial]]:
+    yield "a failing network", failing_network
+    yield "kill -9", killed
+    for server in exits.SERVERS:
+        yield f"exit, server {server}", ended(server, 0.0)
+        yield f"exit, none tried yet, server {server}", ended(server, 60.0)
+    yield "many processes on one journal", crowd
+
+
+def _list(counts: Counter[State] | Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))

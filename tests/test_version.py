@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from encoders import __version__
-from tests.servers import inherited_environment
+from tests.support.servers import inherited_environment
 
 COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts").names
 RUN_COMMAND = """

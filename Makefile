@@ -1,4 +1,5 @@
 # make demo       run the whole protocol on real answers, with a real collector
+# make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests
 # make lint       run ruff and mypy
 # make bench      compare the speed with LDP libraries on PyPI
@@ -19,13 +20,16 @@ VENV := .venv
 BENCH := .venv-bench
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint bench accuracy audit endurance clean redis nginx chromium
+.PHONY: demo check test lint bench accuracy audit endurance clean redis nginx chromium
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/.dev redis nginx chromium
 	$(VENV)/bin/python -m pytest -n 2
+
+check: lint
+	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow'
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -1,4 +1,4 @@
-"""Fixtures that every room shares."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,42 @@
-"""Surveys that are right in every entry; the tests break them in one place at a time."""
+"""Survey files that several tests share."""
+
+SLEEP = """\
+[survey]
+id = "sleep"
+epsilon = 1.0
+
+[label]
+name = "rested"
+values = ["yes", "no"]
+
+[features.age]
+values = ["young", "old"]
+missing = "category"
+
+[features.hours]
+range = [0, 12]
+bins = 4
+"""
+"""Two features: the survey of tests of devices, stores and the collector."""
+
+TEA = """\
+[survey]
+id = "tea"
+epsilon = 1.0
+
+[label]
+name = "tired"
+values = ["yes", "no"]
+
+[features.tea]
+values = ["black", "green"]
+
+[features.hours]
+range = [0, 12]
+bins = 2
+missing = "category"
+"""
+"""Two features: the survey of tests of commands, rounds and training."""
 
 GOOD = """\
 [survey]
@@ -21,6 +59,7 @@ weight = 3
 [mechanism]
 frequency = "OUE"
 """
+"""A survey with every kind of entry but projections; tests of mistakes change one place of it."""
 
 PROJECTED = """\
 [survey]

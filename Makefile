@@ -1,7 +1,7 @@
 # make demo       run the whole protocol on real answers, with a real collector
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests
-# make lint       run ruff and mypy
+# make lint       run ruff, mypy and the check of words (.ci/words.txt)
 # make bench      compare the speed with LDP libraries on PyPI
 # make accuracy   run the whole comparison of accuracy and write docs/accuracy.md; LDP_DATA as below. An interrupted
 #                 run continues where it stopped
@@ -35,6 +35,7 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/python .ci/check_words.py
 
 audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit

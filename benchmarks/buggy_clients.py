@@ -53,7 +53,7 @@ def designed(kind: type[FrequencyOracle], domain: int, epsilon: Decimal) -> Freq
 
 
 class Retold:
-    """The way from a row to bytes, told again so that each step can be spoilt; it has no whole requests."""
+    """The steps from a row to bytes, repeated here so that each can be damaged; it has no whole requests."""
 
     def __init__(self) -> None:
         self.rng: RandomSource = SystemEntropy()
@@ -199,7 +199,7 @@ class ClippedLate(Retold):
 
 
 class LabelInTheHeader(Retold):
-    """The format version tells the label."""
+    """The format version reveals the label."""
 
     def packed(self, report, row, label_code):
         return msgpack.packb(
@@ -208,7 +208,7 @@ class LabelInTheHeader(Retold):
 
 
 class LabelInTheDigest(Retold):
-    """A bit of the plan's digest tells the label."""
+    """A bit of the plan's digest reveals the label."""
 
     def packed(self, report, row, label_code):
         digest = report.plan_digest[:-1] + bytes([report.plan_digest[-1] ^ label_code])
@@ -216,7 +216,7 @@ class LabelInTheDigest(Retold):
 
 
 class HalfByData(Retold):
-    """Small numbers tell their mean, large ones their square."""
+    """Small numbers are asked for their mean, large ones for their square."""
 
     def question(self, plan, codes, label_code):
         drawn = plan.draw(self.rng)

@@ -3,8 +3,8 @@
 # make test       run all tests
 # make lint       run ruff, mypy and the check of words (.ci/words.txt)
 # make bench      compare the speed with LDP libraries on PyPI
-# make accuracy   run the whole comparison of accuracy and write docs/accuracy.md; LDP_DATA as below. An interrupted
-#                 run continues where it stopped
+# make accuracy   run the whole comparison of accuracy and write docs/results/accuracy.md; LDP_DATA as below. An
+#                 interrupted run continues where it stopped
 # make audit      measure with many trials what messages reveal at most, and which bugs the audit detects
 # make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
 #                 on one journal. Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a

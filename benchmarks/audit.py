@@ -1,11 +1,12 @@
-"""Run the full audit: what each mechanism's messages reveal, and which bugs are flagged; docs/privacy.md.
+"""Run the full audit: what each mechanism's messages reveal, and which bugs are flagged.
 
     make audit
     python -m benchmarks.audit [--trials 1000000] [--epsilons 0.5,1,2] [mechanisms...]
 
 Each mechanism answers one question about two values (or a number) and two labels with the public client, for
 four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
-in a million runs. Further tables list the clients with a bug, and how long reports take.
+in a million runs. Further tables list the clients with a bug, and how long reports take. The tables are in
+docs/results/audit.md.
 """
 
 from __future__ import annotations

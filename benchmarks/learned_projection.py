@@ -1,4 +1,4 @@
-"""Compare a projection learned in a first round with plain questions; see docs/learned-projection.md.
+"""Compare a projection learned in a first round with plain questions; see docs/results/learned-projection.md.
 
     python -m benchmarks.learned_projection [--data DIRECTORY] [--repeats 20] [sets...]
 

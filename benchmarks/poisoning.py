@@ -1,4 +1,4 @@
-"""Measure from which share of fake reports the support tests raise an alarm: docs/poisoning.md's tables.
+"""Measure from which share of fake reports the support tests raise an alarm: docs/results/poisoning.md.
 
     python -m benchmarks.poisoning
 

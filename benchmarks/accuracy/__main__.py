@@ -1,4 +1,4 @@
-"""Measure the whole comparison of accuracy, and write it into docs/accuracy.md.
+"""Measure the whole comparison of accuracy, and write it into docs/results/accuracy.md.
 
     make accuracy LDP_DATA=DIRECTORY
     python -m benchmarks.accuracy DIRECTORY [--sets car,chess] [--repeats 5] [--page COPY.md] [--only-write]
@@ -38,7 +38,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--processes", type=click.IntRange(min=1), default=os.cpu_count(), show_default=True)
 @click.option("--results", type=_FILE, default=Path("build/accuracy.jsonl"), show_default=True)
 @click.option("--fresh", is_flag=True, help="Delete the results in the file of results first.")
-@click.option("--page", type=_FILE, default=Path("docs/accuracy.md"), show_default=True)
+@click.option("--page", type=_FILE, default=Path("docs/results/accuracy.md"), show_default=True)
 @click.option(
     "--only-write", is_flag=True, help="Measure nothing; write the tables from the file of results."
 )

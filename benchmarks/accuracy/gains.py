@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.accuracy.grid import EPSILONS, LABEL, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
 from benchmarks.accuracy.results import Floats, Results
-from benchmarks.accuracy.tables import markdown, mean_error, shown, times
+from benchmarks.accuracy.tables import markdown, mean_error, paragraph, shown, times
 
 SIGNIFICANT = 2.0
 NOTICED = 0.005
@@ -118,27 +118,28 @@ def gains(results: Results, names: Sequence[str]) -> str:
     found = [cell for cell in cells if cell.z >= FOUND]
     below = [cell.where for cell in found if cell.below]
     head = ["", "mean gain", "cells", "won", "lost", f"lost by more than {NOTICED}"]
+    compared = f"""In each cell **ours** is compared with the best of the paper's five mechanisms in that
+    cell, which is chosen in hindsight. All methods use the same splits ({times(results.settings.repeats)}).
+    Standard errors are those of the paired differences. A cell is won or lost if the difference is larger
+    than two standard errors."""
+    narrowed = f"""**ours, 3 rounds** gains {gained(results, ROUNDS, names)}."""
+    validated = f"""**ours, validated** gains {gained(results, VALIDATED, names)}."""
+    majority = f"""**label only** finds the majority class where z is {FOUND:g} or more (bold), which holds in
+    {len(found)} of {len(cells)} cells. "below" means that ours is more than {BELOW} below the majority
+    class. Among those cells, this holds in {len(below)}: {listed(below)}."""
     return f"""## Ours against the best of the five
 
-In every cell **ours** is compared with the best of the paper's five in this cell, chosen in hindsight. All
-use the same splits ({times(results.settings.repeats)}), and standard errors are those of the paired
-differences. Won and lost are the cells with a difference of more than two standard errors.
+{paragraph(compared)}
 
 {markdown(head, [*rows, summed("all", cells)])}
 
-Lost by more than {NOTICED}: {listed(lost)}.
+{paragraph(f"Lost by more than {NOTICED}: {listed(lost)}.")}
 
-**Three rounds** (half of the users, a quarter, a quarter; the later ones leave out uninformative
-features) gain {gained(results, ROUNDS, names)}.
+{paragraph(narrowed)}
 
-**Validated** (a fifth of the users validate the model of the others instead) gain
-{gained(results, VALIDATED, names)}.
+{paragraph(validated)}
 
-**label only** asks every user for the label alone, by the best oracle for its values, and always predicts
-the label with the highest estimate. z is the difference of the two largest classes in standard errors of
-that estimate, in closed form. From {FOUND:g} on (bold) the majority class can be found, which holds in
-{len(found)} of {len(cells)} cells. "below" means that ours is more than {BELOW} below the majority
-class; this holds in {len(below)} of these cells: {listed(below)}."""
+{paragraph(majority)}"""
 
 
 def summed(title: str, cells: Sequence[Gain]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import product
 
@@ -19,6 +20,7 @@ from benchmarks.accuracy.plain import FLOOR
 from benchmarks.accuracy.results import Floats, Results
 from benchmarks.accuracy.ways import BINS
 
+PROSE_WIDTH = 110
 CALIBRATED = ("0.25", "0.5", "1")
 ESTIMATED = {
     "DE, paper": ("DE", "accuracy"),
@@ -60,6 +62,11 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([first, f"|{'---|' * len(head)}", *others])
 
 
+def paragraph(text: str) -> str:
+    """Return a text in lines of at most PROSE_WIDTH characters."""
+    return textwrap.fill(" ".join(text.split()), PROSE_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 def scaling(results: Results, names: Sequence[str]) -> str:
     """Return the comparison of population sizes, as Markdown."""
     rows = []
@@ -69,9 +76,11 @@ def scaling(results: Results, names: Sequence[str]) -> str:
         rows.append([data, epsilon, f"{users:,}", *map(shown, accuracies), shown(without)])
     most = (Cell("", OURS, users=users).repeats(results.settings.repeats) for users in POPULATIONS)
     repeats = ", ".join(map(str, most))
+    drawn = f"""The users are drawn with replacement from the training rows, the same users for all methods.
+    Repeats by number of users: {repeats}."""
     return f"""## More people
 
-Users drawn with replacement from the training rows, the same for all; {repeats} repeats.
+{paragraph(drawn)}
 
 {markdown(["", "eps", "users", *POPULATION_WAYS, NON_PRIVATE], rows)}"""
 
@@ -82,12 +91,13 @@ def peers(results: Results, names: Sequence[str]) -> str:
     for data, (title, (way, name)) in product(names, ESTIMATED.items()):
         found = (shown(results.get(Cell(data, way, epsilon), name)) for epsilon in EPSILONS)
         rows.append([data, title, *found])
+    estimators = f"""The rows MI and IBU are plain Naive Bayes of the same reports of the paper's protocol.
+    [multi-freq-ldpy](https://pypi.org/project/multi-freq-ldpy/) estimates the frequencies: **MI** by matrix
+    inversion, clipped and normalised; **IBU** by iterative Bayesian update, for DE only. Zeros are replaced
+    by {FLOOR:g}. **paper** is the estimator of the paper. {times(results.settings.repeats).capitalize()}."""
     return f"""## multi-freq-ldpy's estimators
 
-Plain Naive Bayes of the same reports of the paper's protocol, with frequencies estimated by
-[multi-freq-ldpy](https://pypi.org/project/multi-freq-ldpy/): by matrix inversion (MI, clipped and normalised)
-and, for DE, by iterative Bayesian update (IBU). Zeros are replaced by {FLOOR:g};
-{times(results.settings.repeats)}.
+{paragraph(estimators)}
 
 {markdown(["", "", *(f"eps {epsilon}" for epsilon in EPSILONS)], rows)}"""
 
@@ -101,10 +111,12 @@ def calibration(results: Results, names: Sequence[str]) -> str:
             rows.append([data, title, *found])
         without = shown(results.get(Cell(data, NON_PRIVATE), "error"))
         rows.append([data, NON_PRIVATE, *[without] * len(CALIBRATED)])
+    error = f"""The table shows the expected calibration error in {BINS} bins: the mean absolute difference
+    between the probability of the predicted class and the share of correct predictions. **plug-in** is plain
+    Naive Bayes of the raw tables of the same reports as ours, clipped to 0 and normalised.
+    {times(results.settings.repeats).capitalize()}."""
     return f"""## Calibration of predicted probabilities
 
-Expected calibration error of the predicted class's probability, in {BINS} bins: its difference from the
-share of correct predictions. **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours,
-clipped to 0 and normalised; {times(results.settings.repeats)}.
+{paragraph(error)}
 
 {markdown(["", "", *(f"eps {epsilon}" for epsilon in CALIBRATED)], rows)}"""

@@ -188,7 +188,7 @@ def test_fabricated_sets_raise_an_alarm_that_names_them() -> None:
 def test_padded_maximal_gain_attacks_raise_an_alarm_that_names_them(
     domain: int, targets: int, share: float
 ) -> None:
-    """Power: far beyond the shares in docs/poisoning.md, where nine in ten are detected."""
+    """Power: far beyond the shares in docs/results/poisoning.md, where nine in ten are detected."""
     oracle = design("OUE", domain, Decimal(1))
     clean = honest(oracle, np.arange(10_000) % domain, 1)
     ones = round(oracle.on_mean + (domain - 1) * oracle.off_mean)

@@ -13,13 +13,15 @@ from click.testing import CliRunner
 
 from benchmarks.accuracy import grid, run
 from benchmarks.accuracy.__main__ import main
-from benchmarks.accuracy.gains import Gain, summed
-from benchmarks.accuracy.grid import LABEL, NON_PRIVATE, OURS, PAPER, Cell
+from benchmarks.accuracy.gains import Gain, data_set, summed
+from benchmarks.accuracy.grid import DATA_SETS, LABEL, NON_PRIVATE, OURS, PAPER, VALIDATED, Cell
+from benchmarks.accuracy.page import SUMMARIES, parted, placed
 from benchmarks.accuracy.plain import INSTALLED
 from benchmarks.accuracy.results import Results, Settings
 from benchmarks.accuracy.ways import calibration_error
 
 ROOT = Path(__file__).parent.parent
+RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"
 TABLES = ("tiny", "gains", "scaling", "peers", "calibration")
 
 
@@ -40,7 +42,7 @@ def folder(tmp_path):
         lines.append(f"{tea},{rng.integers(2)},1,{'yes' if tired else 'no'}")
     (tmp_path / "tiny.csv").write_text("\n".join(lines))
     marks = (f"<!-- {name}: written by make accuracy -->\nold\n<!-- end of {name} -->" for name in TABLES)
-    (tmp_path / "page.md").write_text("\n".join(["# Told by a person", *marks, "The end"]))
+    (tmp_path / "page.md").write_text("\n".join(["# Written by a person", *marks, "The end"]))
     return tmp_path
 
 
@@ -101,7 +103,7 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, mon
 def test_the_tables_are_written_between_their_marks(folder, few_people):
     output = invoke(folder).stdout
     page = (folder / "page.md").read_text()
-    assert page.startswith("# Told by a person\n<!-- tiny")
+    assert page.startswith("# Written by a person\n<!-- tiny")
     assert page.endswith("<!-- end of calibration -->\nThe end")
     assert page.count("\nold\n") == (0 if INSTALLED else 1)
     assert ("peers: written" in output) == INSTALLED
@@ -152,7 +154,7 @@ def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder, few_p
     assert invoke(folder, repeats=1).exit_code == 0
     page = (folder / "page.md").read_text()
     assert page.count("1 repeat.") == (3 if INSTALLED else 2)
-    assert "the same splits (1 repeat)" in page
+    assert "the same splits (1 repeat)" in " ".join(page.split())
     assert re.search(r"\| all \| [+-]0\.\d{3} ± - \| 8 \| - \| - \| \d \|", page)
     assert "± 0.000" not in page
 
@@ -216,3 +218,51 @@ def test_the_calibration_error_is_the_distance_from_the_predicted_probability():
     assert calibration_error(np.full(4, 0.75), right) == pytest.approx(0)
     assert calibration_error(np.full(4, 1.0), right) == pytest.approx(0.25)
     assert calibration_error(np.array([0.55, 0.65, 0.95, 0.95]), right) == pytest.approx(0.425)
+
+
+def block_of(page, name):
+    """Return the text between a table's marks."""
+    text = page.read_text("utf-8")
+    before, after = parted(page, text, name)
+    return text[len(before) : -len(after)]
+
+
+def without_numbers(text):
+    """Replace everything that depends on the measured numbers, and all line breaks."""
+    text = re.sub(r"[+-]?\d[\d,]*(\.\d+)?", "#", text.replace(" below |", " |")).replace("**#**", "#")
+    text = re.sub(r"\((DE|SUE|OUE|SHE|THE)\)", "(best)", text)
+    text = re.sub(r"(Lost by more than #:|this holds in #:) [^.]*\.", r"\1 cells.", text)
+    return " ".join(text.split())
+
+
+def test_the_results_page_has_the_form_that_the_command_writes(tmp_path):
+    results, rng = Results(tmp_path / "results.jsonl", Settings(20, 0), {}), np.random.default_rng(1)
+    names = ("accuracy", "majority", "z", "error", "plug-in error", "MI accuracy", "IBU accuracy")
+    results.digests.update(dict.fromkeys(DATA_SETS, ""))
+    for cell in grid.cells(DATA_SETS):
+        results.append(cell, [{name: float(rng.random()) for name in names} for _ in range(cell.repeats(20))])
+    tables = {name: data_set(results, name) for name in DATA_SETS}
+    tables |= {name: table(results, DATA_SETS) for name, table in SUMMARIES.items()}
+    assert sorted(placed(RESULTS_PAGE)) == sorted(tables)
+    for name, table in tables.items():
+        assert without_numbers(block_of(RESULTS_PAGE, name)) == without_numbers(table)
+
+
+def rows_of(text):
+    """Return the cells of each row of the tables in a text."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
+    ]
+
+
+def test_the_accuracy_page_shows_values_of_the_results_page():
+    (_, _, *epsilons), _, *shown = rows_of((ROOT / "docs" / "accuracy.md").read_text("utf-8"))
+    assert len(shown) == 3 * len(DATA_SETS)
+    for data, method, *cells in shown:
+        (_, *columns), _, *rows = rows_of(block_of(RESULTS_PAGE, data))
+        measured = {name: dict(zip(columns, row, strict=True)) for name, *row in rows}
+        for epsilon, cell in zip(epsilons, cells, strict=True):
+            best = measured["ours - best of five"][epsilon].rpartition("(")[2].rstrip(")")
+            name = {"best of five": best, "ours": OURS, "ours, validated": VALIDATED}[method]
+            expected = measured[name][epsilon].partition(" ")[0]
+            assert cell == (f"{expected} ({best})" if method == "best of five" else expected)

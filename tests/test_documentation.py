@@ -1,0 +1,111 @@
+"""Links, mentioned pages and line lengths of the documentation."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import oracle_choice, poisoning
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(page for folder in ("docs", "examples", "deploy") for page in (ROOT / folder).rglob("*.md")),
+    ]
+)
+WRAPPED = [page for page in PAGES if page.parent == ROOT or "docs" in page.relative_to(ROOT).parts]
+SOURCES = ("Makefile", "*.py", "*.toml", "*.yaml", "*.conf", "*.service", "*.sh", "*.html", "*.js")
+MAX_WIDTH = 110
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINKS_ONLY = re.compile(r"\s*([-*] +)?((!?\[[^\]]*\]\([^)]*\)|<?https?://\S+)\s*)+")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def lines_outside_code(page: Path) -> Iterator[tuple[int, str]]:
+    fenced = False
+    for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, line
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    anchors, repeated = set[str](), Counter[str]()
+    for _, line in lines_outside_code(page):
+        if heading := re.match(r"#+ +(.*)", line):
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip().lower()
+            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            anchors.add(f"{slug}-{repeated[slug]}" if repeated[slug] else slug)
+            repeated[slug] += 1
+    return anchors
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    for number, line in lines_outside_code(page):
+        for link in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+            if re.match(r"\w+:", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path) if path else page
+            if not target.exists():
+                yield f"{name_of(page)}:{number}: no file {link}"
+            elif anchor and anchor not in anchors_of(target):
+                yield f"{name_of(page)}:{number}: no heading {link}"
+
+
+def test_documentation_pages_are_found():
+    assert {"README.md", "docs/privacy.md", "docs/results/README.md", "examples/README.md"} <= {
+        name_of(page) for page in PAGES
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_relative_links_and_anchors_resolve(page):
+    assert list(broken_links(page)) == []
+
+
+def test_pages_that_source_files_mention_exist():
+    folders = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".")]
+    files = [path for pattern in SOURCES for path in ROOT.glob(pattern)]
+    files += [path for folder in folders for pattern in SOURCES for path in folder.rglob(pattern)]
+    missing = [
+        f"{name_of(path)}: {page}"
+        for path in files
+        for page in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text("utf-8", errors="replace"))
+        if not (ROOT / page).exists()
+    ]
+    assert len(files) > 100
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=name_of)
+def test_prose_fits_into_the_maximum_width(page):
+    long = [
+        f"{name_of(page)}:{number}: {len(line)} characters"
+        for number, line in lines_outside_code(page)
+        if len(line) > MAX_WIDTH and not line.startswith(("|", "#")) and not LINKS_ONLY.fullmatch(line)
+    ]
+    assert long == []
+
+
+def test_index_of_results_lists_every_page():
+    results = ROOT / "docs" / "results"
+    listed = {link.partition("#")[0] for link in LINK.findall((results / "README.md").read_text("utf-8"))}
+    assert {page.name for page in results.glob("*.md")} - {"README.md"} <= listed
+
+
+@pytest.mark.parametrize(
+    ("page", "print_table"),
+    [("oracle-choice.md", oracle_choice.main), ("poisoning.md", poisoning.influence_rows)],
+)
+def test_results_page_contains_the_closed_form_table_that_the_benchmark_prints(page, print_table, capsys):
+    print_table()
+    assert f"\n\n{capsys.readouterr().out}" in (ROOT / "docs" / "results" / page).read_text("utf-8")

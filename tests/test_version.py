@@ -29,12 +29,14 @@ def run_command(*arguments: str, **variables: str) -> subprocess.CompletedProces
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_a_command_prints_its_name_and_version(command: str) -> None:
     result = run_command(command, "--version")
     assert (result.returncode, result.stdout) == (0, f"{command} {__version__}{os.linesep}"), result.stderr
 
 
+@pytest.mark.slow
 def test_a_variable_named_version_does_not_stop_the_collector(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'missing.db'}"
     result = run_command("ldp-collector", "status", "--store", store, LDP_COLLECTOR_VERSION="1")

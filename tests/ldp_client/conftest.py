@@ -9,31 +9,18 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import Client, Response, TransportError
+from tests.support.surveys import SLEEP
 
 URL = "http://collector.test/v1/surveys/sleep"
 RECORDED = Response(200, b'{"status":"recorded"}')
 ROW = {"age": "old", "hours": 7.5}
-
-
-SURVEY = """
-[survey]
-id = "sleep"
-epsilon = 1.0
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-missing = "category"
-[features.hours]
-range = [0, 12]
-bins = 4
-"""
+Build = Callable[..., Client]
+"""The type of the fixture `client`."""
 
 
 @pytest.fixture
 def plan() -> Plan:
-    return read_survey(SURVEY).compile()
+    return read_survey(SLEEP).compile()
 
 
 class Script:

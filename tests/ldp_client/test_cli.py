@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import Client, State, TransportError
+from ldp_client import State, TransportError
 from ldp_client.cli import main
-from tests.ldp_client.conftest import RECORDED, ROW, Script
+from tests.ldp_client.conftest import RECORDED, ROW, Build, Script
 
-Build = Callable[..., Client]
 DOWN = TransportError("no network")
 
 

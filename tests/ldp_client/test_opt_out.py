@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from ldp_client import Client, State, TransportError
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
+from ldp_client import State, TransportError
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
 
-Build = Callable[..., Client]
 DOWN = TransportError("no network")
 
 

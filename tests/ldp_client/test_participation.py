@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,9 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.signature import make_keys, sign, signature_text
 from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
 from ldp_client.sending.process_exit import get_sender
-from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
+from tests.support.surveys import SLEEP
 
-Build = Callable[..., Client]
 DOWN = TransportError("no network")
 NO_SIGNATURE = Response(404, b'{"reason":"no-signature","retryable":false}')
 CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
@@ -93,7 +92,7 @@ def test_a_second_plan_of_a_survey_is_refused(
     if answered:
         first.report(ROW, "no")
     first.withdraw()
-    other = read_survey(SURVEY.replace(*change)).compile()
+    other = read_survey(SLEEP.replace(*change)).compile()
     assert (other.id, other.digest) != (plan.id, plan.digest)
     for source in (other, URL):  # in a new version of the application; served by the collector
         script = Script(Response(200, other.json), RECORDED)

@@ -19,8 +19,9 @@ import ldp_client
 from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import Recorder, recording
-from tests.ldp_client.conftest import RECORDED, ROW, SURVEY, URL, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
 from tests.support.servers import wait_for
+from tests.support.surveys import SLEEP
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://collector.example/v1/surveys/sleep"
@@ -143,7 +144,7 @@ def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
     folder.mkdir()
     (folder / "app.py").write_text(APPLICATION)
     (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "survey.toml").write_text(SURVEY)
+    (folder / "survey.toml").write_text(SLEEP)
 
     def run(tests: str) -> subprocess.CompletedProcess[str]:
         (folder / "test_app.py").write_text(textwrap.dedent(tests))

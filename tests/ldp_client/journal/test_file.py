@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,8 @@ from ldp_client import AsyncClient, Client, Journal, JournalError, State
 from ldp_client.cli import main
 from ldp_client.journal.file import default_path
 from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
 
-Build = Callable[..., Client]
 PEOPLE = ("ann", "Ann", "ANN", "con", "_", "-", "0", "a" * 64, "Z" * 64)
 
 

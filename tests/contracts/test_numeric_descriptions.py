@@ -1,0 +1,83 @@
+"""Every mechanism for numbers: the description for the person states the exact probabilities."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+
+from encoders.mechanisms import (
+    NumericDomain,
+)
+from encoders.mechanisms.sign import Sign
+from encoders.probability_tables import WORD
+from tests.support import reference
+from tests.support.numeric_mechanisms import MISSING, enumerated, every_moment, made, number
+
+
+def percentages(words: str) -> list[float]:
+    """Return the probabilities that a text states, as fractions."""
+    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", words)]
+
+
+@pytest.mark.parametrize("name", ["onebit", "sign-vector"])
+@every_moment
+def test_description_of_a_coin_states_its_exact_distribution(name: str, low: int) -> None:
+    mechanism = made(name, NumericDomain(2, (True,), low))
+    payloads, _ = enumerated(mechanism)
+    for value, own in [(number(0.3, low), 1), (2 * MISSING + 1, 3)]:
+        yes, asked = [Fraction(0)] * 4, [Fraction(0)] * 4
+        for payload in payloads:
+            chance = mechanism.probability(payload, value)
+            for slot, cell in enumerate(mechanism.contribution(payload)):
+                yes[slot] += chance * (cell == 1)
+                asked[slot] += chance * (cell != 0)
+        coins = [float(ones / all_of) for ones, all_of in zip(yes, asked, strict=True)]
+        assert percentages(mechanism.describe_output(value)) == pytest.approx(
+            [coins[own], coins[0]], abs=6e-4
+        )
+
+
+@every_moment
+def test_description_of_sign_states_the_rounding_and_the_oracle(low: int) -> None:
+    mechanism = made("sign", NumericDomain(2, (True,), low))
+    assert isinstance(mechanism, Sign)
+    oracle = mechanism.oracle.describe_output(0)
+    assert percentages(mechanism.describe_output(number(0.3, low))) == pytest.approx(
+        [0.3, *percentages(oracle)]
+    )
+    assert mechanism.describe_output(number(0.3, low)).endswith(oracle)
+    assert mechanism.describe_output(2 * MISSING) == (
+        f"a missing number stays missing; for the result together with the label, the device sends {oracle}"
+    )
+
+
+@every_moment
+def test_description_of_laplace_states_the_slot_and_the_exact_noise(low: int) -> None:
+    for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:
+        mechanism = made(name, NumericDomain(2, missing, low))
+        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        noise = reference.slot_laws(mechanism.parameters, 0)[0]
+        value = number(0.3, low)
+        words = mechanism.describe_output((value, 2 * MISSING) if mechanism.multivariate else value)
+        *rounding, none, inside = percentages(words)
+        held = low * steps + 0.3 * (1 - low) * steps
+        below, up = re.findall(r"(-?\d+) \(or (-?\d+),", words)[0]
+        assert [int(below), int(up)] == [math.floor(held), math.floor(held) + 1]
+        assert rounding == pytest.approx([held % 1], abs=6e-4)
+        reach = int(re.findall(r"between -(\d+)", words)[0])
+        assert none == pytest.approx(float(noise[0]), abs=6e-4)
+        assert inside == pytest.approx(float(sum(noise[y] for y in noise if abs(y) <= reach)), abs=6e-4)
+        assert f"where {low * steps} stands for the lowest and {steps} for the highest number" in words
+
+
+@every_moment
+def test_description_of_piecewise_states_its_tables(low: int) -> None:
+    mechanism = made("piecewise", NumericDomain(2, (True,), low))
+    near, reach = (int(mechanism.parameters[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
+    words, line = mechanism.describe_output(number(0.3, low)), 129 + 2 * reach
+    assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
+    assert words.startswith(f"one of {4 * line} points, {line} for each of 4 places")
+    assert f"one of the {2 * reach + 1} around the true point" in words

@@ -1,0 +1,376 @@
+"""Hostile and tampered plans with numbers are refused, and quickly."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from encoders.epsilon_proof import realised_epsilon
+from encoders.errors import PrivacyError, SurveyError
+from encoders.mechanisms import load_numeric
+from encoders.probability_tables import WORD
+from encoders.survey import Plan, canonical
+from encoders.survey.decimals import decimal_text
+from tests.support.json_walk import Path, inner, leaves_of, objects_of
+from tests.support.numeric_plans import PLANS, Document, document
+from tests.support.reference import e_to_the
+
+
+def question_of(changed: Document, moment: int | None, feature: Any = None) -> Document:
+    return next(
+        entry
+        for entry in changed["questions"]
+        if entry.get("moment") == moment and (feature is None or entry["feature"] == feature)
+    )
+
+
+def feature_of(changed: Document, name: str) -> Document:
+    found: Document = next(entry for entry in changed["features"] if entry["name"] == name)
+    return found
+
+
+def drop(changed: Document, moment: int, feature: Any = None) -> None:
+    changed["questions"].remove(question_of(changed, moment, feature))
+
+
+def swap(changed: Document, one: int, other: int) -> None:
+    entries = changed["questions"]
+    entries[one], entries[other] = entries[other], entries[one]
+
+
+def tables_of(changed: Document, moment: int = 1) -> Document:
+    found: Document = changed["tables"][question_of(changed, moment)["tables"]]
+    return found
+
+
+def change_entries(entry: Document, **changes: Any) -> None:
+    entry.update(changes)
+
+
+HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
+    "a number asked of a category": ("sign", lambda d: change_entries(question_of(d, 1), feature=0)),
+    "a number asked of a binned feature": ("sign", lambda d: change_entries(question_of(d, 1), feature=2)),
+    "a category asked of a number": ("sign", lambda d: change_entries(question_of(d, None, 0), feature=1)),
+    "a number asked of the label": ("sign", lambda d: change_entries(question_of(d, 1), feature=None)),
+    "a number asked of nothing": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[])),
+    "a domain beside the moment": ("sign", lambda d: change_entries(question_of(d, 1), domain=4)),
+    "moment 3": ("sign", lambda d: change_entries(question_of(d, 2, 1), moment=3)),
+    "moment 0": ("sign", lambda d: change_entries(question_of(d, 1), moment=0)),
+    "moment true": ("sign", lambda d: change_entries(question_of(d, 1), moment=True)),
+    "moment as text": ("sign", lambda d: change_entries(question_of(d, 1), moment="1")),
+    "moment in a list": ("sign", lambda d: change_entries(question_of(d, 1), moment=[1])),
+    "moment null": ("sign", lambda d: change_entries(question_of(d, 1), moment=None)),
+    "moment of a category": ("sign", lambda d: change_entries(question_of(d, None, 0), moment=1)),
+    "moment 2 twice": ("sign", lambda d: change_entries(question_of(d, 1), moment=2)),
+    "a mean without a square": ("sign", lambda d: drop(d, 2)),
+    "a square without a mean": ("sign", lambda d: drop(d, 1)),
+    "a mean without a square, all at once": ("laplace", lambda d: drop(d, 2)),
+    "a mean of one and a square of another": (
+        "sign",
+        lambda d: (drop(d, 2, 1), drop(d, 1, 3)),
+    ),
+    "a square before its mean": ("sign", lambda d: swap(d, 1, 2)),
+    "numbers before the others": ("laplace", lambda d: swap(d, 0, 3)),
+    "a question twice": ("sign", lambda d: d["questions"].insert(1, copy.deepcopy(d["questions"][1]))),
+    "features out of order": (
+        "laplace",
+        lambda d: [change_entries(q, feature=[3, 1]) for q in d["questions"] if "moment" in q],
+    ),
+    "a feature twice": (
+        "laplace",
+        lambda d: [change_entries(q, feature=[1, 1]) for q in d["questions"] if "moment" in q],
+    ),
+    "a feature of the list beyond the last": (
+        "laplace",
+        lambda d: change_entries(question_of(d, 1), feature=[1, 4]),
+    ),
+    "a negative feature": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[-1, 3])),
+    "a true feature": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[True, 3])),
+    "a list in the list": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[[1], 3])),
+    "lists that differ": ("laplace", lambda d: change_entries(question_of(d, 2), feature=[1])),
+    "laplace with a plain feature": (
+        "laplace",
+        lambda d: [change_entries(q, feature=1) for q in d["questions"] if "moment" in q],
+    ),
+    "a list for one number": ("sign", lambda d: change_entries(question_of(d, 1), feature=[1])),
+    "several numbers for one": ("sign", lambda d: change_entries(question_of(d, 1), feature=[1, 3])),
+    "a category in the list": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[0, 1, 3])),
+    "another form, a class more": ("laplace", lambda d: d["label"]["values"].append("perhaps")),
+    "the tables of numbers for squares": (
+        "piecewise",
+        lambda d: change_entries(question_of(d, 2), tables=question_of(d, 1)["tables"]),
+    ),
+    "an oracle for a number": ("sign", lambda d: change_entries(question_of(d, 1), mechanism="DE")),
+    "a mechanism of numbers for a category": (
+        "sign",
+        lambda d: change_entries(question_of(d, None, 0), mechanism="sign"),
+    ),
+    "a mechanism in a list": ("sign", lambda d: change_entries(question_of(d, 1), mechanism=["sign"])),
+    "an unknown mechanism": ("sign", lambda d: change_entries(question_of(d, 1), mechanism="auto")),
+    "no tables": ("onebit", lambda d: d["tables"].pop(question_of(d, 1)["tables"])),
+    "tables with another entry": ("onebit", lambda d: change_entries(tables_of(d), more="1")),
+    "tables unused": ("onebit", lambda d: change_entries(d["tables"], more={"q": "1"})),
+    "q out of range": ("onebit", lambda d: change_entries(tables_of(d), q=str(WORD // 2))),
+    "q of nothing": ("sign-vector", lambda d: change_entries(tables_of(d), q="0")),
+    "q a number": ("sign-vector", lambda d: change_entries(tables_of(d), q=1)),
+    "near one": ("piecewise", lambda d: change_entries(tables_of(d), near=str(WORD))),
+    "reach too far": ("piecewise", lambda d: change_entries(tables_of(d), reach="257")),
+    "steps huge": ("laplace", lambda d: change_entries(tables_of(d), steps="9" * 5000)),
+    "steps three": ("laplace", lambda d: change_entries(tables_of(d), steps="3")),
+    "weights short": ("laplace", lambda d: tables_of(d)["weights"].pop()),
+    "an empty projection": ("sign", lambda d: change_entries(d["projection"], inputs=[], components=[])),
+    "no inputs": ("sign", lambda d: change_entries(d["projection"], inputs=[])),
+    "no components": ("sign", lambda d: change_entries(d["projection"], components=[])),
+    "a projection that is null": ("sign", lambda d: change_entries(d, projection=None)),
+    "a projection with more": ("sign", lambda d: change_entries(d["projection"], more=[])),
+    "a component with more": ("sign", lambda d: change_entries(d["projection"]["components"][0], more="1")),
+    "a projected feature that is not there": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], name="ghost"),
+    ),
+    "a component of a category": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], name="city"),
+    ),
+    "a component of the label": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], name="rested"),
+    ),
+    "a component of another's name": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], name="second"),
+    ),
+    "a component without name": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], name=None),
+    ),
+    "a component that may not be missing": (
+        "sign",
+        lambda d: change_entries(feature_of(d, "first"), missing="error"),
+    ),
+    "an input of a feature's name": (
+        "sign",
+        lambda d: change_entries(d["projection"]["inputs"][1], name="hours"),
+    ),
+    "an input of the label's name": (
+        "sign",
+        lambda d: change_entries(d["projection"]["inputs"][1], name="rested"),
+    ),
+    "an input in bins": ("sign", lambda d: change_entries(d["projection"]["inputs"][1], kind="binned")),
+    "an input of unknown missing": (
+        "sign",
+        lambda d: change_entries(d["projection"]["inputs"][1], missing="maybe"),
+    ),
+    "an input reversed": ("sign", lambda d: change_entries(d["projection"]["inputs"][1], low="9", high="1")),
+    "weights as one text": ("sign", lambda d: change_entries(d["projection"]["components"][0], weights="12")),
+    "a weight too few": ("sign", lambda d: d["projection"]["components"][0]["weights"].pop()),
+    "a weight nan": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "NaN"]),
+    ),
+    "a weight infinite": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "Infinity"]),
+    ),
+    "a weight huge": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "9" * 100_000]),
+    ),
+    "a weight with an exponent": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "1e3"]),
+    ),
+    "a weight too fine": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "0.0000001"]),
+    ),
+    "an offset not canonical": (
+        "sign",
+        lambda d: change_entries(d["projection"]["components"][0], offset="0.0"),
+    ),
+    "an offset a number": ("sign", lambda d: change_entries(d["projection"]["components"][0], offset=0)),
+    "bounds equal": ("sign", lambda d: change_entries(feature_of(d, "hours"), low="12")),
+    "bounds reversed": ("sign", lambda d: change_entries(feature_of(d, "hours"), low="13")),
+    "bounds equal as doubles": (
+        "sign",
+        lambda d: change_entries(feature_of(d, "hours"), low="11.99999999999999999999"),
+    ),
+    "bounds nan": ("sign", lambda d: change_entries(feature_of(d, "hours"), low="NaN")),
+    "bounds signalling": ("sign", lambda d: change_entries(feature_of(d, "hours"), low="sNaN")),
+    "bounds infinite": ("sign", lambda d: change_entries(feature_of(d, "hours"), high="Infinity")),
+    "bounds beyond doubles": ("sign", lambda d: change_entries(feature_of(d, "hours"), high="9" * 400)),
+    "bounds huge": ("sign", lambda d: change_entries(feature_of(d, "hours"), high="9" * 500_000)),
+    "bounds of an exponent": (
+        "sign",
+        lambda d: change_entries(feature_of(d, "hours"), high="1E+999999999999"),
+    ),
+    "range larger than doubles": (
+        "sign",
+        lambda d: change_entries(feature_of(d, "hours"), low=f"-17{'0' * 307}", high=f"17{'0' * 307}"),
+    ),
+    "bounds not canonical": ("sign", lambda d: change_entries(feature_of(d, "hours"), high="12.0")),
+    "bounds numbers": ("sign", lambda d: change_entries(feature_of(d, "hours"), high=12)),
+    "bounds null": ("sign", lambda d: change_entries(feature_of(d, "hours"), high=None)),
+    "bounds lists": ("sign", lambda d: change_entries(feature_of(d, "hours"), high=["12"])),
+    "bounds missing": ("sign", lambda d: feature_of(d, "hours").pop("high")),
+    "an unknown kind": ("sign", lambda d: change_entries(feature_of(d, "hours"), kind="number")),
+    "edges of a number": ("sign", lambda d: change_entries(feature_of(d, "hours"), edges=["0", "12"])),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_plan_is_refused_at_once(name: str) -> None:
+    numeric, change = HOSTILE[name]
+    changed = document(PLANS[numeric])
+    change(changed)
+    data = canonical.dump_canonical_json(changed)
+    assert data != PLANS[numeric].json
+    start = time.process_time()
+    with pytest.raises(SurveyError):
+        Plan.from_json(data)
+    assert time.process_time() - start < 1
+
+
+def test_many_inputs_are_refused_at_once() -> None:
+    changed = document(PLANS["sign"])
+    age = changed["projection"]["inputs"][0]
+    changed["projection"]["inputs"] += [{**age, "name": f"i{number}"} for number in range(9_000)]
+    start = time.process_time()
+    with pytest.raises(SurveyError, match="a weight for each of the 9002 inputs"):
+        Plan.from_json(canonical.dump_canonical_json(changed))
+    assert time.process_time() - start < 1
+
+
+STRANGE: tuple[Any, ...] = (
+    *(None, True, 0, 1, 2, -1, "", "x", "0", "1", "2", "01", "nan", "9" * 400, "sign"),
+    *("category", "error", [], {}, ["1"]),
+)
+
+
+def altered(original: Document, path: Path, value: Any) -> Document:
+    changed = copy.deepcopy(original)
+    inner(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def accepted(changed: Any) -> Plan | None:
+    """Read a tampered document; a plan that is read must have the same bytes and keep its epsilon."""
+    try:
+        data = canonical.dump_canonical_json(changed)
+        plan = Plan.from_json(data)
+    except SurveyError:
+        return None
+    assert plan.json == data
+    bound = e_to_the(Fraction(plan.epsilon))[0]
+    assert all(question.mechanism.ratio <= bound for question in plan.questions)
+    return plan
+
+
+FREE = {
+    ("id",),
+    ("epsilon",),
+    ("label", "name"),
+    ("label", "values", "*"),
+    ("features", "*", "name"),
+    ("features", "*", "values", "*"),
+    ("features", "*", "edges", "*"),
+    ("features", "*", "low"),
+    ("features", "*", "high"),
+    ("projection", "inputs", "*", "name"),
+    ("projection", "inputs", "*", "low"),
+    ("projection", "inputs", "*", "high"),
+    ("projection", "inputs", "*", "missing"),
+    ("projection", "components", "*", "weights", "*"),
+    ("projection", "components", "*", "offset"),
+    ("questions", "*", "weight"),
+}
+
+
+@pytest.mark.parametrize("numeric", ["sign", "onebit"])
+def test_no_entry_can_be_changed_unnoticed(numeric: str) -> None:
+    # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.
+    plan, free = PLANS[numeric], set()
+    for path, value in leaves_of(document(plan)):
+        free |= changes_accepted(plan, path, value, STRANGE)
+    # a coin's table suits any number of slots, an oracle's only its domain
+    assert free == FREE | ({("features", "*", "missing")} if numeric == "onebit" else set())
+
+
+def test_no_question_about_several_numbers_can_be_changed_unnoticed() -> None:
+    plan, free = PLANS["laplace"], set()
+    for path, value in leaves_of({"questions": document(plan)["questions"]}):
+        free |= changes_accepted(plan, path, value, STRANGE[::3])
+    assert free == {("questions", "*", "weight")}
+
+
+def changes_accepted(plan: Plan, path: Path, value: Any, strange: tuple[Any, ...]) -> set[Path]:
+    """Return the path, with a star for each number in it, if anything else is accepted there."""
+    near = [value + 1, value - 1, str(value)] if isinstance(value, int) else [f"{value}x", f"{value}0"]
+    for other in (*strange, *near):
+        if other != value or type(other) is not type(value):
+            read = accepted(altered(document(plan), path, other))
+            if read is not None:
+                assert read.digest != plan.digest
+                return {tuple("*" if isinstance(key, int) else key for key in path)}
+    return set()
+
+
+def test_no_entry_can_be_added_or_left_out() -> None:
+    plan = PLANS["sign"]
+    for path, node in objects_of(document(plan)):
+        for key in list(node) if isinstance(node, dict) else range(len(node)):
+            changed = document(plan)
+            del inner(changed, path)[key]
+            read = accepted(changed)
+            # to project less, or to ask for less, is the author's choice, and another plan
+            less = (*path, key) == ("projection",) or path == ("projection", "components")
+            chosen = less or path == ("questions",)
+            assert read is None or (chosen and read.digest != plan.digest)
+        changed = document(plan)
+        inside = inner(changed, path)
+        if isinstance(node, dict):
+            inside["more"] = "1"
+        else:
+            inside.append(inside[0])
+        assert accepted(changed) is None, path
+
+
+def forged(plan: Plan, change: Callable[[Document], None]) -> bytes:
+    """Change the tables of the first question about numbers and everything computed from them."""
+    forgery = document(plan)
+    mean = next(question for question in plan.questions if question.moment == 1)
+    old = forgery["questions"][mean.index]["tables"]
+    tables = copy.deepcopy(forgery["tables"][old])
+    change(tables)
+    key = hashlib.sha256(canonical.dump_canonical_json(tables)).hexdigest()[:16]
+    forgery["tables"][key] = tables
+    entry = forgery["questions"][mean.index]
+    ratio = load_numeric(mean.mechanism.name, mean.numeric_domain, tables).ratio
+    entry["ratio"] = [str(ratio.numerator), str(ratio.denominator)]
+    entry |= {"tables": key, "epsilon": decimal_text(realised_epsilon(ratio))}
+    if all(question["tables"] != old for question in forgery["questions"]):
+        del forgery["tables"][old]
+    return canonical.dump_canonical_json(forgery)
+
+
+SPENDING: dict[str, Callable[[Document], None]] = {
+    "onebit": lambda tables: tables.update(q=str(int(tables["q"]) - 1)),
+    "sign-vector": lambda tables: tables.update(q=str(int(tables["q"]) // 2)),
+    "piecewise": lambda tables: tables.update(near=str(int(tables["near"]) + 100)),
+    "sign": lambda tables: tables.update(keep=str(int(tables["keep"]) + 1)),
+    "laplace": lambda tables: tables.update(steps=str(2 * int(tables["steps"]))),
+    "sampled-laplace": lambda tables: tables.update(steps=str(2 * int(tables["steps"]))),
+}
+
+
+@pytest.mark.parametrize("numeric", SPENDING)
+def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(numeric: str) -> None:
+    with pytest.raises(PrivacyError, match="more than epsilon"):
+        Plan.from_json(forged(PLANS[numeric], SPENDING[numeric]))
+    assert Plan.from_json(forged(PLANS[numeric], lambda tables: None)) == PLANS[numeric]

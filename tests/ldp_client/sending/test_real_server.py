@@ -1,0 +1,166 @@
+"""When clients send to a real server: after a 503, at exit, on flush and close."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from encoders.survey import Plan
+from ldp_client import Client, Journal, State
+from tests.ldp_client.conftest import ROW
+from tests.support.sending_schedules import DAY, most_by_chance
+from tests.support.servers import wait_for
+
+
+class Collector(ThreadingHTTPServer):
+    """A server that answers 503 while it is down, and else takes every report."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.is_down = False
+        self.requests: list[tuple[float, bytes, int, bool]] = []
+        """The time, the body, the number of its connection, and whether it was taken."""
+        self.connections = itertools.count()
+
+    def url(self, survey: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1/surveys/{survey}"
+
+    @property
+    def taken(self) -> list[bytes]:
+        return [body for _, body, _, is_taken in list(self.requests) if is_taken]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # a client could keep its connection
+
+    def setup(self) -> None:
+        super().setup()
+        assert isinstance(self.server, Collector)
+        self.number = next(self.server.connections)
+
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Collector)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        is_down = self.server.is_down
+        self.server.requests.append((time.monotonic(), body, self.number, not is_down))
+        answer = {"reason": "store-unavailable"} if is_down else {"status": "recorded"}
+        data = json.dumps(answer).encode()
+        self.send_response(503 if is_down else 200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[Collector]:
+    with Collector() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def _answer(server: Collector, plan: Plan, journal: Path, name: str, **options: float) -> Client:
+    client = Client(replace(plan, id=name, family=name), server.url(name), journal=journal, **options)
+    client.grant()
+    assert client.report(ROW, "no").state is State.QUEUED
+    return client
+
+
+def test_real_clients_send_at_unrelated_times_after_a_503(
+    server: Collector, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp_client.sending.sending_times.MIN_MEAN_WAIT_SECONDS", 1.5)
+    monkeypatch.setattr("ldp_client.retry_after.MAX_BACKOFF_SECONDS", 0.3)
+    names, journals = ("sleep", "diet"), [tmp_path / f"{device}.db" for device in range(10)]
+    server.is_down = True
+    clients = [_answer(server, plan, journal, name, spread=0.05) for journal in journals for name in names]
+    owner = {entry.report: journal for journal in journals for entry in Journal(journal).entries()}
+    wait_for(lambda: {owner[body] for _, body, _, _ in list(server.requests)} == set(journals))
+    server.is_down = False
+    wait_for(lambda: all(client.status().state is State.SENT for client in clients))
+    for client in clients:
+        client.close()
+    connections = [connection for _, _, connection, _ in server.requests]
+    assert len(set(connections)) == len(connections), "two requests came over one connection"
+    gaps = []
+    for journal in journals:
+        first, second = (when for when, body, _, taken in server.requests if taken and owner[body] == journal)
+        gaps.append(second - first)
+    # exponential with a mean of 1.5 s; where the reports of a device share a pause, all gaps are this short
+    assert sum(gap < 0.15 for gap in gaps) <= most_by_chance(10, 0.0952, 1e-7)
+
+
+A_RUN = """
+import sys
+from encoders.survey import Plan
+from dataclasses import replace
+from ldp_client import Client
+plan, base, journal = Plan.from_json(sys.stdin.buffer.read()), *sys.argv[1:]
+clients = [
+    Client(replace(plan, id=name, family=name), f"{base}/{name}", journal=journal, spread=86400)
+    for name in ("sleep", "diet", "sport")
+]
+for client in clients:
+    client.grant()
+    client.report({"age": "old", "hours": 7.5}, "no")
+"""
+
+
+def test_each_run_that_ends_at_once_sends_one_report_at_its_exit(
+    server: Collector, plan: Plan, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", A_RUN, server.url("")[:-1], str(tmp_path / "journal.db")]
+    arrived = []
+    for _ in range(4):
+        subprocess.run(command, input=plan.json, check=True, timeout=60)
+        arrived.append(len(server.taken))
+    assert arrived == [1, 2, 3, 3]
+    assert len(set(server.taken)) == 3
+
+
+def test_clients_that_are_closed_in_turn_do_not_send_right_after_each_other(
+    server: Collector, plan: Plan, tmp_path: Path
+) -> None:
+    for name in ("sleep", "diet", "sport"):
+        _answer(server, plan, tmp_path / "journal.db", name, spread=DAY).close(5.0)
+    assert len(server.taken) == 1
+
+
+def test_flush_sends_the_survey_that_it_names_and_no_other(
+    server: Collector, plan: Plan, tmp_path: Path
+) -> None:
+    clients = [_answer(server, plan, tmp_path / "journal.db", name, spread=1e9) for name in ("sleep", "diet")]
+    assert clients[1].flush().state is State.SENT
+    assert len(server.taken) == 1
+    assert clients[0].status().state is State.QUEUED
+    for client in clients:
+        client.close()
+    assert len(server.taken) == 1
+
+
+def test_flush_without_a_wait_sends_what_an_earlier_run_left(
+    server: Collector, plan: Plan, tmp_path: Path
+) -> None:
+    server.is_down = True
+    _answer(server, plan, tmp_path / "journal.db", "sleep", spread=DAY).close()
+    server.is_down = False
+    with Client(plan, server.url("sleep"), journal=tmp_path / "journal.db") as client:
+        client.flush(0)
+        wait_for(lambda: client.status().state is State.SENT)

@@ -1,0 +1,190 @@
+"""The times of a device's reports do not link them: simulated devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from statistics import median
+from typing import NamedTuple
+
+import pytest
+
+from ldp_client import Response, retry_after
+from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
+from ldp_client.survey_identity import SurveyIdentity
+from tests.support.sending_schedules import DAY, DOWN, HOUR, ManualClock, most_by_chance, survey_of
+
+ATTEMPT_SECONDS = 0.01
+Schedule = Callable[..., SendingSchedule]
+
+
+class Sent(NamedTuple):
+    """One attempt, as the collector sees it, with the device that it does not see."""
+
+    when: float
+    device: int
+    survey: SurveyIdentity
+    is_taken: bool
+
+
+# -- the rules that the tests have to catch -----------------------------------------------------
+
+
+class SharedPause(SendingSchedule):
+    """The former rule: one pause per collector, after which all reports of the device are due."""
+
+    spread_after = 0.0
+
+    def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
+        now, state = self._clock(), self._collectors.setdefault(survey.origin, _State())
+        pause = retry_after.draw_backoff(state.failures, self._draw_uniform)
+        end = now + max(pause, retry_after.limit_retry_after(answer.retry_after if answer else None))
+        state.failures += 1
+        for report in self._reports.values():
+            report.due = max(report.due, end) + self.spread_after * self._draw_uniform()
+
+    def _redraw_overdue(self, now: float) -> None:
+        """Leave all times as they are."""
+
+
+class SharedPauseThenSpread(SharedPause):
+    """One pause per collector, and a short random time of each report after it."""
+
+    spread_after = 2.0
+
+
+class _State:
+    failures = 0
+    retry_after_end = rounded_retry_after_end = 0.0
+
+
+# -- simulated devices --------------------------------------------------------------------------
+
+
+def simulate(
+    schedule: Schedule,
+    starts: list[float],
+    is_down: Callable[[float, int], bool],
+    *,
+    surveys: int = 2,
+    spread: float = 2.0,
+    is_new: bool = True,
+    until: float = 1e9,
+    answer: Response = DOWN,
+    seed: int = 1,
+) -> list[Sent]:
+    """Run a schedule per device until all reports are taken, and return all attempts by time.
+
+    `is_down` gets the time and the number of the device's attempts so far.
+    """
+    seen: list[Sent] = []
+    for device, start in enumerate(starts):
+        clock, attempts = ManualClock(start), 0
+        times = schedule(clock, Random(f"{seed} {device}").random)
+        times.update([QueuedReport(survey_of(each), spread, is_new) for each in range(surveys)])
+        while (chosen := times.next_due())[1] and clock.now + chosen[0] <= until:
+            clock.now += chosen[0]
+            fails = is_down(clock.now, attempts)
+            seen.append(Sent(clock.now, device, chosen[1], not fails))
+            times.begin_attempt(chosen[1])
+            attempts, clock.now = attempts + 1, clock.now + ATTEMPT_SECONDS
+            if fails:
+                times.collector_failed(chosen[1], answer)
+            else:
+                times.remove(chosen[1], has_outcome=True)
+    return sorted(seen)
+
+
+def uniform(end: float, count: int = 100) -> list[float]:
+    random = Random("starts")
+    return [end * random.random() for _ in range(count)]
+
+
+class Linked(NamedTuple):
+    """How well times link the two reports of a device."""
+
+    nearest: int
+    """The devices of which the first report's nearest neighbour in time is the second."""
+    close: int
+    """The devices whose gap is below the median gap of reports of different devices."""
+    gap: float
+    chance_gap: float
+    """The median gaps, in seconds: of one device, and of different ones."""
+
+
+def linked(seen: list[Sent]) -> Linked:
+    taken = [each for each in seen if each.is_taken]
+    when = {(each.device, each.survey): each.when for each in taken}
+    first = {device: time for (device, survey), time in when.items() if survey == survey_of(0)}
+    second = {device: time for (device, survey), time in when.items() if survey == survey_of(1)}
+    assert first.keys() == second.keys()
+    nearest = sum(
+        min((each for each in when if each != (device, survey_of(0))), key=lambda each: abs(when[each] - own))
+        == (device, survey_of(1))
+        for device, own in first.items()
+    )
+    gaps = {device: abs(first[device] - second[device]) for device in first}
+    usual = median(abs(first[one] - second[other]) for one in first for other in second if one != other)
+    return Linked(nearest, sum(gap < usual for gap in gaps.values()), median(gaps.values()), usual)
+
+
+def is_linked(found: Linked, devices: int = 100) -> bool:
+    """Tell whether reports are closer or more often neighbours than by chance; wrong once in 1e7."""
+    return found.nearest > most_by_chance(devices, 1 / (2 * devices - 1)) or found.close > most_by_chance(
+        devices, 0.5
+    )
+
+
+def _outage(start: float, end: float) -> Callable[[float, int], bool]:
+    return lambda now, _: start <= now < end
+
+
+SCENES: dict[str, dict[str, object]] = {
+    "a long outage": {"starts": uniform(HOUR), "is_down": _outage(0, 2 * HOUR)},
+    "a short outage": {"starts": uniform(10), "is_down": _outage(0, 15)},
+    "one 503 for each device": {
+        "starts": uniform(HOUR),
+        "is_down": lambda _, attempts: attempts == 0,
+        "spread": HOUR,
+        "answer": replace(DOWN, retry_after=1.5 * HOUR),
+    },
+    "a start of the application": {
+        "starts": uniform(600),
+        "is_down": lambda *_: False,
+        "is_new": False,
+    },
+    "a network that returns": {"starts": [0.0] * 100, "is_down": _outage(0, 1200)},
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_times_do_not_link_the_two_reports_of_a_device(scene: str) -> None:
+    found = linked(simulate(SendingSchedule, **SCENES[scene]))  # type: ignore[arg-type]
+    assert not is_linked(found), found
+
+
+@pytest.mark.parametrize("scene", ["a long outage", "one 503 for each device", "a network that returns"])
+@pytest.mark.parametrize("rule", [SharedPause, SharedPauseThenSpread])
+def test_a_pause_that_reports_share_is_found_to_link_them(rule: Schedule, scene: str) -> None:
+    assert is_linked(linked(simulate(rule, **SCENES[scene])))  # type: ignore[arg-type]
+
+
+def test_leftovers_that_start_within_the_spread_are_found_to_be_linked() -> None:
+    scene = SCENES["a start of the application"] | {"is_new": True}
+    assert is_linked(linked(simulate(SendingSchedule, **scene)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("surveys", [1, 2, 5, 20])
+@pytest.mark.parametrize("asked", [None, 30.0, HOUR])
+def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(
+    surveys: int, asked: float | None
+) -> None:
+    def attempts(schedule: Schedule, surveys: int) -> int:
+        answer = replace(DOWN, retry_after=asked)
+        return len(simulate(schedule, [0.0] * 20, _outage(0, DAY), surveys=surveys, until=DAY, answer=answer))
+
+    # 20 devices with some 300 attempts each, or with 24 by Retry-After; one attempt per device in addition
+    # allows for what the first failures have to tell
+    assert attempts(SendingSchedule, surveys) <= attempts(SharedPause, 1) + 20
+    assert attempts(SendingSchedule, surveys) <= 1.1 * attempts(SendingSchedule, 1) + 20

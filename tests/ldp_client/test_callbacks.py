@@ -1,0 +1,62 @@
+"""on_outcome: every outcome, in order, and errors of the callback."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ldp_client import (
+    State,
+    TransportError,
+)
+from tests.ldp_client.conftest import RECORDED, ROW, Build, Script
+
+
+def test_every_outcome_is_counted_and_called_back(client: Build) -> None:
+    outcomes: list[tuple[State, str]] = []
+    one = client(
+        Script(TransportError("down"), RECORDED),
+        on_outcome=lambda receipt: outcomes.append((receipt.state, threading.current_thread().name)),
+    )
+    one.report({"age": "old"}, "no")
+    one.report(ROW, "no")
+    one.flush()
+    one.report(ROW, "no")
+    main = threading.current_thread().name
+    assert outcomes == [
+        (State.INVALID, main),
+        (State.QUEUED, main),
+        (State.SENT, "ldp-client"),
+        (State.ALREADY_REPORTED, main),
+    ]
+    assert one.outcomes == dict.fromkeys([state for state, _ in outcomes], 1)
+
+
+def test_the_callback_gets_the_report_before_its_outcome(client: Build) -> None:
+    for _ in range(50):
+        outcomes: list[State] = []
+        one = client(
+            Script(RECORDED),
+            journal=":memory:",
+            on_outcome=lambda receipt, outcomes=outcomes: outcomes.append(receipt.state),
+        )
+        one.report(ROW, "no")
+        one.flush()
+        assert outcomes == [State.QUEUED, State.SENT]
+
+
+def test_a_callback_that_fails_harms_nobody(client: Build, caplog: pytest.LogCaptureFixture) -> None:
+    one = client(Script(RECORDED), on_outcome=lambda _: 1 // 0)
+    assert one.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    one.close()
+    assert {record.getMessage() for record in caplog.records} == {"on_outcome failed: ZeroDivisionError"}
+
+
+def test_a_callback_may_use_its_client(client: Build) -> None:
+    seen: list[State] = []
+    one = client(Script(RECORDED), on_outcome=lambda _: seen.append(one.flush().state))
+    one.report(ROW, "no")
+    assert one.flush().state is State.SENT
+    assert seen[-1] is State.SENT

@@ -1,0 +1,192 @@
+"""What a client is made with: plans, URLs, limits of epsilon, and configure()."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import ldp_client
+from encoders.survey import Plan
+from ldp_client import (
+    BudgetError,
+    Client,
+    PlanError,
+    Response,
+    State,
+    TransportError,
+)
+from ldp_client.testing import Recorder
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
+
+
+def test_a_plan_above_the_cap_is_refused_before_anything_is_drawn(client: Build) -> None:
+    script = Script(RECORDED)
+    capped = client(script, agreed=False, max_epsilon=0.5)
+    assert (capped.grant().state, capped.status().state) == (State.REJECTED, State.NO_CONSENT)
+    client(script).close()  # agreed, with the usual cap
+    receipt = capped.report(ROW, "no")
+    assert (receipt.state, receipt.reason, receipt.epsilon) == (State.REJECTED, "epsilon-above-cap", 0.0)
+    assert capped.flush().state is State.READY
+    assert client(script).report(ROW, "no").state is State.QUEUED
+
+
+def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build) -> None:
+    script = Script(Response(200, plan.json), RECORDED)
+    one = client(script, URL)
+    assert one.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    assert script.requests[0] == ("GET", URL, None)
+
+
+@pytest.mark.parametrize("answer", [TransportError("down"), Response(404, b"{}"), Response(200, b"{}")])
+def test_without_a_plan_nothing_is_drawn(client: Build, answer: Response | TransportError) -> None:
+    one = client(Script(answer), URL, agreed=False)
+    assert one.grant().state in (State.UNAVAILABLE, State.REJECTED)
+    receipt = one.report(ROW, "no")
+    assert (receipt.state, receipt.epsilon) == (State.NO_CONSENT, 0.0)
+
+
+def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
+    louder = plan.json.replace(b'"keep":"8', b'"keep":"9')
+    assert louder != plan.json
+    receipt = client(Script(Response(200, louder)), URL, agreed=False).grant()
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
+
+
+def test_configure_and_report_are_the_short_form(
+    plan: Plan, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    monkeypatch.delenv("LDP_SURVEY_URL", raising=False)
+    with pytest.raises(TransportError, match="LDP_SURVEY_URL"):
+        ldp_client.configure()
+    receipt = ldp_client.report(ROW, "no")
+    assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "not-configured")
+    monkeypatch.setenv("LDP_SURVEY_URL", URL)
+    script = Script(Response(200, plan.json), RECORDED)
+    one = ldp_client.configure(transport=script, journal=":memory:")
+    assert one.grant().state is State.READY
+    assert ldp_client.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    one.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://x/v1",
+        "collector.example/v1",
+        "http://",
+        "http://h/v1?x=1",
+        "http://[x/",
+        "http://h:99999/v1",
+        "http://h:x/v1",
+    ],
+)
+def test_a_url_that_is_none_is_refused_at_once(plan: Plan, url: str) -> None:
+    with pytest.raises(TransportError):
+        Client(plan, url)
+
+
+def test_a_closed_client_names_a_later_configure_as_the_cause(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    first, second = (
+        ldp_client.configure(plan, url=URL, transport=Script(RECORDED), journal=":memory:") for _ in range(2)
+    )
+    for receipt in (first.grant(), first.report(ROW, "no")):
+        assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "client-closed")
+        assert "a later configure() closed this client" in receipt.why
+    second.close()
+    third = ldp_client.configure(plan, url=URL, transport=Script(RECORDED), journal=":memory:")
+    assert second.grant().why == "this client was closed"
+    third.close()
+
+
+def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldp_client, "_client", None)
+    one = ldp_client.configure(URL, transport=Script(Response(200, plan.json), RECORDED), journal=":memory:")
+    one.grant()
+    with pytest.raises(TransportError):
+        ldp_client.configure("nonsense")
+    assert ldp_client.report(ROW, "no").state is State.QUEUED
+    assert one.flush().state is State.SENT
+    one.close()
+
+
+@pytest.mark.parametrize("cap", [0, -1, float("nan"), "much", None])
+def test_a_cap_that_is_no_number_is_refused_at_once(plan: Plan, cap: object) -> None:
+    with pytest.raises(BudgetError):
+        Client(plan, URL, max_epsilon=cap, journal=":memory:")  # type: ignore[arg-type]
+
+
+def test_a_plan_that_is_nested_nonsense_does_not_reach_the_app(client: Build) -> None:
+    for status in (200, 500):
+        receipt = client(Script(Response(status, b"[" * 100_000)), URL, agreed=False).grant()
+        assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
+
+
+def test_a_url_of_another_survey_than_the_plans_is_refused(plan: Plan) -> None:
+    with Client(plan, "http://collector.test/v1/surveys/diet", journal=":memory:") as one:
+        receipt = one.grant()
+        assert one.report(ROW, "no").state is State.NO_CONSENT
+    assert (receipt.state, receipt.epsilon) == (State.REJECTED, 0.0)
+
+
+# -- what the application hears -----------------------------------------------------------------
+
+
+def test_a_device_without_a_place_for_its_journal_reports_nothing(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("no home")
+
+    for name in ("LDP_JOURNAL", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    with Client(plan, URL, transport=Script(RECORDED)) as one:
+        for receipt in (one.grant(), one.report(ROW, "no"), one.flush(), one.status(), one.withdraw()):
+            assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")
+
+
+# -- what a strange row, a stricter application or another application can do -------------------
+
+
+def test_a_plan_object_has_no_signature_to_check(plan: Plan) -> None:
+    with pytest.raises(PlanError, match="public_key"):
+        Client(plan, URL, public_key="A" * 43 + "=")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://h/v1/surveys/SLEEP", "https://h/", "https://h/v1/surveys/sleep/reports/x%20"]
+)
+def test_a_url_that_names_no_survey_is_refused_at_once(plan: Plan, url: str) -> None:
+    with pytest.raises(TransportError, match="its id"):
+        Client(plan, url)
+
+
+def test_asking_how_a_survey_stands_leaves_no_trace(client: Build, tmp_path: Path) -> None:
+    one = client(Script(RECORDED), agreed=False, journal=tmp_path / "new" / "journal.db")
+    assert (one.status().state, one.report(ROW, "no").state) == (State.NO_CONSENT,) * 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_threads_that_report_first_configure_one_client(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, ldp_recorder: Recorder
+) -> None:
+    monkeypatch.setenv("LDP_SURVEY_URL", ldp_recorder.serve(plan))
+    Client(ldp_recorder.serve(plan)).grant()
+    states: list[State] = []
+    threads = [
+        threading.Thread(target=lambda: states.append(ldp_client.report(ROW, "no").state)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(states) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
+    assert len(ldp_recorder.reports) == 1

@@ -29,6 +29,7 @@ _EPSILON_MARGIN = 0.3
 _MAX_REQUIRED_REQUESTS = 1_000
 
 Counts = NDArray[np.int64]
+Positions = NDArray[np.int64]
 MessagePair = tuple[Messages, Messages]
 
 
@@ -72,7 +73,7 @@ class Event:
             one, other = (_read_bits(messages, position) for position in self.positions)
             holds = (one << 1 | other) == self.value
         else:
-            holds = _read_words(messages, self.positions[0]) >= self.value
+            holds = _read_words(messages, np.array(self.positions))[:, 0] >= self.value
         return holds
 
 
@@ -166,19 +167,24 @@ def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
     """Return the event with the highest expected bound, and whether it is likelier for the other person."""
     best, selected = -math.inf, (Event("length", (), 0), False)
     for family in _list_families((one, other)):
-        for swapped, counts in ((False, family.counts), (True, family.counts[::-1])):
-            bounds = _expected_bounds(*counts)
-            index = int(bounds.argmax())
-            if bounds[index] > best:
-                best, selected = float(bounds[index]), (family.event(index), swapped)
+        counts, other_counts = family.counts
+        bounds = _expected_bounds(counts, other_counts)
+        index = int(bounds.argmax())
+        if bounds[index] > best:
+            swapped = bool(counts[index] < other_counts[index])
+            best, selected = float(bounds[index]), (family.event(index), swapped)
     return selected
 
 
 def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
-    """Return the bounds that the test, on more messages than these, is expected to give."""
-    p, q = counts + 0.5, other_counts + 0.5
-    error = np.sqrt(SELECTION_SHARE / (1 - SELECTION_SHARE) * (1 / p + 1 / q))
-    bounds: NDArray[np.float64] = np.log(p / q) - _STANDARD_ERRORS * error
+    """Return the bounds that the test, on more messages than these, is expected to give.
+
+    The bounds are those of the person for whom an event is likelier.
+    """
+    shifted = np.arange(max(counts.max(), other_counts.max()) + 1) + 0.5
+    logarithms, inverses = np.log(shifted), SELECTION_SHARE / (1 - SELECTION_SHARE) / shifted
+    bounds: NDArray[np.float64] = np.abs(logarithms[counts] - logarithms[other_counts])
+    bounds -= _STANDARD_ERRORS * np.sqrt(inverses[counts] + inverses[other_counts])
     return bounds
 
 
@@ -194,12 +200,12 @@ def _list_families(pair: MessagePair) -> Iterator[_EventFamily]:
     yield _length_events(pair)
     first = pair[0].data[0]
     varying = np.flatnonzero(np.any([(each.data != first).any(axis=0) for each in pair], axis=0))
-    for position in map(int, varying):
-        yield _byte_events(pair, position)
-        if position + 1 < len(first):
-            yield _word_events(pair, position)
     if len(varying):
+        yield _byte_events(pair, varying)
         yield _bit_pair_events(pair, varying)
+    words = varying[varying + 1 < len(first)]
+    if len(words):
+        yield _word_events(pair, words)
 
 
 def _length_events(pair: MessagePair) -> _EventFamily:
@@ -208,24 +214,38 @@ def _length_events(pair: MessagePair) -> _EventFamily:
     return _EventFamily((one, other), lambda index: Event("length", (), lengths[index]))
 
 
-def _byte_events(pair: MessagePair, position: int) -> _EventFamily:
-    one, other = (np.bincount(each.data[:, position], minlength=256) for each in pair)
-    return _EventFamily((one, other), lambda index: Event("byte", (position,), index))
+def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
+    """Return how often each byte has each value."""
+    offsets = 256 * np.arange(len(positions))
+    one, other = (
+        np.bincount((each.data[:, positions] + offsets).ravel(), minlength=256 * len(positions))
+        for each in pair
+    )
+    return _EventFamily(
+        (one, other), lambda index: Event("byte", (int(positions[index // 256]),), index % 256)
+    )
 
 
-def _word_events(pair: MessagePair, position: int) -> _EventFamily:
-    """Return how often a word is some limit or more, the limits being quantiles."""
-    words = [np.sort(_read_words(each, position)) for each in pair]
-    limits = np.unique(np.quantile(np.concatenate(words), np.arange(1, _QUANTILES) / _QUANTILES).round())
-    one, other = (len(word) - np.searchsorted(word, limits) for word in words)
-    return _EventFamily((one, other), lambda index: Event("word", (position,), int(limits[index])))
+def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
+    """Return how often each word is some limit or more, the limits being quantiles."""
+    words = [_read_words(each, positions) for each in pair]
+    ordered = np.sort(np.concatenate(words), axis=0)
+    limits = ordered[np.arange(1, _QUANTILES) * len(ordered) // _QUANTILES]
+    one, other = (np.array([(word >= limit).sum(axis=0) for limit in limits]).ravel() for word in words)
+
+    def event(index: int) -> Event:
+        quantile, column = divmod(index, len(positions))
+        return Event("word", (int(positions[column]),), int(limits[quantile, column]))
+
+    return _EventFamily((one, other), event)
 
 
-def _bit_pair_events(pair: MessagePair, positions: NDArray[np.int64]) -> _EventFamily:
+def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
     """Return how often each two bits are 0 and 0, 0 and 1, 1 and 0, 1 and 1."""
     bits = [np.unpackbits(each.data[:, positions], axis=1) for each in pair]
-    shares = [each.mean(axis=0) for each in bits]
-    selected = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:_MAX_BITS]
+    distinct = _distinct_columns(np.concatenate(bits))
+    differences = np.abs(bits[0][:, distinct].mean(axis=0) - bits[1][:, distinct].mean(axis=0))
+    selected = distinct[np.argsort(-differences, kind="stable")[:_MAX_BITS]]
     bit_positions = 8 * positions[selected // 8] + selected % 8
     one, other = (_count_bit_pairs(each[:, selected].astype(np.float32)) for each in bits)
     size = len(selected)
@@ -235,6 +255,16 @@ def _bit_pair_events(pair: MessagePair, positions: NDArray[np.int64]) -> _EventF
         return Event("bits", tuple(int(bit_positions[each]) for each in divmod(columns, size)), value)
 
     return _EventFamily((one, other), event)
+
+
+def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
+    """Return the first column of each group of equal ones.
+
+    In whole requests most bits only repeat the length of the body, because it shifts all headers.
+    """
+    columns = np.ascontiguousarray(np.packbits(bits, axis=0).T)
+    _, first = np.unique(columns.view(np.dtype((np.void, columns.shape[1]))), return_index=True)
+    return np.sort(first)
 
 
 def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
@@ -249,7 +279,7 @@ def _read_bits(messages: Messages, position: int) -> NDArray[np.int64]:
     return (messages.data[:, position // 8] >> (7 - position % 8) & 1).astype(np.int64)
 
 
-def _read_words(messages: Messages, position: int) -> NDArray[np.int64]:
-    """Read two bytes as a signed little-endian number, which is how noisy numbers travel."""
-    pairs = np.ascontiguousarray(messages.data[:, position : position + 2]).view("<i2")
-    return pairs[:, 0].astype(np.int64)
+def _read_words(messages: Messages, positions: Positions) -> NDArray[np.int16]:
+    """Read two bytes at each position as signed little-endian numbers, which is how noisy numbers travel."""
+    low, high = (messages.data[:, positions + place].astype(np.uint16) for place in (0, 1))
+    return (low | high << 8).view(np.int16)

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+# Test processes run side by side, one for each core: more threads for linear algebra only make them wait.
+# The libraries read these variables when numpy is imported.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
 pytest_plugins = ["ldp_client.testing"]
 
 

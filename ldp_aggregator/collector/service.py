@@ -17,6 +17,8 @@ from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 
 SCHEDULE_TTL_SECONDS = 2.0
 """How long a worker caches the schedules; after this time every worker has seen a change in the store."""
+RESULT_TTL_SECONDS = 2.0
+"""How long a worker caches the data of the operator's page, and whether it is ready."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +60,8 @@ class Service:
     schedules: TtlCache[dict[str, Schedule]] = field(
         default_factory=lambda: TtlCache(SCHEDULE_TTL_SECONDS, stale_on=StoreError)
     )
-    progress: TtlCache[CachedResponse] = field(default_factory=TtlCache)
-    readiness: TtlCache[None] = field(default_factory=TtlCache)
+    progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
+    readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
 
     def phase(self, survey: str) -> Phase:
         """Return the phase of a survey now."""

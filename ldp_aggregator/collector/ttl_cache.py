@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-TTL_SECONDS = 2.0
-
 T = TypeVar("T")
 
 
@@ -27,7 +25,7 @@ class TtlCache(Generic[T]):
 
     def __init__(
         self,
-        seconds: float = TTL_SECONDS,
+        seconds: float,
         clock: Callable[[], float] = time.monotonic,
         stale_on: type[Exception] | tuple[()] = (),
     ) -> None:

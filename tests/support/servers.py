@@ -62,7 +62,7 @@ class LocalRedis(RedisServer):
     def start(self) -> None:
         super().start()
         with redis.Redis(unix_socket_path=str(self.path)) as client:
-            wait_for(lambda: answers_ping(client))  # it answers after it has read its whole file
+            wait_for(lambda: responds_to_ping(client))  # it responds after it has read its whole file
 
 
 class ClusterNode(RedisServer):
@@ -81,7 +81,7 @@ class ClusterNode(RedisServer):
 
     def start(self) -> None:
         super().start()
-        wait_for(lambda: answers_ping(self.client))
+        wait_for(lambda: responds_to_ping(self.client))
 
     def stop(self) -> None:
         self.client.close()
@@ -140,21 +140,28 @@ def free_port() -> int:
         return port
 
 
-def answers_ping(client: redis.Redis) -> bool:
+def responds_to_ping(client: redis.Redis) -> bool:
     with suppress(redis.RedisError):
         return bool(client.ping())
     return False
 
 
-def answers(path: Path) -> bool:
-    """Return whether a server listens on a Unix socket; its file exists slightly earlier."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        return connection.connect_ex(str(path)) == 0
-
-
 def inherited_environment() -> dict[str, str]:
     """Return this process's environment without LDP_ variables, which commands would read as settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("LDP_")}
+
+
+def _program(constants: Mapping[str, float]) -> list[str]:
+    """Return the command that runs ldp-collector, with other values of some constants of its modules."""
+    if not constants:
+        return [str(Path(sys.executable).parent / "ldp-collector")]
+    lines = ["import importlib", "from encoders.extras import ldp_collector"]
+    for name, value in constants.items():
+        module, _, constant = name.rpartition(".")
+        lines.append(f"module = importlib.import_module({module!r})")
+        lines.append(f"assert hasattr(module, {constant!r})")
+        lines.append(f"module.{constant} = {value!r}")
+    return [sys.executable, "-c", "\n".join([*lines, "ldp_collector()"])]
 
 
 @contextmanager
@@ -166,9 +173,13 @@ def collector(
     token: str | None = TOKEN,
     options: Sequence[object] = (),
     log: Path | None = None,
+    constants: Mapping[str, float] | None = None,
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start ldp-collector on a free port; yield its base URL and its process. `log`: a file for its log."""
-    command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", *map(str, surveys)]
+    """Start ldp-collector on a free port; yield its base URL and its process.
+
+    `log`: a file for its log. `constants`: values by "module.NAME", for example a shorter pause.
+    """
+    command = [*_program(constants or {}), "serve", *map(str, surveys)]
     command += ["--bind", "127.0.0.1:0", *map(str, options)]
     command += ["--store", store] if store else []
     command += ["--workers", str(workers)] if workers else []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import logging
+import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -28,6 +30,7 @@ MAX_CONNECTIONS = 1000
 KEEPALIVE_SECONDS = 5
 _RETRY_SECONDS = 2.0
 """Pause after a worker that could not use the store, before the next one starts."""
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -97,6 +100,14 @@ def _error_reason(error: Exception) -> str:
 
 class _Master(Arbiter):  # type: ignore[misc]
     """Gunicorn's master, which logs the signals that it handles."""
+
+    def spawn_worker(self) -> int:
+        """Start a worker; a signal to stop that it gets before it has its own handlers ends it at once."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        try:
+            return int(super().spawn_worker())
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
     def handle_hup(self) -> None:
         if self.app.publish_again():
@@ -203,12 +214,20 @@ def serve(
         loglevel="warning",
         control_socket_disable=True,
         proc_name="ldp-collector",
+        post_fork=lambda _master, _worker: _end_on_stop_signals(),
         post_worker_init=_start_worker,
         worker_exit=lambda _, worker: _close_worker(worker),
         child_exit=lambda _, worker: logs.log_event("worker-stopped", pid=worker.pid),
         when_ready=when_ready,
         on_exit=lambda _: logs.log_event("stopped"),
     ).run()
+
+
+def _end_on_stop_signals() -> None:
+    """End this new worker on a signal to stop; the master's handlers, which it inherits, would ignore it."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
 
 def _start_worker(worker: Any) -> None:

@@ -25,7 +25,7 @@ from ldp_aggregator.collector.serving.server import _error_reason
 from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
-from tests.ldp_aggregator.collector.serving.test_server import talk
+from tests.ldp_aggregator.collector.serving.test_server import SHORT_RETRY, talk
 from tests.support.servers import LocalRedis, collector, wait_for, workers_of
 
 LEVELS = {"info", "warning", "error", "critical"}
@@ -101,7 +101,7 @@ def test_an_outage_of_the_store_is_logged_once_for_many_requests(
     log, server = tmp_path / "log", LocalRedis(tmp_path)
     server.start()
     try:
-        with collector([survey], server.url, workers=1, log=log) as (base, process):
+        with collector([survey], server.url, workers=1, log=log, constants=SHORT_RETRY) as (base, process):
             report = make_report(plan, {"age": "old", "hours": 7.5}, "yes")
             assert post(base, report) == 200
             server.kill()
@@ -118,7 +118,7 @@ def test_an_outage_of_the_store_is_logged_once_for_many_requests(
         server.stop()
     away = [line for line in lines(log) if line["event"] == "store-unavailable"]
     assert {(line["kind"], line["level"]) for line in away} == {("ConnectionError", "error")}
-    assert len(away) <= 5  # one by the first worker; later ones start seconds apart
+    assert len(away) == 1 + events(log).count("worker-failed")  # one by each worker
     assert "redis.sock" not in log.read_text()
 
 

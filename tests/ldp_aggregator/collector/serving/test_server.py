@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -19,12 +19,14 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
 import pytest
+from click.testing import CliRunner, Result
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import make_keys, read_signature, sign, signature_text, verify
-from ldp_aggregator.cli.serve import _without_password
+from ldp_aggregator.cli.serve import _without_password, main
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.serving import server
 from ldp_aggregator.collector.serving.server import require_addresses
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
@@ -32,6 +34,7 @@ from tests.ldp_aggregator.collector.conftest import SURVEY
 from tests.support.servers import LocalRedis, collector, free_port, redis_server, wait_for, workers_of
 
 ROW = {"age": "old", "hours": 7.5}
+SHORT_RETRY = {"ldp_aggregator.collector.serving.server._RETRY_SECONDS": 0.1}
 
 
 @pytest.fixture
@@ -85,11 +88,20 @@ def test_no_report_is_lost_or_counted_twice_if_workers_are_killed_under_load(
     assert narrow.cells.sum() == narrow.n  # direct encoding: one count per report
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_collector_stopped_while_its_workers_start_ends_cleanly(
+    survey: Path, tmp_path: Path, workers: int
+) -> None:
+    with collector([survey], f"sqlite:///{tmp_path}/store.db", workers=workers) as (_, process):
+        pass  # it has printed its address, and forks its workers now
+    assert process.returncode == 0  # no SIGKILL after ten seconds
+
+
 def test_workers_that_start_without_redis_wait_for_it(survey: Path, tmp_path: Path, plan: Plan) -> None:
     server = LocalRedis(tmp_path)
     server.start()
     try:
-        with collector([survey], server.url, workers=1) as (base, process):
+        with collector([survey], server.url, workers=1, constants=SHORT_RETRY) as (base, process):
             wait_for(lambda: workers_of(process))
             server.kill()
             workers = set(workers_of(process))
@@ -170,16 +182,33 @@ def test_bodies_with_no_or_a_wrong_length_are_refused_over_sockets(
     store.close()
 
 
-def serve(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+Serve = Callable[..., Result]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """Return the command `ldp-collector serve` as a function; it fails if it would begin to serve."""
+
+    def run_server(*_: object) -> None:
+        pytest.fail("the server was started")
+
+    monkeypatch.setattr(server, "serve", run_server)
+    for name in [name for name in os.environ if name.startswith("LDP_")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(main, ["serve", *map(str, arguments)], catch_exceptions=False)
+
+    return run
 
 
 def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = -1"))
-    result = serve(path, "--store", f"sqlite:///{tmp_path}/store.db")
-    assert result.returncode == 1
+    command = [Path(sys.executable).parent / "ldp-collector", "serve", path]
+    command += ["--store", f"sqlite:///{tmp_path}/store.db"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert "broken.toml: line 4: survey.epsilon" in result.stderr
 
 
@@ -204,22 +233,27 @@ def fetch(url: str) -> bytes:
     return data
 
 
-def test_an_invalid_signature_file_is_refused_before_serving(survey: Path, tmp_path: Path) -> None:
+def test_an_invalid_signature_file_is_refused_before_serving(
+    serve: Serve, survey: Path, tmp_path: Path
+) -> None:
     survey.with_name("survey.toml.sig").write_text("junk\n")
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db")
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert "survey.toml.sig: not a signature" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "store.db").exists()
 
 
-def test_a_changed_survey_under_its_old_id_is_refused(survey: Path, tmp_path: Path) -> None:
+def test_a_changed_survey_under_its_old_id_is_refused(
+    serve: Serve, survey: Path, tmp_path: Path, plan: Plan
+) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
-    with collector([survey], url, workers=1):
-        pass
+    store = open_store(url)
+    store.publish(plan.id, plan.json)
+    store.close()
     survey.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = 1.5"))
     result = serve(survey, "--store", url)
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert "new id" in result.stderr
 
 
@@ -227,9 +261,11 @@ def test_a_changed_survey_under_its_old_id_is_refused(survey: Path, tmp_path: Pa
     ("store", "why"),
     [("memory://", "for tests"), ("mysql://x", "a store is"), ("redis://host:port/0", "Redis URL")],
 )
-def test_a_store_that_cannot_serve_is_refused_before_serving(survey: Path, store: str, why: str) -> None:
+def test_a_store_that_cannot_serve_is_refused_before_serving(
+    serve: Serve, survey: Path, store: str, why: str
+) -> None:
     result = serve(survey, "--store", store)
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert why in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -240,30 +276,34 @@ def test_the_store_s_password_is_not_printed() -> None:
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:99999", "nowhere", "127.0.0.1:", ":http"])
-def test_an_invalid_address_is_refused(survey: Path, tmp_path: Path, bind: str) -> None:
+def test_an_invalid_address_is_refused(serve: Serve, survey: Path, tmp_path: Path, bind: str) -> None:
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", bind)
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert "HOST:PORT" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--bind", "--operator-bind"])
-def test_a_port_in_use_ends_the_start_with_one_message(survey: Path, tmp_path: Path, option: str) -> None:
+def test_a_port_in_use_ends_the_start_with_one_message(
+    serve: Serve, survey: Path, tmp_path: Path, option: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         result = serve(
             survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", "127.0.0.1:0", option, address
         )
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert result.stdout == ""
     reason = "the port is in use; stop what listens on it, or choose another port"
     assert result.stderr == f"Error: {option} {address}: cannot listen there: {reason}\n"
 
 
-def test_two_equal_addresses_end_the_start_with_one_message(survey: Path, tmp_path: Path) -> None:
+def test_two_equal_addresses_end_the_start_with_one_message(
+    serve: Serve, survey: Path, tmp_path: Path
+) -> None:
     address = f"127.0.0.1:{free_port()}"
     options = ("--bind", address, "--operator-bind", address)
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", *options)
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert f"--operator-bind {address}: cannot listen there: the port is in use" in result.stderr
 
 
@@ -275,10 +315,10 @@ def test_two_equal_addresses_end_the_start_with_one_message(survey: Path, tmp_pa
     ],
 )
 def test_an_address_of_another_machine_ends_the_start_with_one_message(
-    survey: Path, tmp_path: Path, address: str, reason: str
+    serve: Serve, survey: Path, tmp_path: Path, address: str, reason: str
 ) -> None:
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", address)
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.startswith(f"Error: --bind {address}: {reason}")
 
 
@@ -304,9 +344,9 @@ def test_a_port_without_permission_is_refused_with_the_reason(
         require_addresses({"--bind": "localhost:80"})
 
 
-def test_an_invalid_proxy_address_is_refused(survey: Path, tmp_path: Path) -> None:
+def test_an_invalid_proxy_address_is_refused(serve: Serve, survey: Path, tmp_path: Path) -> None:
     result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--trusted-proxy", "proxy.test")
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert "for example 10.1.0.2" in result.stderr
 
 

@@ -141,10 +141,9 @@ def totals_of(url: str) -> dict[str, Total]:
 
 def other_report(plan: Plan, report: bytes, rng: random.Random) -> bytes:
     """Return a different valid report with the same id."""
-    read = unpack(report)
+    read, stream = unpack(report), FastStream(rng.getrandbits(64))
     question = plan.questions[read.question]
     while True:
-        payload = bytes(each ^ rng.randrange(256) for each in read.payload)
-        candidate = np.frombuffer(payload, np.uint8)[None]
-        if payload != read.payload and question.mechanism.are_valid(candidate).all():
+        payload = question.mechanism.perturb(rng.randrange(question.domain), stream)
+        if payload != read.payload:
             return pack(Report(read.plan_digest, read.question, read.id, payload))

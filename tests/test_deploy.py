@@ -40,13 +40,13 @@ from ldp_client.collector_response import parse_outcome
 from tests.support.servers import (
     SHIPPED_NGINX,
     TOKEN,
-    answers_ping,
     collector,
     free_port,
     front_proxy,
     inherited_environment,
     listens,
     nginx,
+    responds_to_ping,
     stop,
     wait_for,
 )
@@ -141,7 +141,7 @@ def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(
     try:
         wait_for(lambda: listens(port))
         with redis.Redis(port=port, password=PASSWORD) as client:
-            wait_for(lambda: answers_ping(client))
+            wait_for(lambda: responds_to_ping(client))
             assert client.config_get("slowlog-log-slower-than")["slowlog-log-slower-than"] == "-1"
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.sendall(b"PING\r\n")

@@ -151,17 +151,11 @@ def inherited_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("LDP_")}
 
 
-def _program(constants: Mapping[str, float]) -> list[str]:
-    """Return the command that runs ldp-collector, with other values of some constants of its modules."""
-    if not constants:
+def _program(prelude: str) -> list[str]:
+    """Return the command that runs ldp-collector, after some lines of Python."""
+    if not prelude:
         return [str(Path(sys.executable).parent / "ldp-collector")]
-    lines = ["import importlib", "from encoders.extras import ldp_collector"]
-    for name, value in constants.items():
-        module, _, constant = name.rpartition(".")
-        lines.append(f"module = importlib.import_module({module!r})")
-        lines.append(f"assert hasattr(module, {constant!r})")
-        lines.append(f"module.{constant} = {value!r}")
-    return [sys.executable, "-c", "\n".join([*lines, "ldp_collector()"])]
+    return [sys.executable, "-c", f"{prelude}\nfrom encoders.extras import ldp_collector\nldp_collector()"]
 
 
 @contextmanager
@@ -173,13 +167,13 @@ def collector(
     token: str | None = TOKEN,
     options: Sequence[object] = (),
     log: Path | None = None,
-    constants: Mapping[str, float] | None = None,
+    prelude: str = "",
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start ldp-collector on a free port; yield its base URL and its process.
 
-    `log`: a file for its log. `constants`: values by "module.NAME", for example a shorter pause.
+    `log`: a file for its log. `prelude`: Python that its processes run first, for example to shorten a pause.
     """
-    command = [*_program(constants or {}), "serve", *map(str, surveys)]
+    command = [*_program(prelude), "serve", *map(str, surveys)]
     command += ["--bind", "127.0.0.1:0", *map(str, options)]
     command += ["--store", store] if store else []
     command += ["--workers", str(workers)] if workers else []

@@ -101,7 +101,7 @@ def test_an_outage_of_the_store_is_logged_once_for_many_requests(
     log, server = tmp_path / "log", LocalRedis(tmp_path)
     server.start()
     try:
-        with collector([survey], server.url, workers=1, log=log, constants=SHORT_RETRY) as (base, process):
+        with collector([survey], server.url, workers=1, log=log, prelude=SHORT_RETRY) as (base, process):
             report = make_report(plan, {"age": "old", "hours": 7.5}, "yes")
             assert post(base, report) == 200
             server.kill()

@@ -48,12 +48,13 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRI
 
 
 def require_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Return the permissions of the file at this path; None if there is no file.
+    """Check that a file may be replaced. Return its permissions, or None if there is no file at the path.
 
     Raises
     ------
     OSError
-        If the path is a symbolic link, not a regular file, a SQLite database or one of its other files.
+        If the path is a symbolic link, not a regular file, or a SQLite database with its -wal, -shm and
+        -journal files.
     """
     _refuse_database(Path(path))
     try:
@@ -61,7 +62,7 @@ def require_replaceable(path: str | os.PathLike[str]) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISLNK(mode):
-        raise OSError(errno.ELOOP, "is a symbolic link; name the file itself", str(path))
+        raise OSError(errno.ELOOP, "is a symbolic link; give the path of the file itself", str(path))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "is not a regular file; name another one", str(path))
     return stat.S_IMODE(mode)

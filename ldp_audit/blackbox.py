@@ -103,8 +103,8 @@ class Leak:
 
     def __str__(self) -> str:
         return (
-            f"({self.likelier_person}) and ({self.other_person}) are distinguished by {self.event}, at an "
-            f"epsilon of at least {self.epsilon_lower_bound:.3f}"
+            f"({self.likelier_person}) and ({self.other_person}) can be distinguished by {self.event}, which "
+            f"shows an epsilon of at least {self.epsilon_lower_bound:.3f}"
         )
 
 

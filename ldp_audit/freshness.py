@@ -218,7 +218,7 @@ def check_noise_reuse(results: Mapping[str, list[RepeatResult]], way: str) -> Ch
             if each.repeats:
                 fixed = "the same id and a stopped clock" if each.same_id else "a stopped clock"
                 finding = (
-                    f"{question}: ({each.person.name}) gives one answer {each.repeats} times, with {fixed}"
+                    f"{question}: ({each.person.name}) sends one payload {each.repeats} times, with {fixed}"
                 )
                 return Check(FRESHNESS, name, False, finding)
     everyone = [each for repeated in results.values() for each in repeated]

@@ -67,7 +67,10 @@ def _check_lengths(messages: Mapping[str, Sequence[bytes]], reports: ReportsByPe
                 lengths.setdefault(report.question, set()).add(len(message))
     for question, several in lengths.items():
         if len(several) > 1:
-            finding = f"question {question} has messages of {', '.join(map(str, sorted(several)))} bytes"
+            finding = (
+                f"the messages of question {question} differ in length: "
+                f"{', '.join(map(str, sorted(several)))} bytes"
+            )
             return Check(HOMOGENEITY, name, False, finding)
     every_length = sorted({length for each in lengths.values() for length in each})
     return Check(HOMOGENEITY, name, True, f"{', '.join(map(str, every_length))} bytes")

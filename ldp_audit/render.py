@@ -12,9 +12,10 @@ _EXACT_HEAD = ("question", "mechanism", "realised epsilon", "unused share", "pay
 _BLACK_BOX_HEAD = ("question", "epsilon at least", "detectable up to", "event", "between", "pairs")
 _CHECKS_HEAD = ("check", "finding", "")
 _EXPLANATION = (
-    "Exact: no two people's probabilities of any output differ by more than e^(realised epsilon). Black box: "
-    "a lower bound on epsilon from the bytes alone, which must not exceed the nominal one. The other "
-    "parts must be the same for everybody. By chance, a sound client fails one run in a million."
+    "Exact: the probability of an output differs between two people by at most the factor e^(realised "
+    "epsilon). Black box: a lower bound on epsilon, estimated from the bytes of the messages alone; it must "
+    "not exceed the nominal epsilon. Checks: everything else in the messages must be the same for everybody. "
+    "A correct client fails one run in a million by chance."
 )
 
 

@@ -1,4 +1,4 @@
-"""The result of an audit: its checks, the largest leaks, and all together."""
+"""The result of an audit: the checks, the largest leaks, and the faults that follow from them."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int
         f"{timing.relative_difference:.1%} of {timing.median:.1f} microseconds, p = {timing.p:.1g} over "
         f"{runs:,} runs of each"
     )
-    return Check(TIMING, "median computing times of two people, at most", None, finding)
+    return Check(TIMING, "largest difference of two people's median times", None, finding)
 
 
 def measure_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Timing:

@@ -76,7 +76,7 @@ class Participation:
             return self.status(entry, is_repeat=True)
         entry = require_consent(entry)
         if entry.url != self.url:
-            raise ConsentError(f"the person has agreed to send to {entry.url}, not to another collector")
+            raise ConsentError(f"the person has agreed to send to {entry.url}, not to {self.url}")
         plan = self._plan or self._load_plan(entry, may_fetch=False)
         read_invitation(plan, self.token)
         if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is
@@ -94,7 +94,7 @@ class Participation:
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
     def find_entry(self) -> JournalEntry | None:
-        """Return the survey's journal entry, or that of another round of it which this device answered."""
+        """Return the survey's journal entry, or the entry of another round that this device answered."""
         entry = self.journal.find(self.identity)
         if entry is None or entry.is_answered:
             return entry

@@ -57,7 +57,7 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
     most = min(len(means) - 1, len(inputs))
     if not 1 <= components <= most:
         raise FitError(
-            f"the means of {len(means)} classes of {len(inputs)} numbers hold at most {most} "
+            f"{len(means)} classes and {len(inputs)} numbers allow at most {most} "
             f"{'component' if most == 1 else 'components'}, not {components}"
         )
     middle = prior @ means

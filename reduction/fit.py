@@ -95,7 +95,7 @@ def _check_column(name: str, column: Floats) -> None:
     if not np.isfinite(column).all():
         raise FitError(f"{name}: is not a finite number in some row; leave out such rows")
     if np.abs(column).max() > 1:
-        raise FitError(f"{name}: is not normalised to [-1, 1] by its bounds")
+        raise FitError(f"{name}: has values outside [-1, 1]; normalise it by its bounds")
     if np.ptp(column) == 0:
         raise FitError(
             f"{name}: is the same in every row, or clipped to one bound: widen its range or leave it out"

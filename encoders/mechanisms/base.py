@@ -208,10 +208,10 @@ class IntegerVectorPayload(Mechanism):
 
 
 def index_bytes(domain: int) -> int:
-    """Return the number of bytes of an index of the domain: 1 or 2."""
+    """Return the number of bytes of an index below `domain`: 1 or 2."""
     return 1 if domain <= 256 else 2
 
 
 def unpack_indices(payloads: ByteArray) -> NDArray[Any]:
-    """Return the numbers, shape (m,), in payloads of one little-endian number each, shape (m, bytes)."""
+    """Decode payloads of one little-endian number each, shape (m, 1 or 2); return numbers, shape (m,)."""
     return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

@@ -25,11 +25,11 @@ class FrequencyOracle(Mechanism):
     domain : int
         Number of values d, at least 2; also the number of counters.
     on_mean, on_var, off_mean, off_var : float
-        Mean and variance of what one report adds to the cell of the true value (on), and to any other
-        cell (off). For pure protocols: p, p(1-p), q, q(1-q).
+        Mean and variance of what one report adds to the counter of the true value (on), and to any other
+        counter (off). For pure protocols: p, p(1-p), q, q(1-q).
     constant_sum : bool
-        Whether every report adds the same sum over all cells. Otherwise the cells are independent given
-        the value.
+        Whether every report adds the same sum over all counters. If not, what it adds to one counter is
+        independent of what it adds to the others, given the true value.
     """
 
     constant_sum: ClassVar[bool] = False
@@ -77,29 +77,29 @@ class FrequencyOracle(Mechanism):
         return counts, stderr
 
     def variance(self, frequency: Number, size: int = 1) -> Number:
-        """Return the variance of one report's estimate of a cell's true frequency.
+        """Return the variance of one report's estimate of a value's frequency.
 
         It includes sampling, because the person is drawn at random from the population. For pure protocols
         it is P(1-P)/(p-q)^2 with P = q + (p-q) f (Wang et al. 2017, equation 4). Takes a float or a float
-        array. With `size` above 1, the estimate is of the sum of that many cells, see `sums`.
+        array. With `size` above 1, the estimate is of the sum of that many frequencies, see `sums`.
         """
         on, off, _, _ = self.sums(size)
         return frequency * (1 - frequency) + frequency * on + (1 - frequency) * off
 
     def covariance(self, one: Number, other: Number, size: int = 1) -> Number:
-        """Return the covariance of one report's estimates of two cells' true frequencies."""
+        """Return the covariance of one report's estimates of the frequencies of two values."""
         _, _, shared, slope = self.sums(size)
         return shared + slope * (one + other) - one * other
 
     def sums(self, size: int = 1) -> tuple[float, float, float, float]:
-        """Return the noise of sums over `size` cells, given the true value, in units of a frequency.
+        """Return the noise of sums of `size` frequencies, given the true value, in units of a frequency.
 
         Returns
         -------
         on, off : float
-            Variances of a sum with the cell of the true value, and of a sum without it.
+            Variance of a sum that includes the true value's frequency, and of a sum that does not.
         shared, slope : float
-            Covariance of two sums without that cell, and the difference if one of the sums contains it.
+            Covariance of two sums that do not include it, and by how much it changes if one sum does.
         """
         unit = (self.on_mean - self.off_mean) ** 2
         on, off, (shared, slope) = self.on_var / unit, self.off_var / unit, self.pair_covariances
@@ -109,10 +109,10 @@ class FrequencyOracle(Mechanism):
 
     @cached_property
     def pair_covariances(self) -> tuple[float, float]:
-        """Covariance of two cells that are not the true value's, and the difference if one of them is.
+        """Covariance of the frequencies of two values that are not true, and its change if one of them is.
 
-        In units of a frequency, given the value. Both are 0 for independent cells. If every report adds the
-        same sum, the covariances with that sum are 0, which determines both.
+        In units of a frequency, given the true value. Both are 0 for independent counters. If every report
+        adds the same sum, the covariances with that sum are 0, which determines both.
         """
         if not self.constant_sum:
             return 0.0, 0.0
@@ -122,7 +122,7 @@ class FrequencyOracle(Mechanism):
         return off_off / unit, (on_off - off_off) / unit
 
     def uniform_variance(self, parts: int) -> float:
-        """Return the variance of one report's estimate of the share 1/parts of domain/parts cells."""
+        """Return the variance of one report's estimate of the frequency 1/parts of domain/parts values."""
         return self.variance(1 / parts, self.domain // parts)
 
     # -- the auditor -----------------------------------------------------------------------
@@ -137,12 +137,12 @@ class FrequencyOracle(Mechanism):
     @property
     @abstractmethod
     def cell_range(self) -> tuple[int, int]:
-        """The least and the most that one report can add to a counter."""
+        """The least and the greatest number that one report can add to a counter."""
 
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what one payload can add to sums; see :meth:`Mechanism.contribution_range`.
+        """Return the range of what one payload can add to weighted sums; see :class:`Mechanism`.
 
         This is the range of counters that do not constrain each other.
 

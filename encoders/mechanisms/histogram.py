@@ -87,11 +87,11 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
 
     @property
     def cell_range(self) -> tuple[int, int]:
-        """The range to which components are clamped; see :attr:`FrequencyOracle.cell_range`."""
+        """The range to which each component is clamped; see :attr:`FrequencyOracle.cell_range`."""
         return self.component_range
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | v] for every v: the product over the components, with that of v exchanged."""
+        """Return P[payload | v] for every v: P[payload | all 0], with the factor of component v replaced."""
         cells = [component + self._steps - 1 for component in self._vector.unpack(payload)]
         noise = Fraction(math.prod(self._zero[cell] for cell in cells), WORD**self.domain)
         return [noise * Fraction(self._one[cell], self._zero[cell]) for cell in cells]
@@ -128,7 +128,7 @@ class THE(Unary):
 
 
 def _best_threshold(epsilon: float) -> Decimal:
-    """Return the theta in .00, .01, ..., 1 with the least variance at frequency 0, q(1-q)/(p-q)^2."""
+    """Return the theta of 0.00, 0.01, ..., 1.00 with the least variance at frequency 0, q(1-q)/(p-q)^2."""
 
     def variance(theta: float) -> float:
         p, q = 1 - math.exp(-epsilon * (1 - theta) / 2) / 2, math.exp(-epsilon * theta / 2) / 2
@@ -139,7 +139,7 @@ def _best_threshold(epsilon: float) -> Decimal:
 
 @dataclass(frozen=True)
 class _LaplaceNoise:
-    """Everything about SHE's noise that depends only on the weights, and not on the domain."""
+    """The part of SHE's noise that depends only on the weights, and not on the domain."""
 
     ends: list[int]
     clamped: list[int]

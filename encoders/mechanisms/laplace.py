@@ -150,7 +150,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the range if every slot is at its limit; see :meth:`Mechanism.contribution_range`."""
+        """Return the sums if every slot is at a limit; see :meth:`Mechanism.contribution_range`."""
         most = self._max_output * abs(weights).sum(axis=-1)
         return -most, most
 
@@ -251,7 +251,7 @@ def _slot_laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
 
 @lru_cache(maxsize=16)
 def _worst_ratio(weights: tuple[int, ...], grid: int, low: int) -> Fraction:
-    """Return the worst ratio of one number: x' in place of x in one slot, or x' in another slot."""
+    """Return the worst likelihood ratio of two values of one number, in the same slot or in two slots."""
     laws = _slot_laws(weights, grid)
     held = [laws[x] for x in range(low * grid, grid + 1)]
     most, least = (

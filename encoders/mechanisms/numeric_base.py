@@ -56,20 +56,21 @@ class NumericDomain:
 
     @property
     def slots_text(self) -> str:
-        """The number of slots and their meaning, in words."""
+        """The number of slots and their meaning, as a phrase for people."""
         each = "each label" if len(self.missing) == 1 else "each number and label"
         absent = ", and another in case the number is missing" * any(self.missing)
         return f"{self.slots} places (one for {each}{absent})"
 
 
 class NumericMechanism(Mechanism):
-    """A mechanism whose reports estimate the mean of a number, or of its square, in each class.
+    """A mechanism whose reports estimate the mean of x in each class, where x is a number or a square.
 
     Attributes
     ----------
     domain : NumericDomain
     estimates_prior : bool
-        Whether reports estimate the class prior too. If not, class means need a prior from other questions.
+        Whether reports estimate the class prior too. If not, other questions must estimate it, because
+        class means are divided by it.
     """
 
     estimates_prior: ClassVar[bool] = False
@@ -153,7 +154,7 @@ class NumericMechanism(Mechanism):
         """
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return names of the counters, for people, from the names of the numbers and classes."""
+        """Return a name of each counter, for people, made from the names of the numbers and classes."""
         return [
             f"{number}{gone}, {label}"
             for number, absent in zip(numbers, self.domain.missing, strict=True)
@@ -184,14 +185,14 @@ class NumericMechanism(Mechanism):
 
 
 def split_value(value: int, labels: int) -> tuple[int, int]:
-    """Return the slot that is not zero, and the code in it: that of the number 1 for a missing number."""
+    """Return the index of the slot that is not zero, and its code: the code of 1 for a missing number."""
     code, label = divmod(int(value), labels)  # a numpy integer would overflow what follows
     absent = code > 2 * GRID
     return label + labels * absent, code - absent
 
 
 def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray]:
-    """Return the slots and the codes of an array of values, see :func:`split_value`."""
+    """Return the arrays of slots and codes of an array of values, see :func:`split_value`."""
     code, label = values // labels, values % labels
     absent = (code > 2 * GRID).astype(values.dtype)
     return label + labels * absent, code - absent
@@ -200,7 +201,7 @@ def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray
 def arrange_by_slot(
     domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
 ) -> FloatArray:
-    """Return estimates per slot, shape (slots,), in the form of :meth:`NumericMechanism.moments`."""
+    """Arrange estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
     k, place = domain.labels, 0
     laid = np.full((len(domain.missing), 3, k), np.nan)
     for number, absent in enumerate(domain.missing):

@@ -126,25 +126,25 @@ class OneBit(IndexPayload, _Coin):
         return reported.view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Add +1 or -1 to the drawn slot."""
+        """Return the sums over the payloads of +1 or -1 for the drawn slot."""
         reported = unpack_indices(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Add +1 or -1 to the drawn slot; see :meth:`Mechanism.contribution`."""
+        """Return +1 or -1 for the drawn slot, 0 for all others; see :meth:`Mechanism.contribution`."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
         counts = [0] * self.domain.slots
         counts[slot] = 2 * bit - 1
         return counts
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus and plus the greatest weight; see :meth:`Mechanism.contribution_range`."""
+        """Return minus and plus the greatest absolute weight; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).max(axis=-1)
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
+        """Divide the slots' means by the coin's bias; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -211,11 +211,11 @@ class SignVector(_Coin):
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Add +1 or -1 to every slot."""
+        """Return the sums over the payloads of +1 or -1 for every slot."""
         return 2 * count_bits(payloads, self.domain.slots) - len(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Add +1 or -1 to every slot; see :meth:`Mechanism.contribution`."""
+        """Return +1 or -1 for every slot, for the bit 1 or 0; see :meth:`Mechanism.contribution`."""
         return [2 * bit - 1 for bit in unpack_bits(payload, self.domain.slots)]
 
     @property
@@ -225,12 +225,12 @@ class SignVector(_Coin):
         return SupportCounters(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus and plus the sum of all weights; see :meth:`Mechanism.contribution_range`."""
+        """Return minus and plus the sum of absolute weights; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).sum(axis=-1)
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return the scaled means of the slots; see :meth:`NumericMechanism.moments`."""
+        """Divide the slots' means by the coin's bias; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._bias * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:

@@ -16,7 +16,7 @@ _CANONICAL_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 def read_integer(text: object, what: str, low: int, high: int) -> int:
-    """Read a canonical decimal string (no sign, no leading zero) within [low, high]."""
+    """Parse an integer without sign and leading zeros; raise SurveyError unless it is in [low, high]."""
     if not (isinstance(text, str) and _CANONICAL_INTEGER.fullmatch(text)):
         raise SurveyError(f"{what} must be a decimal string")
     if not low <= int(text) <= high:
@@ -25,7 +25,7 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
 
 
 def read_weights(texts: object, what: str) -> tuple[int, ...]:
-    """Read the weights of 0, 1, ..., K; with those of both signs of 1, ..., K they add up to 2^64."""
+    """Return the weights of the magnitudes 0, 1, ..., K; over both signs of 1, ..., K they add up to 2^64."""
     if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_LAPLACE_WEIGHTS):
         raise SurveyError(f"{what} must be a list of at least two decimal strings")
     if set(map(type, texts)) != {str}:
@@ -35,7 +35,7 @@ def read_weights(texts: object, what: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
-    """Parse the weights, once for all questions that share them, because an untrusted plan may be large."""
+    """Parse weights once for all questions that share them, because an untrusted plan may be large."""
     weights = tuple(read_integer(text, what, 1, WORD - 1) for text in texts)
     if weights[0] + 2 * sum(weights[1:]) != WORD:
         raise SurveyError(f"{what} does not add up to 2^64")

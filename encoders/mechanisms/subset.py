@@ -102,7 +102,7 @@ class SS(BitVector):
         """Describe p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
-        true = f"they include the true one with probability {percent(kept)}"
+        true = f"the true answer is among them with probability {percent(kept)}"
         return f"{self._size} of the {self.domain} possible answers; {true}, every other with {other}"
 
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
@@ -151,7 +151,7 @@ class SS(BitVector):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Sum the omega least and the omega greatest weights; see :meth:`Mechanism.contribution_range`."""
+        """Return the sums of the omega least and of the omega greatest weights; see :class:`Mechanism`."""
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)
         order = np.argsort(weights, axis=-1)
         ends = []

@@ -68,7 +68,7 @@ class Unary(BitVector):
         """Describe p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
-        return f"{answers}; a yes has probability {p} for the true one, {q} for every other"
+        return f"{answers}; a yes has probability {p} for the true answer, {q} for every other"
 
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         rows, width = np.arange(len(values)), self.payload_bytes
@@ -96,7 +96,7 @@ class Unary(BitVector):
         return SupportCounters(self.domain, q, (p, p))
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | v] for every v: the product over the bits, with that of v exchanged."""
+        """Return P[payload | v] for every v: P[payload | all 0], with the factor of bit v replaced."""
         vector, whole = int.from_bytes(payload, "little"), 1 << self._bits
         ones = vector.bit_count()
         noise = Fraction(self._q, whole) ** ones * Fraction(whole - self._q, whole) ** (self.domain - ones)

@@ -1,4 +1,4 @@
-"""Surveys: the authored TOML file, and the immutable plan that is compiled from it."""
+"""Surveys: the TOML file that an author writes, and the immutable plan that is compiled from it."""
 
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature

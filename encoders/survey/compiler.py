@@ -1,4 +1,4 @@
-"""Compiles a survey to questions: the features of each question, its weight and its mechanism."""
+"""Compiles a survey to questions: chooses the features, the weight and the mechanism of each question."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ _TOO_MANY_COMBINATIONS = (
     f"{MAX_DOMAIN:,}: merge rare values, use fewer bins, or do not ask for it (weight = 0)"
 )
 _NO_LABEL_QUESTION = (
-    "0 leaves no question that estimates the label's prior: give it a weight, or ask numbers by auto or sign"
+    "0 leaves no question that estimates the label's prior: give the label a weight above 0, or set "
+    'mechanism.numeric to "auto" or "sign"'
 )
 
 

@@ -25,7 +25,7 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
     coded = map_collecting_errors(lambda feature: _encode_feature(feature, columns), features)
     for feature, codes in zip(features, coded, strict=True):
         if len(codes) != len(coded[0]):
-            raise RowError(feature.name, f"has {len(codes)} rows, and the first column {len(coded[0])}")
+            raise RowError(feature.name, f"has {len(codes)} rows, but the first column has {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""The questions of a survey: the label alone, or a feature coupled with the label.
+"""The questions of a survey: about the label alone, or about features coupled with the label.
 
 Each person answers exactly one question, which is drawn by public weights without looking at their row.
 Coupling preserves the relation of feature and label that Naive Bayes needs. A discrete feature is one
@@ -110,7 +110,7 @@ class Question:
 
     @property
     def cells(self) -> int:
-        """Number of counters of the question."""
+        """Number of counters of the question, without its support counters."""
         return self.mechanism.cells
 
     @property
@@ -120,7 +120,7 @@ class Question:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what is asked and how it is randomised; counters with equal keys may be added."""
+        """Hash of what is asked and how the answer is randomised; counters with equal keys may be added."""
         features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,
@@ -163,12 +163,12 @@ class Question:
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:
-        """Change of the answer if the code of a feature increases by 1."""
+        """For each feature, the change of :meth:`value` if the feature's code increases by 1."""
         turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
         return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
 
     def value_array(self, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
-        """Return the true answers of the rows with the indices `rows` of a coded table, shape (m, n)."""
+        """Return the true answers of some rows of a coded table, shape (m, n); `rows` are their indices."""
         own = label_codes[rows]
         if not self.mechanism.multivariate:
             found = [codes[rows, place] for place in self.feature_indices]
@@ -220,7 +220,7 @@ class Question:
         return self.mechanism.multivariate or len(self.feature_indices) > 1
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return the question as its entry in a plan's JSON document."""
         ratio = self.mechanism.ratio
         entry: dict[str, Any] = {
             "epsilon": realised,
@@ -255,11 +255,11 @@ def square_code(code: Any) -> Any:
 
 
 def thresholds(weights: Sequence[int]) -> list[int]:
-    """Return the limits of a 64-bit draw between questions: floor(2^64 cumulative weight / total weight)."""
+    """Return the limits of the questions' 64-bit draws: floor(2^64 cumulative weight / total weight)."""
     total = sum(weights)
     return [WORD * reached // total for reached in accumulate(weights)][:-1]
 
 
 def draw(limits: Sequence[int], rng: RandomSource) -> int:
-    """Draw a question's index from 8 random bytes and public limits."""
+    """Draw a question's index with 8 random bytes and the `thresholds` of the questions."""
     return bisect_right(limits, int.from_bytes(rng.take(8), "little"))

@@ -15,11 +15,11 @@ INDEX_BYTES = 2
 
 
 def report_id_prefix(plan: Plan, question: Question) -> bytes:
-    """Return the first bytes of all report ids of a question; empty if anybody may answer."""
+    """Return the bytes with which all report ids of a question begin; none without invitations."""
     return question.index.to_bytes(INDEX_BYTES, "big") if plan.by_invitation else b""
 
 
 def draw_report_id(plan: Plan, question: Question, rng: RandomSource) -> bytes:
-    """Draw the id of a report or an invitation for a question; takes 16 random bytes, or 14 by invitation."""
+    """Draw the id of a report or an invitation; takes 16 random bytes, or 14 in a survey by invitation."""
     prefix = report_id_prefix(plan, question)
     return prefix + rng.take(ID_BYTES - len(prefix))

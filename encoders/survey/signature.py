@@ -137,7 +137,7 @@ def read_public_key(text: str) -> bytes:
         return _bytes(text, PUBLIC_KEY_BYTES)
     except ValueError as error:
         raise SignatureError(
-            f"not a public key: it is {PUBLIC_KEY_BYTES} bytes in base64, as ldp-survey keygen prints it"
+            f"not a public key: a key is {PUBLIC_KEY_BYTES} bytes in base64, as ldp-survey keygen prints it"
         ) from error
 
 
@@ -153,7 +153,7 @@ def read_signature(text: str | bytes) -> bytes:
         return _bytes(text, SIGNATURE_BYTES)
     except ValueError as error:
         raise SignatureError(
-            f"not a signature: it is {SIGNATURE_BYTES} bytes in base64, as ldp-survey sign writes it"
+            f"not a signature: one is {SIGNATURE_BYTES} bytes in base64, as ldp-survey sign writes it"
         ) from error
 
 

@@ -213,7 +213,7 @@ class _SurveyReader(EntryReader):
 
     def read_component(self, name: str, entry: Table, path: Path) -> Component | None:
         if "range" not in entry and "edges" not in entry:
-            self.note(path, "has weights, so it is a number: give it a range = [low, high], or edges")
+            self.note(path, "has weights, so it is a number: give it range = [low, high] or edges = [...]")
         listed = entry.get("weights", [])
         numbers = [parse_decimal(each) for each in listed] if isinstance(listed, list) else []
         weights = [each for each in numbers if each is not None]

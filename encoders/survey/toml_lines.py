@@ -34,7 +34,7 @@ def _line_of_value(text: str, first: int, value: str) -> int:
 
 
 def _texts(line: str) -> Iterator[str]:
-    """Yield the quoted texts of a line, unquoted by the parser."""
+    """Yield the strings in a line of TOML, decoded by tomllib."""
     import tomllib  # not on devices, which read compiled plans
 
     for found in _TEXT_OR_COMMENT.findall(line):
@@ -62,7 +62,7 @@ def _places(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _keys(line: str) -> tuple[str, ...]:
-    """Return the dotted keys of one header or entry, unquoted by the parser."""
+    """Return the dotted keys of one header or entry, decoded by tomllib."""
     import tomllib  # not on devices, which read compiled plans
 
     try:

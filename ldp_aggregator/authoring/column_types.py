@@ -164,7 +164,7 @@ def _infer_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> In
     entries = [
         f"# guess: {sample_range}; numbers beyond are clipped; confirm",
         f"range = [{format_decimal(start)}, {format_decimal(end)}]",
-        f"# guess: each bin is {width} wide; confirm, fewer bins are more accurate",
+        f"# guess: each bin is {width} wide; confirm; with fewer bins, estimates are more accurate",
         f"bins = {bins}",
         *_format_missing(cells, gaps),
     ]

@@ -152,12 +152,15 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def add_suffix(name: str, suffix: str) -> str:
-    """Return an id with a suffix, cut before the suffix to the maximum length of an id."""
+    """Return an id followed by a suffix; the id is shortened so that both fit into the maximum length."""
     return name[: _MAX_ID_LENGTH - len(suffix)] + suffix
 
 
 def rename_survey(text: str, old: str, entry: Mapping[str, str]) -> str:
-    """Replace the id in its line, and add the family below; ids contain no quotes and no escapes."""
+    """Return the TOML text with the new id of `entry`, and its family, if any, on the next line.
+
+    Ids contain no quotes and no escapes.
+    """
     lines = text.split("\n")
     index = (find_line(text, ("survey", "id")) or 1) - 1
     quoted = (f'"{old}"', f"'{old}'")

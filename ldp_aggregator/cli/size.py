@@ -60,7 +60,9 @@ class _Share(click.FloatRange):
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulations."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, one object per number of people.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON list with one object for each number of people."
+)
 def size(
     survey: Path,
     users: int | None,

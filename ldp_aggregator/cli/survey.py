@@ -119,9 +119,9 @@ def preview_(
     label: str | None,
     question: str | None,
 ) -> None:
-    """Show for one row which question is asked, what would be sent, and what other answers could send.
+    """Show for one row which question is asked, what would be sent, and which answers could have led to it.
 
-    The row is a random one unless --row or --csv gives one. Nothing is sent or stored.
+    Without --row and --csv, a random row is made up. Nothing is sent or stored.
     """
     if row_file and table:
         raise click.UsageError("give --row or --csv, not both")

@@ -72,7 +72,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     type=click.IntRange(0, 3650),
     default=0,
     show_default=True,
-    help="Days after closing in which reports are still accepted.",
+    help="Number of days after closing for which reports are still accepted.",
 )
 def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
     """Close SURVEY, now or later: its plan is no longer served; after the grace period reports are refused.

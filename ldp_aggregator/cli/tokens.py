@@ -21,11 +21,12 @@ def tokens() -> None:
 @store_option
 @click.option("--count", type=click.IntRange(1, 10_000_000), required=True, help="How many people to invite.")
 def create(survey: str, url: str, count: int) -> None:
-    """Print new tokens for SURVEY, one per line: each lets one person answer once, a question that it names.
+    """Print new tokens for SURVEY, one per line: each lets one person answer one question once.
 
-    They are shown only once, because the store keeps hashes. Anybody who knows a token can answer with it.
-    Anybody who knows to whom it was given can recognise that person's report. So protect the list like
-    passwords. Tokens are valid at the collectors of this store only.
+    The token determines the question. Tokens are shown only once, because the store keeps only their hashes.
+    Anybody who knows a token can answer with it. Anybody who knows to whom a token was given can recognise
+    that person's report. So protect the list like passwords. Tokens are valid only at collectors that use
+    this store.
     """
     with open_for_command(url) as store:
         plan = read_stored_plan(store, survey)

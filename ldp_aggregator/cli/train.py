@@ -27,7 +27,9 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @click.option("--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX too (extra [onnx]).")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
-@click.option("--plan", "plan_file", type=_PATH, help="Survey or compiled plan that raw reports answer.")
+@click.option(
+    "--plan", "plan_file", type=_PATH, help="The survey or compiled plan that the raw reports belong to."
+)
 @click.option(
     "--audit",
     "audit_file",

@@ -12,14 +12,16 @@ _VISIBLE_ASCII = range(0x21, 0x7F)
 
 
 def read_token(file: Path | None, variable: str, value: str | None, owner: str = "operator") -> str | None:
-    """Return the token in a file if one is named, else in an environment variable, else None.
+    """Return the token in `file` or, without a file, in an environment variable; None if there is none.
 
     Parameters
     ----------
     file : Path or None
-        Holds the token and at most a line ending, as systemd and compose write secrets.
-    variable, value : str, str or None
-        The environment variable's name and value; an empty value means no token.
+        Contains the token, and optionally a line ending after it, as systemd and compose write secrets.
+    variable : str
+        Name of the environment variable.
+    value : str or None
+        Value of the environment variable; None or an empty text means no token.
     owner : str
         Whose token it is: "operator" or "gateway".
 

@@ -91,7 +91,7 @@ class FeatureResult:
 
     @property
     def distinguishable(self) -> bool:
-        """Whether at least two classes differ significantly."""
+        """Whether P(value | label) of at least two classes differs significantly for any value."""
         return bool(self.distinguishable_entries.any())
 
     @property

@@ -173,7 +173,7 @@ def _parse_json(data: bytes, name: str) -> dict[str, Any]:
 def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"it contains {text}, and every number must be finite")
+        raise ValueError(f"it contains the number {text}, which is not finite")
     return number
 
 

@@ -242,7 +242,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self._encode(self._read_table(X))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log P(label) + sum of log P(value | label), shape (m, k)."""
+        """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
+
+        A score is log P(label) plus the sum of log P(value | label) over the features.
+        """
         return self._compute_scores(self._read_table(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:

@@ -6,7 +6,10 @@ from encoders.survey import Survey
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 
-TOKENS_NOTE = "Invite other people than before: a token of this round is valid for anybody who has it."
+TOKENS_NOTE = (
+    "Invite people who were not invited to an earlier round: a token does not show whether its holder has "
+    "answered one."
+)
 
 
 def is_trained_on(model: Model, survey: Survey) -> bool:

@@ -23,7 +23,7 @@ _RECOMMENDED = (
     "n = {n} numbers, two rounds separated two classes better than one round of as many people."
 )
 _NOT_RECOMMENDED = "NOT recommended for {people} people over both rounds: {objections}."
-_TOO_FEW_PEOPLE = "it needs about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
+_TOO_FEW_PEOPLE = "two rounds need about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
 _SIMULATE = (
     "A simulation on rows like theirs is more informative:  "
     "ldp-simulate SURVEY ROWS --epsilon {epsilon} --project none,learned:{count}"

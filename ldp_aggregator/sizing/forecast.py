@@ -135,8 +135,8 @@ class Forecaster:
             )
         if accuracy > self.best_possible:
             raise SizeError(
-                f"no survey reaches an accuracy of {accuracy:.1%} on these people: the best possible "
-                f"accuracy is {self.best_possible:.1%}"
+                f"no survey reaches an accuracy of {accuracy:.1%} in this population: the best possible "
+                f"accuracy is {self.best_possible:.1%}; give a lower accuracy"
             )
 
         def attempt(users: int) -> Forecast:

@@ -224,7 +224,7 @@ def _remedy_rows(size: Size) -> list[list[str]]:
     if remedies.survey_users is not None:
         authored = "none" if size.survey.users is None else f"{size.survey.users:,}"
         change = f"{remedies.survey_users:,} instead of {authored}"
-        rows.append(["  users in [survey]", f"{change}: the label is asked alone less often"])
+        rows.append(["  users in [survey]", f"{change}, so that fewer people are asked for the label alone"])
     if remedies.epsilon is not None:
         rows.append(["  a larger epsilon", f"{remedies.epsilon:f} instead of {_format_epsilon(size)}"])
     if remedies.features is not None:

@@ -129,7 +129,7 @@ class RedisStore:
             answers = pipeline.execute()
             if queried_nodes:
                 self._require_unmoved(batches, nodes)
-        self._check.check_answers(queried_nodes, answers[len(batches) :])
+        self._check.check_replies(queried_nodes, answers[len(batches) :])
         if any(len(batch.ids) for batch in batches):
             self._request_rewrite()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers[: len(batches)]]

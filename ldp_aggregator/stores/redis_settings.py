@@ -55,7 +55,7 @@ class DurabilityCheck:
         self._unwritten: dict[str, object] = {}  # by node; a new object whenever appendonly was off
 
     def add_queries(self, pipeline: Any, nodes: Sequence[Node], extra: Sequence[str] = ()) -> list[Node]:
-        """Add to a pipeline the commands that read the settings of some nodes, and return each node once."""
+        """Add the commands that read the settings of Redis servers to a pipeline; return each server once."""
         if self.policy.durability == "unchecked":
             return []
         distinct = list({node_name(node): node for node in nodes}.values())
@@ -64,14 +64,20 @@ class DurabilityCheck:
                 pipeline.execute_command("CONFIG GET", name, **node)
         return distinct
 
-    def check_answers(
-        self, nodes: Sequence[Node], answers: Sequence[Mapping[str, str]]
+    def check_replies(
+        self, nodes: Sequence[Node], replies: Sequence[Mapping[str, str]]
     ) -> list[dict[str, str]]:
-        """Return the nodes' settings, from the answers to :meth:`add_queries`; refuse weak ones."""
-        per_node = len(answers) // len(nodes) if nodes else 1
+        """Return the settings of each Redis server, from its replies to the commands of `add_queries`.
+
+        Raises
+        ------
+        StoreError
+            If a server's settings do not keep counters durably, or its file is not yet written.
+        """
+        per_node = len(replies) // len(nodes) if nodes else 1
         settings_by_node: list[dict[str, str]] = [{} for _ in nodes]
-        for position, answer in enumerate(answers):
-            settings_by_node[position // per_node].update(answer)
+        for position, reply in enumerate(replies):
+            settings_by_node[position // per_node].update(reply)
         for node, settings in zip(nodes, settings_by_node, strict=True):
             if settings["appendonly"] != "yes":
                 self._unwritten[node_name(node)] = object()
@@ -82,7 +88,7 @@ class DurabilityCheck:
         return settings_by_node
 
     def check_servers(self) -> list[dict[str, str]]:
-        """Return the settings of every server that keeps counters; refuse weak settings."""
+        """Return the settings of every server that keeps counters; raise StoreError for weak settings."""
         nodes: list[Node] = [{}]
         try:
             with store_errors():
@@ -90,7 +96,7 @@ class DurabilityCheck:
                     nodes = [{"target_nodes": node} for node in self._redis.get_primaries()]
                 pipeline = self._redis.pipeline(transaction=False)
                 queried_nodes = self.add_queries(pipeline, nodes, [_LIST_SETTINGS])
-                answers = pipeline.execute()
+                replies = pipeline.execute()
         except StoreError as error:
             if not isinstance(error.__cause__, redis.ResponseError):
                 raise
@@ -98,7 +104,7 @@ class DurabilityCheck:
                 "this Redis does not show its settings: make sure they are appendonly yes, appendfsync "
                 "always and maxmemory-policy noeviction, and add --durability unchecked"
             ) from error
-        return self.check_answers(queried_nodes, answers)
+        return self.check_replies(queried_nodes, replies)
 
     def _require_written_file(self, node: Node) -> None:
         """Raise StoreError while a node that had appendonly no has not yet written its file."""

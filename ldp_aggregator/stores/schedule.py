@@ -47,7 +47,7 @@ class Schedule:
     import_run: str = ""
 
     def phase(self, now: float) -> Phase:
-        """Return the phase at a Unix time."""
+        """Return the survey's phase at a Unix time: waiting, open, grace period or closed."""
         if self.import_run or (self.opens is not None and now < self.opens):
             return Phase.WAITING
         if self.closes is None or now < self.closes:

@@ -45,7 +45,7 @@ class SenderClients:
         return iter([client for clients in self._open.values() for client in clients])
 
     def add(self, client: SenderClient) -> None:
-        """Add a client, unless it is there; drop the oldest of too many."""
+        """Add a client unless it is open already; keep the newest MAX_CLIENTS_PER_SURVEY of its survey."""
         clients = self._open.setdefault(client.identity.survey, [])
         if client not in clients:
             clients.append(client)
@@ -53,7 +53,7 @@ class SenderClients:
         self.last_transport = client.transport
 
     def close(self, client: SenderClient) -> None:
-        """Remove a client, if it is there; without another one of its survey, its policy still applies."""
+        """Remove a client if it is open. If its survey has no other open client, its policy still applies."""
         clients = self._open.get(client.identity.survey, [])
         if client in clients:
             clients.remove(client)

@@ -69,10 +69,10 @@ def test_the_largest_weight_is_positive_for_any_order_of_the_classes() -> None:
 @pytest.mark.parametrize(
     ("means", "components", "words"),
     [
-        (np.array([[0.1, 0.2], [0.3, 0.1]]), 2, "hold at most 1 component, not 2"),
-        (np.array([[0.1], [0.3], [0.2]]), 2, "hold at most 1 component, not 2"),
+        (np.array([[0.1, 0.2], [0.3, 0.1]]), 2, "allow at most 1 component, not 2"),
+        (np.array([[0.1], [0.3], [0.2]]), 2, "allow at most 1 component, not 2"),
         (np.array([[0.1, 0.2], [0.3, 0.1]]), 0, "not 0"),
-        (np.array([[0.1, 0.2]]), 1, "hold at most 0"),
+        (np.array([[0.1, 0.2]]), 1, "allow at most 0"),
         (np.array([[0.1, 0.2], [0.1, 0.2]]), 1, "nothing to learn"),
         (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in 1 directions only"),
     ],

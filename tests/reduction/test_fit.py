@@ -124,7 +124,7 @@ ERRORS = {
     "not finite": ({"rows": broken(1, np.nan, 7)}, "income: is not a finite number in some row"),
     "infinite": ({"rows": broken(2, np.inf, 7)}, "hours: is not a finite number"),
     "constant": ({"rows": broken(0, 0.25)}, "age: is the same in every row.* widen its range"),
-    "not normalised": ({"rows": broken(0, 1.5, 7)}, "age: is not normalised"),
+    "not normalised": ({"rows": broken(0, 1.5, 7)}, "age: has values outside"),
     "one row": ({"rows": X[:1], "labels": LABELS[:1]}, "at least 2 rows without missing values, not 1"),
     "no rows": ({"rows": X[:0], "labels": LABELS[:0]}, "at least 2 rows without missing values, not 0"),
     "one class": ({"labels": LABELS * 0}, "all rows are of one class"),

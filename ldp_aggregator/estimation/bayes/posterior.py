@@ -25,7 +25,7 @@ _MIN_VARIANCE = 1e-12
 
 
 def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
-    """Return the posterior mean of P(label), (k,), if a priori all distributions are equally likely.
+    """Return the posterior mean of P(label), shape (k,), for a uniform prior over all distributions.
 
     Parameters
     ----------
@@ -48,19 +48,21 @@ def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
 def smooth_tables(
     frequencies: Sequence[Frequencies | None], sizes: Sequence[int], prior: FloatArray
 ) -> list[FloatArray]:
-    """Return P(value | label) of each feature, an (A_i, k) array: the posterior's geometric mean.
+    """Return a table P(value | label) for each feature, an (A_i, k) array: the posterior's geometric mean.
 
-    The prior: a class is a draw of s people, and P(x) is the feature's own share of the value. With
-    probability (1 - P(x))^s nobody has the value, and P(x | c) is zero; otherwise P(x | c) is
-    beta(s P(x), s (1 - P(x))). The concentration s is one of CONCENTRATIONS; the share of each among the
-    features is fitted to all features (empirical Bayes). Given s, the estimate is the geometric mean of the
-    posterior, or MIN_SHARE if the share is zero. It is averaged over both cases and over the feature's
-    posterior of s, and normalised to a distribution.
+    A priori, a class c is a sample of s people from a population in which the value x has the frequency
+    P(x). With probability (1 - P(x))^s nobody in the sample has the value, and P(x | c) is zero. Otherwise
+    P(x | c) has the distribution beta(s P(x), s (1 - P(x))). The concentration s is one of CONCENTRATIONS.
+    How many features have each concentration is fitted to all features (empirical Bayes).
+
+    Given s, the estimate is MIN_SHARE in the first case, and the geometric mean of the posterior in the
+    second. The arithmetic mean over both cases and over the feature's posterior of s is normalised to a
+    distribution.
 
     Parameters
     ----------
     frequencies : sequence of (Frequencies or None)
-        One per feature; None counts as no reports.
+        One per feature; None means that the feature has no reports.
     sizes : sequence of int
         Numbers of values, A_i.
     prior : (k,) array
@@ -88,7 +90,7 @@ class Interaction:
     Attributes
     ----------
     shares : (A,) array
-        P(value): the posterior mean, if a priori all distributions are equally likely.
+        P(value): the posterior mean for a uniform prior over all distributions.
     value, noise : (A, k) arrays
         P(value | label), possibly below 0 or above 1, and its standard error.
     """
@@ -112,7 +114,7 @@ class Interaction:
 
 
 def _value_shares(frequencies: Frequencies, k: int) -> tuple[FloatArray, float]:
-    """Return P(value), shifted to add up to one, and the mean variance of its entries."""
+    """Return P(value), shifted so that it adds up to one, and the mean variance of its entries."""
     covariance, table = frequencies.covariance, frequencies.raw.reshape(-1, k)
     size = len(table)
     independent = covariance.independent_variance.reshape(-1, k).sum(axis=1)
@@ -140,7 +142,7 @@ def _centred_variance(variance: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def _average_over_concentrations(interactions: Sequence[Interaction], prior: FloatArray) -> list[FloatArray]:
-    """Return each feature's table, averaged over the concentrations; each class's shares add up to one."""
+    """Return each feature's table, averaged over the concentrations; each column adds up to one."""
     if not interactions:
         return []
     k, sizes = len(prior), np.array([len(each.shares) for each in interactions])
@@ -159,7 +161,7 @@ def _average_over_concentrations(interactions: Sequence[Interaction], prior: Flo
 def _cell_posteriors(
     shares: FloatArray, value: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log-evidence and geometric mean of cells that may be zero, (concentrations, cells, k)."""
+    """Return log evidence and geometric mean of P(value | label) or zero, (concentrations, values, k)."""
     people = CONCENTRATIONS[:, None, None]
     posterior = beta_posterior(value, noise, people * shares, people * (1 - shares))
     nobody = people * np.log1p(-shares)

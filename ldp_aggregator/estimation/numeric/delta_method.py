@@ -17,13 +17,13 @@ from ldp_aggregator.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Quantity:
-    """An estimate for each of k labels, and what it depends on.
+    """An estimate for each of k labels, with its derivatives with respect to the raw estimates (sources).
 
     Attributes
     ----------
     value : (k,) array
     slopes : (sources, k) array
-        The derivative of the value by each source.
+        The derivative of the value with respect to each source.
     """
 
     value: FloatArray
@@ -31,7 +31,7 @@ class Quantity:
 
     @classmethod
     def from_source(cls, value: FloatArray, place: int, sources: int) -> Self:
-        """Return the quantity that is one of the sources, by its index."""
+        """Return the quantity that equals the source with the index `place`."""
         slopes = np.zeros((sources, len(value)))
         slopes[place] = 1.0
         return cls(value, slopes)
@@ -43,17 +43,17 @@ class Quantity:
         return Quantity(self.value - other.value, self.slopes - other.slopes)
 
     def times(self, factor: float | FloatArray) -> Quantity:
-        """Multiply by a constant, or by one constant per label."""
+        """Return the quantity multiplied by a constant, or by one constant per label."""
         return Quantity(self.value * factor, self.slopes * factor)
 
     def over(self, bottom: Quantity) -> Quantity:
-        """Return the ratio, where d(t/b) = (dt - (t/b) db) / b; NaN where the bottom is not above zero."""
+        """Return the ratio to `bottom`, with d(t/b) = (dt - (t/b) db) / b; NaN unless `bottom` is above 0."""
         positive = np.where(bottom.value > 0, bottom.value, np.nan)
         ratio = self.value / positive
         return Quantity(ratio, (self.slopes - ratio * bottom.slopes) / positive)
 
     def covariance(self, other: Quantity, noise: FloatArray) -> FloatArray:
-        """Return the (k,) covariances with another; `noise` of the sources is (sources, sources, k)."""
+        """Return the (k,) covariances with `other`, given those of the sources, (sources, sources, k)."""
         covariance: FloatArray = np.einsum("ik,ijk,jk->k", self.slopes, noise, other.slopes)
         return covariance
 

@@ -98,12 +98,12 @@ class ClassMoments:
 
     @cached_property
     def first(self) -> Quantity | None:
-        """E[x 1(c)]."""
+        """Estimate of E[x 1(c)] for each class c; None without reports."""
         return self._corrected(self.mean_question, 0, 0)
 
     @cached_property
     def second(self) -> Quantity | None:
-        """E[x^2 1(c)]."""
+        """Estimate of E[x^2 1(c)] for each class c; None without reports."""
         return self._corrected(self.square_question, 0, 3)
 
     @cached_property

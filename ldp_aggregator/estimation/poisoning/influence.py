@@ -1,11 +1,12 @@
-"""The influence of fabricated reports on an estimate: how far they can move it, whatever they contain.
+"""The influence of fabricated reports on an estimate: how far any payloads in them can change it.
 
 An estimate is (nearly) linear in the mean of what reports add to the counters, with known slopes w. If m of
-n reports are fabricated, the estimate differs from that of the other reports by m/(n - m) (w x - w t), where
-t is the mean over all n reports, and x is what a fabricated report adds on average. So the largest move is
-that of the payload with the greatest or the least w x, which every mechanism computes in closed form
-(`contribution_range`). This is exact for frequencies, priors and E[x 1(label)], and first-order for ratios,
-like standard errors. Estimates are not corrected, since it is unknown which reports are fabricated.
+n reports are fabricated, the estimate from all reports differs from the estimate without them by
+m/(n - m) (w.x - w.t). Here t is the mean over all n reports, and x the mean over the fabricated ones. The
+change is largest if all fabricated reports have the payload with the greatest or the least w.x, which every
+mechanism computes in closed form (`contribution_range`). This is exact for frequencies, priors and
+E[x 1(label)]. For ratios it is a first-order approximation, as their standard errors are. Estimates are not
+corrected, since it is unknown which reports are fabricated.
 """
 
 from __future__ import annotations

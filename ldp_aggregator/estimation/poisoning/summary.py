@@ -53,7 +53,7 @@ class PoisoningSummary:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The alarms, and the largest influence of FABRICATED_SHARE of the reports, in words."""
+        """Lines of text: the alarms, and the largest influence of FABRICATED_SHARE of the reports."""
         tested = [each for each in self.questions if isinstance(each.support, SupportTests)]
         alarms = [each.question for each in tested if each.warning]
         result = f"ALARM at {'; '.join(alarms)}" if alarms else "no alarm" if tested else "nothing to test"

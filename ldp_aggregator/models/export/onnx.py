@@ -44,18 +44,18 @@ def require_onnx() -> None:
 
 
 def to_onnx(model: NaiveBayes) -> ModelProto:
-    """Return a model as ONNX.
+    """Convert a model to an ONNX graph.
 
     Each entry of a row is an input with its name, shape (rows,): categories are strings, spelt as in the
     survey, empty if missing; numbers are doubles, NaN if missing. The outputs are `label`, shape (rows,), and
-    `probabilities`, doubles of shape (rows, k), columns as in `classes_`. An output gets an underscore if a
-    feature has its name. A value that `predict` refuses becomes an index outside a table, at which the
-    runtime raises an error.
+    `probabilities`, doubles of shape (rows, k), columns as in `classes_`. If a feature has the name of an
+    output, the output's name ends with an underscore. The ONNX runtime raises an error for every value that
+    `predict` refuses.
 
     Raises
     ------
     ModelError
-        If onnx, the extra [onnx], is not installed.
+        If the package onnx (extra [onnx]) is not installed.
     """
     require_onnx()
     from onnx import TensorProto, helper

@@ -196,7 +196,7 @@ def test_an_absent_input_is_named() -> None:
 
 
 def test_columns_of_other_lengths_are_refused() -> None:
-    with pytest.raises(RowError, match="income: has 2 rows, and the first column 1"):
+    with pytest.raises(RowError, match="income: has 2 rows, but the first column has 1"):
         PROJECTION.columns({"age": [50], "income": [1, 2], "hours": [1]})
 
 

@@ -124,14 +124,14 @@ def test_a_signature_with_a_too_large_scalar_is_refused() -> None:
     ],
 )
 def test_a_text_that_is_no_public_key_is_refused(text: str) -> None:
-    with pytest.raises(SignatureError, match="not a public key: it is 32 bytes in base64") as caught:
+    with pytest.raises(SignatureError, match="not a public key: a key is 32 bytes in base64") as caught:
         verify(PLAN.json, read_signature(SIGNATURE), text)
     assert base64.b64encode(PKCS8).decode() not in str(caught.value)  # pasted by mistake, printed nowhere
 
 
 @pytest.mark.parametrize("text", ["", PUBLIC, SIGNATURE[:-2], SIGNATURE * 2, b"\xff" * 88, b"<html></html>"])
 def test_a_text_that_is_no_signature_is_refused(text: str | bytes) -> None:
-    with pytest.raises(SignatureError, match="not a signature: it is 64 bytes in base64"):
+    with pytest.raises(SignatureError, match="not a signature: one is 64 bytes in base64"):
         read_signature(text)
 
 

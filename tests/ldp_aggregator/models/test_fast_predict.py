@@ -100,7 +100,7 @@ def test_the_scores_decide_cells_that_are_not_plain_numbers():
     np.testing.assert_array_equal(model.predict(X.astype(float)), model.predict(X))
     columns = dict(zip(model.feature_names_in_, X.T, strict=True))
     columns["sort"] = columns["sort"][:-1]
-    with pytest.raises(RowError, match=r"^sort: has 49 rows, and the first column 50"):
+    with pytest.raises(RowError, match=r"^sort: has 49 rows, but the first column has 50"):
         model.predict(columns)
 
 

@@ -153,7 +153,7 @@ def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model) -> None:
 def test_the_comments_ask_to_invite_other_people(model) -> None:
     invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
     text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
-    assert "Invite other people" in text
+    assert "Invite people who" in text
     assert read_survey(text).enrolment == "token"
 
 

@@ -85,7 +85,7 @@ def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRe
         with pytest.raises(StoreError, match="appendonly no"):
             store.check_ready()
         with pytest.raises(StoreError, match="has not written its append-only file yet"):
-            store._check.check_answers([{}], strong)
+            store._check.check_replies([{}], strong)
         client.config_set("rdb-key-save-delay", _SLOW)
         client.config_set("appendonly", "yes")
         with pytest.raises(StoreError, match="has not written its append-only file yet"):
@@ -102,10 +102,10 @@ def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path)
         settings = store._check.check_servers()[:1]
         off = [settings[0] | {"appendonly": "no"}]
         with pytest.raises(StoreError, match="may lose counted reports"):
-            store._check.check_answers([first], off)
-        store._check.check_answers([second], settings)
+            store._check.check_replies([first], off)
+        store._check.check_replies([second], settings)
         assert list(store._check._unwritten) == [first["target_nodes"].name]
-        store._check.check_answers([first], settings)
+        store._check.check_replies([first], settings)
         assert not store._check._unwritten
         store.close()
 

@@ -62,7 +62,7 @@ def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: s
     assert {path.name for path in tmp_path.iterdir()} == {"precious", "model.json"}
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_an_output_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(OSError, match="not a regular file"):

@@ -1,5 +1,10 @@
 """CSV files become columns, or an error that names the place and not the content."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from encoders.errors import RowError
@@ -8,8 +13,8 @@ from ldp_aggregator.csv_rows import TableError, read_text_columns, read_typed_co
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(data):
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(data: bytes | str) -> Path:
         path = tmp_path / "rows.csv"
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
         return path
@@ -17,13 +22,13 @@ def write(tmp_path):
     return write
 
 
-def test_a_table_is_read_in_order(write):
+def test_a_table_is_read_in_order(write: Callable[..., Path]) -> None:
     path = write('\ufeffb,a\n1,"x, y"\n\n2,\n')
     assert read_text_columns(path) == {"b": ["1", "2"], "a": ["x, y", ""]}
     assert list(read_text_columns(path)) == ["b", "a"]
 
 
-def test_numbers_are_read_where_the_survey_has_numbers(write):
+def test_numbers_are_read_where_the_survey_has_numbers(write: Callable[..., Path]) -> None:
     hours = BinnedFeature("hours", ("0", "6", "12"), "category")
     columns = read_typed_columns(
         write("hours,tea\n2.5,7\n,8\n"), [hours, BinnedFeature("absent", ("0", "1"))]
@@ -33,14 +38,14 @@ def test_numbers_are_read_where_the_survey_has_numbers(write):
         read_typed_columns(write("hours\n1\nsecret\n"), [hours])
 
 
-def test_every_column_with_a_cell_that_is_no_number_is_named(write):
+def test_every_column_with_a_cell_that_is_no_number_is_named(write: Callable[..., Path]) -> None:
     numbers = [BinnedFeature(name, ("0", "6", "12")) for name in ("hours", "tea", "age")]
     with pytest.raises(RowError) as caught:
         read_typed_columns(write("hours,age,tea\nsecret,1,2\n1,2,secret\n"), numbers)
     assert str(caught.value) == "hours: row 1: must be a number\ntea: row 2: must be a number"
 
 
-def test_another_separator_in_some_names_is_no_mistake(write):
+def test_another_separator_in_some_names_is_no_mistake(write: Callable[..., Path]) -> None:
     assert read_text_columns(write('"a;b",c\n1,2\n')) == {"a;b": ["1"], "c": ["2"]}
     assert read_text_columns(write("a\n1;2\n")) == {"a": ["1;2"]}
 
@@ -59,11 +64,11 @@ def test_another_separator_in_some_names_is_no_mistake(write):
         ('a,b\n"1,2\n', "not a UTF-8 CSV file"),
     ],
 )
-def test_what_is_no_table_is_refused(write, data, why):
+def test_a_file_that_is_no_table_is_refused(write: Callable[..., Path], data: bytes | str, why: str) -> None:
     with pytest.raises(TableError, match=why):
         read_text_columns(write(data))
 
 
-def test_an_absent_file_is_named(tmp_path):
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="cannot be read"):
         read_text_columns(tmp_path / "absent.csv")

@@ -1,12 +1,14 @@
 """A simulated population follows the devices' protocol bit by bit."""
 
+from __future__ import annotations
+
 from itertools import product
 
 import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.simulated_population import draw_questions, simulate_reports
 from tests.support.surveys import VALIDATED
@@ -30,16 +32,16 @@ frequency = "{mechanism}"
 
 
 @pytest.fixture(params=["DE", "OUE", "SHE", "SS"])
-def plan(request):
+def plan(request: pytest.FixtureRequest) -> Plan:
     return read_survey(SURVEY.format(mechanism=request.param)).compile()
 
 
-def test_questions_are_drawn_as_on_a_device(plan):
+def test_questions_are_drawn_as_on_a_device(plan: Plan) -> None:
     many, one = FastStream(1), FastStream(1)
     assert draw_questions(plan, 200, many).tolist() == [plan.draw(one).index for _ in range(200)]
 
 
-def test_totals_are_those_of_the_same_users_one_by_one(plan):
+def test_totals_are_those_of_the_same_users_one_by_one(plan: Plan) -> None:
     rng = np.random.default_rng(2)
     codes, labels = (
         np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)]),
@@ -58,13 +60,13 @@ def test_totals_are_those_of_the_same_users_one_by_one(plan):
         assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
 
 
-def test_only_the_given_users_report(plan):
+def test_only_the_given_users_report(plan: Plan) -> None:
     codes, labels = np.zeros((50, 2), dtype=np.int64), np.zeros(50, dtype=np.int64)
     snapshot = simulate_reports(plan, codes, labels, FastStream(4), users=np.arange(7))
     assert snapshot.total() == 7
 
 
-def test_no_users_make_empty_totals(plan):
+def test_no_users_make_empty_totals(plan: Plan) -> None:
     snapshot = simulate_reports(
         plan, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), FastStream(5)
     )
@@ -73,7 +75,7 @@ def test_no_users_make_empty_totals(plan):
 
 
 @pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "SS"])
-def test_totals_of_a_validation_are_those_of_the_same_users_one_by_one(frequency):
+def test_totals_of_a_validation_are_those_of_the_same_users_one_by_one(frequency: str) -> None:
     plan = read_survey(VALIDATED.replace('"DE"', f'"{frequency}"')).compile()
     rows = [
         {"age": age, "income": income, "city": city, "hours": hours}

@@ -1,20 +1,24 @@
 """All sources of training give the same totals, and a source named twice is refused."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
 from encoders.report import Report, pack
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from encoders.survey.validation_round import Validation
-from ldp_aggregator.snapshot import SnapshotError, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, SnapshotError, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.training_sources import SourceError, read_training_data
 from tests.support.batches import record
@@ -33,16 +37,16 @@ values = ["u", "v"]
 """
 
 
-def make_plan(survey="one"):
+def make_plan(survey: str = "one") -> Plan:
     return read_survey(SURVEY.format(survey=survey)).compile()
 
 
 @pytest.fixture
-def plan():
+def plan() -> Plan:
     return make_plan()
 
 
-def make_reports(plan, count, seed=1):
+def make_reports(plan: Plan, count: int, seed: int = 1) -> list[bytes]:
     rng, stream = np.random.default_rng(seed), FastStream(seed)
     packed = []
     for _ in range(count):
@@ -52,17 +56,17 @@ def make_reports(plan, count, seed=1):
     return packed
 
 
-def count_of(snapshot):
+def count_of(snapshot: Snapshot) -> int:
     return snapshot.total()
 
 
-def fill(store, plan, reports):
+def fill(store: MemoryStore, plan: Plan, reports: int) -> None:
     for question in plan.questions:
         record(store, plan.id, question.key, {bytes(16): bytes(8)}, np.arange(question.domain))
     store.add_rejections(plan.id, "malformed", reports)
 
 
-def test_archives_are_counted_as_the_collector_counts(plan, tmp_path):
+def test_archives_are_counted_as_the_collector_counts(plan: Plan, tmp_path: Path) -> None:
     first, second = make_reports(plan, 60), make_reports(plan, 40, seed=2)
     (tmp_path / "a").write_bytes(b"".join(first))
     (tmp_path / "b").write_bytes(b"".join([*second, *first[:10], *make_reports(make_plan("other"), 3)]))
@@ -72,7 +76,7 @@ def test_archives_are_counted_as_the_collector_counts(plan, tmp_path):
     assert snapshot.plan == plan
 
 
-def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
+def test_a_truncated_archive_adds_up_with_others(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 60))[:-1])
     (tmp_path / "b").write_bytes(gzip.compress(b"".join(make_reports(plan, 40, seed=2))))
     archives = [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -88,25 +92,25 @@ def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
     assert len(messages) == 1
 
 
-def test_reports_need_their_plan(plan, tmp_path):
+def test_reports_need_their_plan(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(make_reports(plan, 1)[0])
     with pytest.raises(SourceError, match=r"raw reports need the survey or plan .*--plan"):
         read_training_data([str(tmp_path / "a")])
 
 
 @pytest.mark.parametrize("data", [b"", b"\x95\x01", b"PK\x03\x04 not reports", b"\xc1"])
-def test_other_files_are_refused(plan, tmp_path, data):
+def test_other_files_are_refused(plan: Plan, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(SourceError, match="neither a snapshot nor a file of reports"):
         read_training_data([str(tmp_path / "a")], plan=plan)
 
 
-def test_an_absent_file_is_named(tmp_path):
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="absent: cannot be read"):
         read_training_data([str(tmp_path / "absent")])
 
 
-def test_a_snapshot_file_is_read_and_adds_up_with_others(plan, tmp_path):
+def test_a_snapshot_file_is_read_and_adds_up_with_others(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "reports").write_bytes(b"".join(make_reports(plan, 50)))
     alone = read_training_data([str(tmp_path / "reports")], plan=plan).snapshot
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
@@ -118,7 +122,7 @@ def test_a_snapshot_file_is_read_and_adds_up_with_others(plan, tmp_path):
     assert count_of(both) == 100
 
 
-def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
+def test_sources_of_two_plans_do_not_add_up(plan: Plan, tmp_path: Path) -> None:
     for name in ("one", "two"):
         other = make_plan(name)
         store = MemoryStore()
@@ -130,12 +134,14 @@ def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
         read_training_data([str(tmp_path / "two")], plan=plan)
 
 
-def test_a_source_named_twice_is_refused(tmp_path):
+def test_a_source_named_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="named twice"):
         read_training_data([str(tmp_path), str(tmp_path)])
 
 
-def test_an_archive_named_by_two_paths_is_refused(plan, tmp_path, monkeypatch):
+def test_an_archive_named_by_two_paths_is_refused(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 3)))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SourceError, match="named twice"):
@@ -146,7 +152,7 @@ def test_an_archive_named_by_two_paths_is_refused(plan, tmp_path, monkeypatch):
         read_training_data([url], surveys=["one", "two", "one"])
 
 
-def test_a_store_is_read_by_its_url(plan, tmp_path):
+def test_a_store_is_read_by_its_url(plan: Plan, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     store = open_store(url)
     store.publish(plan.id, plan.json)
@@ -166,7 +172,7 @@ def test_a_store_is_read_by_its_url(plan, tmp_path):
         read_training_data([url], surveys=["three"])
 
 
-def make_validation(prior=(0, 0)):
+def make_validation(prior: tuple[int, int] = (0, 0)) -> Plan:
     survey = read_survey(SURVEY.format(survey="one"))
     table = ((0, -1), (-1, 0), (0, 0))
     model = Validation(
@@ -180,7 +186,7 @@ def make_validation(prior=(0, 0)):
     return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(model).compile()
 
 
-def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_path):
+def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan: Plan, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     validation, other = make_validation(), make_validation(prior=(-5, 0))
     store = open_store(url)
@@ -200,7 +206,7 @@ def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_
         read_training_data([url], surveys=[plan.id, validation.id, other.id])
 
 
-def test_a_misspelt_store_is_not_created(tmp_path):
+def test_a_misspelt_store_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no such file"):
         read_training_data([f"sqlite:///{tmp_path / 'absent.db'}"])
     assert not (tmp_path / "absent.db").exists()
@@ -212,12 +218,14 @@ def test_a_misspelt_store_is_not_created(tmp_path):
 
 
 @contextmanager
-def collector(status, body, location=None):
+def collector(
+    status: int, body: bytes, location: str | None = None
+) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
     """Serve one response on a new port; yield its URL and the requests it received."""
-    requests = []
+    requests: list[tuple[str, str | None]] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
+        def do_GET(self) -> None:
             requests.append((self.path, self.headers["Authorization"]))
             self.send_response(status)
             if location:
@@ -226,7 +234,7 @@ def collector(status, body, location=None):
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_):
+        def log_message(self, *_: object) -> None:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -239,7 +247,7 @@ def collector(status, body, location=None):
             thread.join()
 
 
-def test_a_collector_is_asked_with_the_operators_token(plan):
+def test_a_collector_is_asked_with_the_operators_token(plan: Plan) -> None:
     store = MemoryStore()
     store.publish(plan.id, plan.json)
     fill(store, plan, reports=1)
@@ -249,7 +257,7 @@ def test_a_collector_is_asked_with_the_operators_token(plan):
     assert requests == [("/v1/surveys/one/snapshot", "Bearer secret")]
 
 
-def test_the_error_quotes_a_collectors_refusal():
+def test_the_error_quotes_a_collectors_refusal() -> None:
     problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
     with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
         read_training_data([url], token="secret")
@@ -257,7 +265,7 @@ def test_the_error_quotes_a_collectors_refusal():
         read_training_data([url], token="secret")
 
 
-def test_the_token_is_not_sent_to_another_host():
+def test_the_token_is_not_sent_to_another_host() -> None:
     with (
         collector(200, b"{}") as (elsewhere, requests),
         collector(302, b"", location=elsewhere) as (url, _),
@@ -267,12 +275,12 @@ def test_the_token_is_not_sent_to_another_host():
     assert requests == []
 
 
-def test_a_response_that_is_not_a_snapshot_is_refused():
+def test_a_response_that_is_not_a_snapshot_is_refused() -> None:
     with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
         read_training_data([url], token="secret")
 
 
-def test_a_collector_is_not_read_without_a_token_or_a_connection():
+def test_a_collector_is_not_read_without_a_token_or_a_connection() -> None:
     with collector(200, b"{}") as (url, _):
         pass
     with pytest.raises(SourceError, match="out of reach"):

@@ -8,6 +8,7 @@ import pytest
 from encoders.survey.numeric_features import NumericFeature
 from reduction.class_means import learn
 from reduction.errors import FitError
+from reduction.publish import Fit
 
 EVEN = np.array([0.5, 0.5])
 
@@ -16,7 +17,7 @@ def inputs(n: int) -> tuple[NumericFeature, ...]:
     return tuple(NumericFeature(f"x{place}", "-2", "2") for place in range(n))
 
 
-def weights_of(fit) -> np.ndarray:
+def weights_of(fit: Fit) -> np.ndarray:
     return np.array([[float(text) for text in each.weights] for each in fit.projection.components])
 
 
@@ -77,7 +78,9 @@ def test_the_largest_weight_is_positive_for_any_order_of_the_classes() -> None:
         (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in 1 directions only"),
     ],
 )
-def test_more_components_than_the_means_differ_in_are_refused(means, components, words) -> None:
+def test_more_components_than_the_means_differ_in_are_refused(
+    means: np.ndarray, components: int, words: str
+) -> None:
     prior = np.full(len(means), 1 / len(means))
     with pytest.raises(FitError, match=words):
         learn(inputs(means.shape[1]), means, prior, components)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from encoders.survey.numeric_features import NumericFeature
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit
-from reduction.publish import round_outward
+from reduction.publish import Fit, round_outward
 
 AGE = NumericFeature("age", "0", "100")
 INCOME = NumericFeature("income", "0", "200000")
@@ -22,7 +23,7 @@ HOURS = NumericFeature("hours", "0", "12")
 INPUTS = (AGE, INCOME, HOURS)
 
 
-def sample(m=400, seed=1):
+def sample(m: int = 400, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Return rows of the inputs in their own units, and labels."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 3, m)
@@ -33,7 +34,7 @@ def sample(m=400, seed=1):
     return np.stack([age, income, hours], axis=1), labels
 
 
-def normalised(rows):
+def normalised(rows: np.ndarray) -> np.ndarray:
     return np.stack(
         [(column - f.bounds[0]) / f.width - 1 for f, column in zip(INPUTS, rows.T, strict=True)], 1
     )
@@ -44,7 +45,7 @@ X = normalised(ROWS)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(method):
+def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(method: str) -> None:
     found = fit(method, INPUTS, X, LABELS, 3)
     columns = dict(zip(["age", "income", "hours"], ROWS.T, strict=True))
     projected = found.projection.columns(columns)
@@ -61,7 +62,7 @@ def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(method):
+def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(method: str) -> None:
     found = fit(method, INPUTS, X, LABELS, 3)
     for component in found.projection.components:
         assert max(map(float, component.weights), key=abs) > 0
@@ -73,13 +74,13 @@ def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(met
         )
 
 
-def test_the_first_of_equally_large_weights_is_positive():
+def test_the_first_of_equally_large_weights_is_positive() -> None:
     x = np.array([0.1, -0.2, 0.4, 0.3])
     weights = fit("pca", INPUTS[:2], np.stack([x, -x], axis=1)).projection.components[0].weights
     assert float(weights[0]) == -float(weights[1]) > 0
 
 
-def test_a_component_can_be_recovered_from_its_deviation():
+def test_a_component_can_be_recovered_from_its_deviation() -> None:
     x = np.array([-0.5, 0.5, 0.5, -0.5])
     found = fit("pca", (AGE,), x[:, None])
     assert found.projection.components[0].weights == ("2",)
@@ -88,7 +89,7 @@ def test_a_component_can_be_recovered_from_its_deviation():
     assert found.powers == (1.0,)
 
 
-def test_inputs_that_hardly_vary_get_the_largest_weights_that_fit_the_devices_arithmetic():
+def test_inputs_that_hardly_vary_get_the_largest_weights_that_fit_the_devices_arithmetic() -> None:
     rows = X * 1e-5
     found = fit("dca", INPUTS, rows, LABELS, 3)
     found.projection.check()
@@ -96,14 +97,14 @@ def test_inputs_that_hardly_vary_get_the_largest_weights_that_fit_the_devices_ar
         assert 3800 < sum(abs(float(weight)) for weight in component.weights) < 3900
 
 
-def test_dca_finds_what_pca_misses():
+def test_dca_finds_what_pca_misses() -> None:
     rng = np.random.default_rng(5)
     labels = np.arange(1000) % 2
     loud, quiet = rng.uniform(-0.9, 0.9, 1000), 0.05 * rng.normal(size=1000) + 0.1 * labels
     rows = np.stack([loud, quiet], axis=1)
     by_dca, by_pca = (fit(method, INPUTS[:2], rows, labels) for method in ("dca", "pca"))
 
-    def share_of_quiet(found):
+    def share_of_quiet(found: Fit) -> float:
         weights = np.abs([float(weight) for weight in found.projection.components[0].weights])
         return (weights * rows.std(axis=0))[1] / (weights * rows.std(axis=0)).sum()
 
@@ -114,7 +115,7 @@ def test_dca_finds_what_pca_misses():
 # -- rows that cannot be fitted -----------------------------------------------------------------
 
 
-def broken(column, value, row=...):
+def broken(column: int, value: float, row: Any = ...) -> np.ndarray:
     rows = X.copy()
     rows[row, column] = value
     return rows
@@ -142,7 +143,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_name_what_cannot_be_fitted(name):
+def test_errors_name_what_cannot_be_fitted(name: str) -> None:
     changes, why = ERRORS[name]
     arguments = {"method": "dca", "inputs": INPUTS, "rows": X, "labels": LABELS} | changes
     with pytest.raises(FitError, match=why):
@@ -150,7 +151,7 @@ def test_errors_name_what_cannot_be_fitted(name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_component_without_variance_is_refused(method):
+def test_a_component_without_variance_is_refused(method: str) -> None:
     doubled = np.hstack([X, X[:, :1]])
     inputs = (*INPUTS, replace(AGE, name="years"))
     assert len(fit(method, inputs, doubled, LABELS, 3).powers) == 3
@@ -159,19 +160,19 @@ def test_a_component_without_variance_is_refused(method):
 
 
 @given(st.floats(-8000, 8000), st.floats(1e-6, 1000))
-def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low, span):
+def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low: float, span: float) -> None:
     start, end = map(float, round_outward(low, low + span))
     assert start <= low
     assert low + span <= end
     assert end - start <= 1.21 * span + 1e-9
 
 
-def test_bounds_are_short():
+def test_bounds_have_few_digits() -> None:
     assert round_outward(-2.0471, 2.391) == ("-2.1", "2.4")
     assert round_outward(np.float64(-0.0123), np.float64(0.0041)) == ("-0.013", "0.005")
 
 
-def test_importing_the_package_loads_no_numpy():
+def test_importing_the_package_loads_no_numpy() -> None:
     code = "import reduction, sys; print('numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -4,22 +4,27 @@ Every check covers many estimates. With fixed seeds its result is always the sam
 probability of a false alarm is below 1e-7, since each estimate's bound is taken at ALARM / estimates.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import stats
 
+from ldp_aggregator.estimation import IntervalEstimate
+
 ALARM = 1e-7
 
 
-def assert_unbiased(estimates, truth, slack=0.0):
+def assert_unbiased(estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.0) -> None:
     values = np.stack([each.value for each in estimates])
     error = values.std(axis=0, ddof=1) / math.sqrt(len(estimates))
     bound = stats.t.isf(ALARM / 2 / truth.size, len(estimates) - 1)
     assert (np.abs(values.mean(axis=0) - truth) <= bound * error + slack).all()
 
 
-def assert_correct_errors(estimates, slack=0.02):
+def assert_correct_errors(estimates: Sequence[IntervalEstimate], slack: float = 0.02) -> None:
     values = np.stack([each.value for each in estimates])
     claimed = np.sqrt(np.mean([each.stderr**2 for each in estimates], axis=0))
     ratio = values.std(axis=0, ddof=1) / claimed
@@ -28,18 +33,20 @@ def assert_correct_errors(estimates, slack=0.02):
     assert low - slack <= ratio.min() <= ratio.max() <= high + slack
 
 
-def assert_covered(estimates, truth, slack=0.015):
+def assert_covered(estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.015) -> None:
     held = np.mean([(each.low <= truth) & (truth <= each.high) for each in estimates], axis=0)
     low = stats.binom.ppf(tails(truth.size)[0], len(estimates), 0.95) / len(estimates)
     assert (held >= low - slack).all()
 
 
-def assert_covered_simultaneously(estimates, truth, slack=0.01):
+def assert_covered_simultaneously(
+    estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.01
+) -> None:
     held = np.mean(
         [((each.simultaneous_low <= truth) & (truth <= each.simultaneous_high)).all() for each in estimates]
     )
     assert held >= stats.binom.ppf(ALARM, len(estimates), 0.95) / len(estimates) - slack
 
 
-def tails(estimates):
+def tails(estimates: int) -> tuple[float, float]:
     return ALARM / 2 / estimates, 1 - ALARM / 2 / estimates

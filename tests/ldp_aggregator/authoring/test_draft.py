@@ -1,5 +1,7 @@
 """The draft of any sample compiles, and every row of the sample fits it."""
 
+from __future__ import annotations
+
 import tomllib
 from decimal import Decimal
 
@@ -62,7 +64,7 @@ samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
 
 @settings(max_examples=150, deadline=None)
 @given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70))
-def test_a_draft_compiles_and_every_row_fits_it(sample, source):
+def test_a_draft_compiles_and_every_row_fits_it(sample: dict[str, list[str]], source: str) -> None:
     sample = sample | {"label": ["yes", "no"] * 15}
     try:
         text = draft_survey(sample, "label", source)
@@ -76,13 +78,13 @@ def test_a_draft_compiles_and_every_row_fits_it(sample, source):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_survives_quoting_on_one_line(text):
+def test_any_text_survives_quoting_on_one_line(text: str) -> None:
     assert tomllib.loads(f"a = {quote(text)}") == {"a": text}
     assert quote(text).isprintable()
 
 
 @given(st.decimals(-(10**6), 10**6, places=3), st.decimals(Decimal("0.001"), 10**6, places=3))
-def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
+def test_ranges_are_rounded_outward_to_a_few_round_bins(low: Decimal, span: Decimal) -> None:
     start, end, bins = round_outward(low, low + span)
     assert start <= low
     assert low + span <= end
@@ -107,11 +109,11 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
         ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
     ],
 )
-def test_a_column_s_type_is_inferred(column, entries):
+def test_a_column_s_type_is_inferred(column: list[str], entries: tuple[str, ...]) -> None:
     assert tuple(line for line in infer_feature(column).entries if not line.startswith("#")) == entries
 
 
-def test_spellings_that_applications_do_not_use_get_a_hint():
+def test_spellings_that_applications_do_not_use_get_a_hint() -> None:
     assert any(
         "True and False are the values true and false" in line
         for line in infer_feature(["True", "a"]).entries
@@ -120,20 +122,20 @@ def test_spellings_that_applications_do_not_use_get_a_hint():
     assert any("1.0 is the value 1" in line for line in infer_feature(["1.0", "unknown"]).entries)
 
 
-def test_a_column_with_infinite_numbers_is_left_out():
+def test_a_column_with_infinite_numbers_is_left_out() -> None:
     found = infer_feature([*map(str, range(20)), "inf", "-inf"])
     assert found.left_out == "2 of its numbers are infinite: empty those cells?"
     assert infer_feature([*map(str, range(20)), "nan", ""]).entries
 
 
-def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out():
+def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out() -> None:
     assert "tenth digit" in infer_feature([str(10**15 + i) for i in range(20)]).left_out
 
 
-def test_an_id_is_made_of_the_file_name():
+def test_an_id_is_made_of_the_file_name() -> None:
     assert make_survey_id("My Data (2026)") == "my-data-2026"
     assert make_survey_id("日本") == "my-survey"
 
 
-def test_the_warning_uses_the_clients_default_limit_of_epsilon():
+def test_the_warning_uses_the_clients_default_limit_of_epsilon() -> None:
     assert float(overview.DEFAULT_MAX_EPSILON) == ldp_client.client.MAX_EPSILON

@@ -240,7 +240,7 @@ def test_an_invalid_url_is_refused_without_being_shown(folder: Path, url: str) -
 
 
 @pytest.mark.parametrize("command", ["status", "export x -o y", "tokens create x --count 1"])
-def test_other_commands_do_not_show_it_either(command: str) -> None:
+def test_other_commands_do_not_show_the_store_s_password(command: str) -> None:
     for url in ("redis://:geheim\u2100x@h/0", "redis://:geheim@[::1"):
         result = CliRunner().invoke(main, [*command.split(), "--store", url])
         assert (result.exit_code, type(result.exception)) == (1, SystemExit)

@@ -1,14 +1,17 @@
 """ldp-predict on the command line."""
 
+from __future__ import annotations
+
 import csv
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -35,7 +38,7 @@ missing = "category"
 
 
 @pytest.fixture
-def model(tmp_path):
+def model(tmp_path: Path) -> Path:
     plan = read_survey(SURVEY).compile()
     labels = np.arange(4000) % 2
     snapshot = simulate_reports(plan, np.column_stack([labels, labels]), labels, FastStream(1))
@@ -44,8 +47,8 @@ def model(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, model):
-    def run(text, *arguments):
+def run(tmp_path: Path, model: Path) -> Callable[..., Result]:
+    def run(text: str, *arguments: object) -> Result:
         (tmp_path / "rows.csv").write_text(text)
         return CliRunner().invoke(main, [str(model), str(tmp_path / "rows.csv"), *map(str, arguments)])
 
@@ -55,7 +58,7 @@ def run(tmp_path, model):
 ROWS = "id,hours,tea\n1,2.5,black\n2,11,green\n3,,green\n"
 
 
-def test_every_row_gets_a_label_and_probabilities(run, model):
+def test_every_row_gets_a_label_and_probabilities(run: Callable[..., Result], model: Path) -> None:
     result = run(ROWS)
     assert result.exit_code == 0
     head, *rows = csv.reader(io.StringIO(result.stdout))
@@ -66,12 +69,12 @@ def test_every_row_gets_a_label_and_probabilities(run, model):
     np.testing.assert_allclose(shown, load_model(model).predict_proba(named), rtol=1e-5)
 
 
-def test_the_output_can_be_a_file(run, tmp_path):
+def test_the_output_can_be_a_file(run: Callable[..., Result], tmp_path: Path) -> None:
     assert run(ROWS, "-o", tmp_path / "out.csv").stdout == ""
     assert (tmp_path / "out.csv").read_text() == run(ROWS).stdout
 
 
-def test_without_rows_only_the_header_is_printed(run):
+def test_without_rows_only_the_header_is_printed(run: Callable[..., Result]) -> None:
     assert run("tea,hours\n").stdout == "tired,P(no),P(yes)\n"
 
 
@@ -91,7 +94,9 @@ def test_without_rows_only_the_header_is_printed(run):
         ("tea,hours\nblack\n", "row 1 has 1 cells, the header has 2"),
     ],
 )
-def test_a_bad_row_is_named_without_its_value(run, tmp_path, text, why):
+def test_a_bad_row_is_named_without_its_value(
+    run: Callable[..., Result], tmp_path: Path, text: str, why: str
+) -> None:
     result = run(text, "-o", tmp_path / "out.csv")
     assert result.exit_code == 1
     assert why in result.stderr
@@ -99,14 +104,14 @@ def test_a_bad_row_is_named_without_its_value(run, tmp_path, text, why):
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_damaged_model_is_refused(run, model):
+def test_a_damaged_model_is_refused(run: Callable[..., Result], model: Path) -> None:
     model.write_bytes(model.read_bytes()[:-20])
     result = run(ROWS)
     assert result.exit_code == 1
     assert "truncated or edited" in result.stderr
 
 
-def test_a_closed_pipe_is_no_error(model, tmp_path):
+def test_a_closed_pipe_is_no_error(model: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("tea,hours\n" + "green,2.5\n" * 5000)
     command = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -115,7 +120,7 @@ def test_a_closed_pipe_is_no_error(model, tmp_path):
         assert process.stderr.read() == ""
 
 
-def test_an_unwritable_output_is_refused_before_rows_are_read(model, tmp_path):
+def test_an_unwritable_output_is_refused_before_rows_are_read(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     result = CliRunner().invoke(
         main, [str(model), str(tmp_path / "not-read.csv"), "-o", str(folder / "out.csv")]
@@ -123,7 +128,7 @@ def test_an_unwritable_output_is_refused_before_rows_are_read(model, tmp_path):
     assert (result.exit_code, f"--output: there is no folder {folder}" in result.stderr) == (2, True)
 
 
-def test_labels_replace_an_existing_file_and_no_device(model, tmp_path):
+def test_labels_replace_an_existing_file_and_no_device(model: Path, tmp_path: Path) -> None:
     rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
     rows.write_text(ROWS)
     output.write_text("older")

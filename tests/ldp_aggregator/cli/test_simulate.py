@@ -1,11 +1,14 @@
 """ldp-simulate on the command line."""
 
+from __future__ import annotations
+
 import json
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from ldp_aggregator.cli.simulate import main
 
@@ -26,18 +29,18 @@ missing = "category"
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path: Path) -> Callable[..., Result]:
     survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
     survey.write_text(SURVEY)
     rows.write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 50 + "green,,no\n" * 10)
 
-    def run(*arguments):
+    def run(*arguments: object) -> Result:
         return CliRunner().invoke(main, [str(survey), str(rows), *map(str, arguments)])
 
     return run
 
 
-def test_the_table_shows_every_variant_and_the_baselines(run):
+def test_the_table_shows_every_variant_and_the_baselines(run: Callable[..., Result]) -> None:
     result = run("--epsilon", "1, 8", "--mechanism", "DE,auto", "--repeats", 2)
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()[3:7]] == [
@@ -50,7 +53,7 @@ def test_the_table_shows_every_variant_and_the_baselines(run):
     assert "majority class 0." in result.stdout
 
 
-def test_json_is_the_only_thing_printed(run):
+def test_json_is_the_only_thing_printed(run: Callable[..., Result]) -> None:
     result = run("--epsilon", "8", "--repeats", 2, "--estimator", "paper", "--seed", 3, "--json")
     document = json.loads(result.stdout)
     assert set(document) == {"rows", "non_private", "majority", "public_share"}
@@ -58,7 +61,7 @@ def test_json_is_the_only_thing_printed(run):
     assert document["rows"][0]["accuracy"] > 0.8
 
 
-def test_a_plot_is_written(run, tmp_path):
+def test_a_plot_is_written(run: Callable[..., Result], tmp_path: Path) -> None:
     assert run("--epsilon", "1,2", "--repeats", 2, "--plot", tmp_path / "out.png").exit_code == 0
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
@@ -73,8 +76,13 @@ def test_a_plot_is_written(run, tmp_path):
     ],
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
-    run, tmp_path, monkeypatch, path, code, why
-):
+    run: Callable[..., Result],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    code: int,
+    why: str,
+) -> None:
     if path.startswith("/proc") and not Path("/proc").is_dir():
         pytest.skip("needs a folder in which nobody can make files")
     monkeypatch.setattr("ldp_aggregator.cli.simulate.simulate", None)
@@ -83,8 +91,10 @@ def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
 
 
 @pytest.mark.parametrize("json_", [[], ["--json"]])
-def test_the_table_is_printed_even_if_the_plot_cannot_be_written(run, tmp_path, monkeypatch, json_):
-    def full(*_):
+def test_the_table_is_printed_even_if_the_plot_cannot_be_written(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_: list[str]
+) -> None:
+    def full(*_: object) -> None:
         raise OSError("No space left on device")
 
     monkeypatch.setattr("ldp_aggregator.simulation.plot.write_atomically", full)
@@ -94,7 +104,9 @@ def test_the_table_is_printed_even_if_the_plot_cannot_be_written(run, tmp_path, 
     assert "out.png: the plot cannot be written: No space left on device" in result.stderr
 
 
-def test_without_matplotlib_the_extra_is_named_before_simulating(run, tmp_path, monkeypatch):
+def test_without_matplotlib_the_extra_is_named_before_simulating(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ldp_aggregator.cli.simulate.simulate", None)
     for module in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
         monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
@@ -113,7 +125,7 @@ def test_without_matplotlib_the_extra_is_named_before_simulating(run, tmp_path, 
         ([], "--epsilon"),
     ],
 )
-def test_mistakes_are_explained(run, arguments, why):
+def test_mistakes_are_explained(run: Callable[..., Result], arguments: Sequence[object], why: str) -> None:
     result = run(*arguments)
     assert result.exit_code != 0
     assert why in result.stderr

@@ -1,12 +1,16 @@
 """ldp-survey on the command line."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
 import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from encoders.report import unpack
 from encoders.survey import Plan, read_survey
@@ -51,10 +55,10 @@ ROW = {"tea": "green", "hours": 5, "tired": "no"}
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path: Path) -> Callable[..., Path]:
     """Write files by name; return the function that does so."""
 
-    def write(name, text):
+    def write(name: str, text: str) -> Path:
         path = tmp_path / name
         path.write_bytes(text.encode())
         return path
@@ -62,11 +66,11 @@ def files(tmp_path):
     return write
 
 
-def run(*arguments):
+def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-def table(rows):
+def table(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue()
@@ -75,14 +79,14 @@ def table(rows):
 # -- init ---------------------------------------------------------------------------------------
 
 
-def test_the_example_passes_its_own_check(files):
+def test_the_example_passes_its_own_check(files: Callable[..., Path]) -> None:
     example = run("init")
     checked = run("check", files("survey.toml", example.stdout))
     assert (example.exit_code, checked.exit_code) == (0, 0)
     assert "warning" not in checked.stdout
 
 
-def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files):
+def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files: Callable[..., Path]) -> None:
     rows = [["age", "city", "children", "paid"]]
     rows += [[20 + i, ["Graz", "Linz"][i % 2], i % 4, ["yes", "no"][i % 2]] for i in range(40)]
     draft = run("init", "--from", files("Public Sample.csv", table(rows)), "--label", "paid").stdout
@@ -99,21 +103,21 @@ def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files):
             assert "confirm" in line
 
 
-def test_a_draft_warns_of_private_samples(files):
+def test_a_draft_warns_of_private_samples(files: Callable[..., Path]) -> None:
     sample = files("sample.csv", table([["a", "b"], ["x", "1"], ["y", "0"]]))
     draft = run("init", "--from", sample, "--label", "b").stdout
     words = " ".join(draft.replace("\n# ", " ").split())
     assert "PUBLIC sample. Values and ranges that are inferred from private rows leak these rows." in words
 
 
-def test_gaps_become_a_category(files):
+def test_missing_cells_become_a_category(files: Callable[..., Path]) -> None:
     rows = [["a", "b", "c"], *([i or "", ["", "x"][i % 2], "n"[: i % 2] or "y"] for i in range(30))]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "c").stdout
     assert [feature.missing for feature in read_survey(draft).features] == ["category"] * 2
     assert "# guess: 15 of 30 rows have no answer; confirm" in draft
 
 
-def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
+def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files: Callable[..., Path]) -> None:
     rows = [["", "same", "one", "name", "mixed", "empty", "f", "l"]]
     rows += [[i, "x", 1.5, f"n{i}", i or "NA", "", i % 2, "ab"[i % 2]] for i in range(60)]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "l").stdout
@@ -140,13 +144,15 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
         ([["a", "b"], ["x"]], "b", "row 1 has 1 cells"),
     ],
 )
-def test_an_unusable_sample_is_a_clear_error(files, rows, label, why):
+def test_an_unusable_sample_is_a_clear_error(
+    files: Callable[..., Path], rows: Iterable[Iterable[object]], label: str, why: str
+) -> None:
     result = run("init", "--from", files("sample.csv", table(rows)), "--label", label)
     assert result.exit_code == 1
     assert why in result.stderr
 
 
-def test_sample_and_label_go_together(files):
+def test_sample_and_label_must_be_given_together(files: Callable[..., Path]) -> None:
     assert run("init", "--label", "b").exit_code == 2
     assert run("init", "--from", files("sample.csv", "a,b\n"), "--label", "b").exit_code == 1
     assert run("init", "--from", files("sample.csv", "a,b\n")).exit_code == 2
@@ -155,7 +161,7 @@ def test_sample_and_label_go_together(files):
 # -- check --------------------------------------------------------------------------------------
 
 
-def test_check_shows_what_every_question_costs(files):
+def test_check_shows_what_every_question_costs(files: Callable[..., Path]) -> None:
     path = files("survey.toml", SURVEY)
     result = run("check", path)
     tea, hours = (line.split() for line in result.stdout.splitlines()[3:5])
@@ -165,7 +171,7 @@ def test_check_shows_what_every_question_costs(files):
     assert result.stdout.rstrip().endswith(f"digest {read_survey(SURVEY).compile().digest}")
 
 
-def test_check_names_every_mistake_by_line_and_field(files):
+def test_check_names_every_mistake_by_line_and_field(files: Callable[..., Path]) -> None:
     result = run("check", files("survey.toml", BROKEN))
     output = [line.split(": ")[:3] for line in result.stderr.splitlines()]
     assert result.exit_code == 1
@@ -194,13 +200,15 @@ def test_check_names_every_mistake_by_line_and_field(files):
         ),
     ],
 )
-def test_check_names_the_line_of_syntax_and_of_what_cannot_be_compiled(files, old, new, place):
+def test_check_names_the_line_of_syntax_and_of_what_cannot_be_compiled(
+    files: Callable[..., Path], old: str, new: str, place: str
+) -> None:
     result = run("check", files("survey.toml", SURVEY.replace(old, new, 1)))
     assert result.exit_code == 1
     assert result.stderr.startswith(place)
 
 
-def test_check_warns_of_what_is_rarely_intended(files):
+def test_check_warns_of_what_is_rarely_intended(files: Callable[..., Path]) -> None:
     odd = SURVEY.replace("epsilon = 1.0", "epsilon = 4").replace("bins = 3", "bins = 200")
     output = run("check", files("survey.toml", odd.replace('"mint"]', '"mint"]\nweight = 0'))).stdout
     assert "warning: epsilon is above 2" in output
@@ -208,7 +216,7 @@ def test_check_warns_of_what_is_rarely_intended(files):
     assert "warning: hours has 402 possible answers" in output
 
 
-def test_check_shows_questions_about_several_features_without_a_warning(files):
+def test_check_shows_questions_about_several_features_without_a_warning(files: Callable[..., Path]) -> None:
     several = SURVEY.replace("epsilon = 1.0", "epsilon = 12").replace("bins = 3", "bins = 20")
     output = run("check", files("survey.toml", several.replace("weight = 3", ""))).stdout
     assert "\ntea, hours  3 x 21 x 2 = 126 " in output
@@ -223,7 +231,9 @@ def test_check_shows_questions_about_several_features_without_a_warning(files):
         ("[1, -0.5]", "[-9, -1.25]", "its sums are from -1.25 to 1.75, none of them"),
     ],
 )
-def test_check_warns_of_a_constant_component(files, weights, span, why):
+def test_check_warns_of_a_constant_component(
+    files: Callable[..., Path], weights: str, span: str, why: str
+) -> None:
     text = (
         SURVEY.split("[features.")[0]
         + "[projection.inputs.a]\nrange = [0, 9]\n[projection.inputs.b]\nrange = [0, 9]\n"
@@ -234,13 +244,13 @@ def test_check_warns_of_a_constant_component(files, weights, span, why):
     assert "is the same for everybody" not in run("check", files("s.toml", sound)).stdout
 
 
-def test_check_warns_of_people_who_cannot_answer(files):
+def test_check_warns_of_people_who_cannot_answer(files: Callable[..., Path]) -> None:
     output = run("check", files("survey.toml", SURVEY.replace('missing = "category"', ""))).stdout
     assert "warning: tea: a person whose answer is not listed cannot report" in output
     assert "warning: tea, hours: a person without an answer cannot report" in output
 
 
-def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files):
+def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files: Callable[..., Path]) -> None:
     rows = [["city", "count", "days", "plan"]]
     rows += [[["Graz", "Wels", "Zell"][i % 3], [1, 2, 5][i % 3], i % 4, "abc"[i % 3]] for i in range(30)]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "plan").stdout
@@ -258,7 +268,7 @@ def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files):
 # -- compile ------------------------------------------------------------------------------------
 
 
-def test_a_compiled_plan_is_a_survey_too(files, tmp_path):
+def test_a_compiled_plan_is_a_survey_too(files: Callable[..., Path], tmp_path: Path) -> None:
     path, plan = files("survey.toml", SURVEY), tmp_path / "plan.json"
     assert run("compile", path, "-o", plan).exit_code == 0
     assert Plan.from_json(plan.read_bytes()) == read_survey(SURVEY).compile()
@@ -266,7 +276,7 @@ def test_a_compiled_plan_is_a_survey_too(files, tmp_path):
     assert run("check", plan).stdout == run("check", path).stdout
 
 
-def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files, tmp_path):
+def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files: Callable[..., Path], tmp_path: Path) -> None:
     path = files("survey.toml", "\ufeff" + SURVEY.replace("\n", "\r\n"))
     plan = files("plan.json", run("compile", path).stdout + "\n")
     assert run("check", plan).stdout == run("check", path).stdout
@@ -275,13 +285,13 @@ def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files, tmp_path):
 # -- preview ------------------------------------------------------------------------------------
 
 
-def preview(path, *arguments):
+def preview(path: Path, *arguments: object) -> str:
     result = run("preview", path, *arguments)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
 
-def sent(output):
+def sent(output: str) -> bytes:
     """Return the report that a preview shows."""
     lines = output.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("What would be sent"))
@@ -289,7 +299,7 @@ def sent(output):
     return bytes.fromhex("".join(lines[start + 1 : end]))
 
 
-def test_a_preview_shows_the_report_s_bytes(files):
+def test_a_preview_shows_the_report_s_bytes(files: Callable[..., Path]) -> None:
     plan = read_survey(SURVEY).compile()
     output = preview(files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)))
     report = unpack(sent(output))
@@ -300,7 +310,7 @@ def test_a_preview_shows_the_report_s_bytes(files):
     assert next(line for line in output.splitlines() if "this one" in line).split()[0] == question.name
 
 
-def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files):
+def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files: Callable[..., Path]) -> None:
     output = preview(
         files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)), "--question", "hours"
     )
@@ -318,7 +328,7 @@ def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files):
     assert "Sending it spends epsilon = 1;" in " ".join(output.split())
 
 
-def test_a_preview_names_the_values_that_were_clipped(files):
+def test_a_preview_names_the_values_that_were_clipped(files: Callable[..., Path]) -> None:
     path = files("survey.toml", SURVEY)
     far, near = (
         preview(path, "--row", files("row.json", json.dumps({**ROW, "hours": hours}))) for hours in (13, 12)
@@ -327,7 +337,9 @@ def test_a_preview_names_the_values_that_were_clipped(files):
     assert "clipped" not in near
 
 
-def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(files):
+def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(
+    files: Callable[..., Path],
+) -> None:
     path = files(
         "survey.toml",
         SURVEY.replace("[features.hours]", "[features.height]\nrange = [0, 2]\n[features.hours]"),
@@ -340,14 +352,14 @@ def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(fi
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
-def test_every_mechanism_has_a_preview_of_a_sample_row(files, mechanism):
+def test_every_mechanism_has_a_preview_of_a_sample_row(files: Callable[..., Path], mechanism: str) -> None:
     path = files("survey.toml", SURVEY + f'[mechanism]\nfrequency = "{mechanism}"\n')
     output = preview(path)
     assert output.startswith("A row, made up")
     assert f"randomised by {mechanism}" in output
 
 
-def test_a_row_of_a_csv_file_is_counted_from_1(files):
+def test_a_row_of_a_csv_file_is_counted_from_1(files: Callable[..., Path]) -> None:
     path, rows = files("survey.toml", SURVEY), files("rows.csv", "tea,hours,tired\nblack,1,yes\nmint,,no\n")
     output = preview(path, "--csv", rows, "--row-number", 2, "--question", "hours")
     assert "  hours = (missing), tired = no\n" in output
@@ -356,7 +368,7 @@ def test_a_row_of_a_csv_file_is_counted_from_1(files):
     assert (missing.exit_code, "has 2 rows, and no row 3" in missing.stderr) == (1, True)
 
 
-def test_large_domains_list_the_likeliest_and_the_truth(files):
+def test_large_domains_list_the_likeliest_and_the_truth(files: Callable[..., Path]) -> None:
     path = files("survey.toml", SURVEY.replace("bins = 3", "bins = 100"))
     output = preview(path, "--row", files("row.json", json.dumps(ROW)), "--question", "hours")
     assert output.count("<- the truth") == 1
@@ -373,14 +385,16 @@ def test_large_domains_list_the_likeliest_and_the_truth(files):
         (json.dumps({"tea": "mint", "hours": 1}), "tired: the label is missing"),
     ],
 )
-def test_a_row_that_does_not_fit_is_named_by_field_and_not_by_value(files, row, why):
+def test_a_row_that_does_not_fit_is_named_by_field_and_not_by_value(
+    files: Callable[..., Path], row: str, why: str
+) -> None:
     result = run("preview", files("survey.toml", SURVEY), "--row", files("row.json", row))
     assert result.exit_code == 1
     assert why in result.stderr
     assert "secret" not in result.stderr
 
 
-def test_an_unknown_question_and_two_rows_are_refused(files):
+def test_an_unknown_question_and_two_rows_are_refused(files: Callable[..., Path]) -> None:
     path, row = files("survey.toml", SURVEY), files("row.json", json.dumps(ROW))
     assert "the survey asks tea; hours" in run("preview", path, "--question", "coffee").stderr
     assert run("preview", path, "--row", row, "--csv", row).exit_code == 2

@@ -1,8 +1,13 @@
 """ldp-survey project on the command line: from a survey and public rows to a plan that devices take."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 import ldp_client
 from encoders.survey import Plan, read_survey
@@ -28,7 +33,7 @@ missing = "category"
 
 
 @pytest.fixture
-def paths(tmp_path):
+def paths(tmp_path: Path) -> tuple[Path, Path]:
     """Return a survey's path, and that of public rows."""
     rng = np.random.default_rng(1)
     tired = rng.integers(0, 2, 200)
@@ -42,13 +47,15 @@ def paths(tmp_path):
     return survey, rows
 
 
-def run(*arguments):
+def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.mark.parametrize("method", ["dca", "pca"])
 @pytest.mark.parametrize("bins", [(), ("--bins", 4)])
-def test_a_projected_survey_passes_check_and_devices_report_on_it(paths, tmp_path, method, bins):
+def test_a_projected_survey_passes_check_and_devices_report_on_it(
+    paths: tuple[Path, Path], tmp_path: Path, method: str, bins: Sequence[object]
+) -> None:
     survey, rows = paths
     result = run("project", "--from", rows, "--method", method, "--components", 2, *bins, survey)
     assert result.exit_code == 0, result.output
@@ -65,12 +72,12 @@ def test_a_projected_survey_passes_check_and_devices_report_on_it(paths, tmp_pat
         assert isinstance(report, bytes)
 
 
-def test_one_discriminant_component_is_the_default(paths):
+def test_one_discriminant_component_is_the_default(paths: tuple[Path, Path]) -> None:
     survey, rows = paths
     assert 'id = "tea-dca1"' in run("project", survey, "--from", rows).stdout
 
 
-def test_the_ridge_is_the_authors_and_dcas(paths):
+def test_the_ridge_is_the_authors_and_dcas(paths: tuple[Path, Path]) -> None:
     survey, rows = paths
     assert "ridge 0.5 of" in run("project", survey, "--from", rows, "--ridge", 0.5).stdout
     refused = run("project", survey, "--from", rows, "--method", "pca", "--ridge", 0.5)
@@ -78,7 +85,7 @@ def test_the_ridge_is_the_authors_and_dcas(paths):
     assert "--ridge is an option of --method dca only" in refused.stderr
 
 
-def test_the_help_states_that_epsilon_does_not_cover_the_fit():
+def test_the_help_states_that_epsilon_does_not_cover_the_fit() -> None:
     help_text = " ".join(run("project", "--help").stdout.split())
     assert "Epsilon does NOT cover the fit: never fit on private rows." in help_text
 
@@ -92,18 +99,20 @@ def test_the_help_states_that_epsilon_does_not_cover_the_fit():
         (("--method", "lda"), "is not one of"),
     ],
 )
-def test_invalid_options_are_a_clear_error(paths, arguments, why):
+def test_invalid_options_are_a_clear_error(
+    paths: tuple[Path, Path], arguments: Sequence[object], why: str
+) -> None:
     survey, rows = paths
     result = run("project", survey, "--from", rows, *arguments)
     assert result.exit_code in (1, 2)
     assert why in " ".join(result.stderr.split())
 
 
-def test_public_rows_are_required(paths):
+def test_public_rows_are_required(paths: tuple[Path, Path]) -> None:
     assert "--from" in run("project", paths[0]).stderr
 
 
-def test_files_that_are_no_survey_are_refused_by_name(paths, tmp_path):
+def test_files_that_are_no_survey_are_refused_by_name(paths: tuple[Path, Path], tmp_path: Path) -> None:
     survey, rows = paths
     run("compile", survey, "-o", tmp_path / "plan.json")
     assert "plan.json: is a compiled plan" in run("project", tmp_path / "plan.json", "--from", rows).stderr

@@ -1,10 +1,15 @@
 """ldp-survey size on the command line."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -29,7 +34,7 @@ range = [0, 12]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a survey, one that expects users, and a pilot's model and snapshot."""
     folder = tmp_path_factory.mktemp("size")
     (folder / "tea.toml").write_text(SURVEY)
@@ -48,18 +53,18 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *arguments, survey="tea.toml"):
+def run(folder: Path, *arguments: object, survey: str = "tea.toml") -> Result:
     named = [str(folder / each) if str(each).endswith(".json") else str(each) for each in arguments]
     return CliRunner().invoke(main, ["size", str(folder / survey), *named])
 
 
-def read_sizes(folder, *arguments, survey="tea.toml"):
+def read_sizes(folder: Path, *arguments: object, survey: str = "tea.toml") -> list[dict[str, Any]]:
     result = run(folder, *arguments, "--json", survey=survey)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
 
-def test_it_prints_what_to_expect_of_a_number_of_people(folder):
+def test_size_prints_what_to_expect_of_a_number_of_people(folder: Path) -> None:
     result = run(folder, "--users", 50_000)
     assert result.exit_code == 0, result.output
     assert "tea: what to expect from 50,000 people at epsilon 1" in result.stdout
@@ -67,7 +72,7 @@ def test_it_prints_what_to_expect_of_a_number_of_people(folder):
     assert "every feature is useful" in result.stdout
 
 
-def test_the_survey_s_own_users_are_the_default(folder):
+def test_the_survey_s_own_users_are_the_default(folder: Path) -> None:
     (found,) = read_sizes(folder, survey="expecting.toml")
     assert found["users"] == 300
     assert found["white_noise"]
@@ -77,12 +82,12 @@ def test_the_survey_s_own_users_are_the_default(folder):
     assert "otherwise 300 users in [survey] are too few to estimate its shares within .1" in screen
 
 
-def test_without_users_it_compares_a_few_numbers_of_people(folder):
+def test_without_users_a_few_numbers_of_people_are_compared(folder: Path) -> None:
     assert [each["users"] for each in read_sizes(folder)] == [1_000, 10_000, 100_000, 1_000_000]
     assert "features that are noise" in run(folder).stdout
 
 
-def test_json_holds_all_margins_and_the_requested_one(folder):
+def test_json_holds_all_margins_and_the_requested_one(folder: Path) -> None:
     (found,) = read_sizes(folder, "--margin", "0.05")
     assert found["accuracy"] == {}
     kind, hours = found["margins"][1:]
@@ -94,14 +99,14 @@ def test_json_holds_all_margins_and_the_requested_one(folder):
 
 
 @pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
-def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
+def test_a_pilot_s_people_decide_the_accuracy(folder: Path, pilot: str) -> None:
     (found,) = read_sizes(folder, "--users", 20_000, "--pilot", pilot)
     (band,) = found["accuracy"].values()
     assert found["pilot"] == {"name": pilot, "reports": 30_000, "noise": []}
     assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["best_possible"] + 0.01
 
 
-def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
+def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder: Path) -> None:
     (found,) = read_sizes(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7
     assert found["users"] == found["accuracy"]["pilot"]["users"]
@@ -139,13 +144,15 @@ def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
         ),
     ],
 )
-def test_invalid_options_are_refused_with_a_message(folder, arguments, message):
+def test_invalid_options_are_refused_with_a_message(
+    folder: Path, arguments: Sequence[object], message: str
+) -> None:
     result = run(folder, *arguments)
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
 
 
-def test_a_compiled_plan_is_refused(folder):
+def test_a_compiled_plan_is_refused(folder: Path) -> None:
     (folder / "plan.toml").write_bytes(read_survey(SURVEY).compile().json)
     assert "is a compiled plan" in run(folder, survey="plan.toml").output
 
@@ -153,11 +160,11 @@ def test_a_compiled_plan_is_refused(folder):
 @pytest.mark.parametrize(
     ("name", "kind"), [("pilot.json", "a model of ldp-train"), ("snapshot.json", "a snapshot")]
 )
-def test_a_model_is_no_survey(folder, name, kind):
+def test_a_model_or_a_snapshot_is_refused_as_a_survey(folder: Path, name: str, kind: str) -> None:
     assert f"{name}: is {kind}; give the TOML survey" in run(folder, survey=name).output
 
 
-def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder):
+def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder: Path) -> None:
     screen = run(folder, "--margin", "0.05").stdout
     assert screen.startswith("tea: margins of at most 5% need ")
     assert "For a number's mean, 5% is a share of its range." in screen

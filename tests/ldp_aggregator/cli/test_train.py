@@ -1,17 +1,20 @@
 """ldp-train on the command line."""
 
+from __future__ import annotations
+
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
 from encoders.report import Report, pack
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.models.export.onnx import to_onnx
@@ -36,8 +39,8 @@ weight = 0
 
 
 @pytest.fixture
-def run(tmp_path):
-    def run(*arguments):
+def run(tmp_path: Path) -> Callable[..., Result]:
+    def run(*arguments: object) -> Result:
         output = ["-o", str(tmp_path / "model.json")]
         return CliRunner().invoke(main, [*map(str, arguments), *output])
 
@@ -45,13 +48,13 @@ def run(tmp_path):
 
 
 @pytest.fixture
-def survey(tmp_path):
+def survey(tmp_path: Path) -> Path:
     path = tmp_path / "survey.toml"
     path.write_text(SURVEY.format(weight=1))
     return path
 
 
-def write_reports(path, plan, count):
+def write_reports(path: Path, plan: Plan, count: int) -> Path:
     rng, stream = np.random.default_rng(1), FastStream(1)
     packed = []
     for user in range(count):
@@ -62,7 +65,9 @@ def write_reports(path, plan, count):
     return path
 
 
-def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
+def test_raw_reports_become_a_model_and_a_summary(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 2000)
     result = run(reports, "--plan", survey)
@@ -83,7 +88,9 @@ def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
 
 
-def test_the_model_contains_the_spent_epsilon_and_the_audit(run, survey, tmp_path):
+def test_the_model_contains_the_spent_epsilon_and_the_audit(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
     found = {"passed": True, "faults": [], "trials": 5000, "alpha": 1e-6, "plan_digest": plan.digest}
@@ -100,7 +107,9 @@ def test_the_model_contains_the_spent_epsilon_and_the_audit(run, survey, tmp_pat
     assert "audit of another plan" in refused.stderr
 
 
-def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
+def test_the_model_is_written_as_onnx_too(
+    run: Callable[..., Result], survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 200)
     result = run(reports, "--plan", survey, "--onnx", tmp_path / "model.onnx")
@@ -117,7 +126,9 @@ def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
     assert not (tmp_path / "model.json").exists()
 
 
-def test_output_files_that_cannot_be_written_are_reported_before_training(run, survey, tmp_path):
+def test_output_files_that_cannot_be_written_are_reported_before_training(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
     if not Path("/proc").is_dir():
         pytest.skip("needs a folder in which nobody can make files")
@@ -135,13 +146,17 @@ def test_output_files_that_cannot_be_written_are_reported_before_training(run, s
     assert not (tmp_path / "model.json").exists()
 
 
-def test_only_many_reports_gain_from_a_shuffler(run, survey, tmp_path):
+def test_only_many_reports_gain_from_a_shuffler(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     result = run(write_reports(tmp_path / "reports", plan, 8000), "--plan", survey)
     assert "only if a trusted shuffler hid who sent what, and when: central epsilon 0." in result.stdout
 
 
-def test_raw_reports_are_read_with_a_compiled_plan_too(run, survey, tmp_path):
+def test_raw_reports_are_read_with_a_compiled_plan_too(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     (tmp_path / "plan.json").write_bytes(plan.json)
     reports = write_reports(tmp_path / "reports", plan, 20)
@@ -151,7 +166,7 @@ def test_raw_reports_are_read_with_a_compiled_plan_too(run, survey, tmp_path):
     assert "mostly noise" in result.stdout
 
 
-def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
+def test_a_snapshot_needs_no_plan(run: Callable[..., Result], survey: Path, tmp_path: Path) -> None:
     plan = read_survey(survey.read_text()).compile()
     totals = {
         question.key: Total(0, np.zeros(question.domain, dtype=np.int64)) for question in plan.questions
@@ -170,7 +185,9 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     np.testing.assert_allclose(probabilities, 0.5)
 
 
-def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(run, survey, tmp_path):
+def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     [first, *_] = plan.questions
     total = Total(7, np.ones(first.cells, dtype=np.int64))
@@ -181,7 +198,9 @@ def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(run, su
     assert f"{tmp_path / 'snapshot.json'}: totals.{first.key}.n: needs a whole number" in result.stderr
 
 
-def test_reports_of_another_plan_alone_train_no_model(run, survey, tmp_path):
+def test_reports_of_another_plan_alone_train_no_model(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
     survey.write_text(SURVEY.format(weight=2))
@@ -194,8 +213,10 @@ def test_reports_of_another_plan_alone_train_no_model(run, survey, tmp_path):
     assert (tmp_path / "model.json").exists()
 
 
-def test_the_summary_is_printed_even_if_the_model_cannot_be_written(run, survey, tmp_path, monkeypatch):
-    def full(*_):
+def test_the_summary_is_printed_even_if_the_model_cannot_be_written(
+    run: Callable[..., Result], survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
         raise OSError("No space left on device")
 
     monkeypatch.setattr("ldp_aggregator.cli.train.save_model", full)
@@ -206,7 +227,9 @@ def test_the_summary_is_printed_even_if_the_model_cannot_be_written(run, survey,
     assert (result.exit_code, result.stderr) == (1, "Error: No space left on device\n")
 
 
-def test_archives_spread_over_processes_make_the_same_model(run, survey, tmp_path):
+def test_archives_spread_over_processes_make_the_same_model(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("distributed")
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 500).read_bytes()
@@ -223,7 +246,7 @@ def test_archives_spread_over_processes_make_the_same_model(run, survey, tmp_pat
     assert "more: ends inside a report" in alone.stderr
 
 
-def test_mistakes_are_explained(run, survey, tmp_path):
+def test_mistakes_are_explained(run: Callable[..., Result], survey: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(SURVEY.format(weight=-1))
     (tmp_path / "unasked.toml").write_text(SURVEY.format(weight=0))
     plan = read_survey((tmp_path / "unasked.toml").read_text()).compile()
@@ -258,7 +281,7 @@ numeric = "sign"
 """
 
 
-def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
+def test_the_summary_counts_both_questions_of_a_number(run: Callable[..., Result], tmp_path: Path) -> None:
     plan = read_survey(NUMBERS).compile()
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 5000)

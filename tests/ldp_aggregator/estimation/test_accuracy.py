@@ -1,14 +1,17 @@
 """Frequencies are unbiased, their standard errors are correct, and 95% intervals contain the truth."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
+from encoders.mechanisms import MECHANISMS
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from tests.ldp_aggregator.estimation.conftest import SURVEY, make_world
+from tests.ldp_aggregator.estimation.conftest import SURVEY, RawResults, World, make_world, raw_results
 from tests.support.statistical_checks import (
     assert_correct_errors,
     assert_covered,
@@ -20,13 +23,16 @@ COLLECTIONS = 500
 USERS = 3000
 
 
-@pytest.fixture
-def many(world):
+@pytest.fixture(scope="module", params=MECHANISMS)
+def many(request: pytest.FixtureRequest) -> tuple[World, list[RawResults]]:
     """Return (world, the estimates of many collections)."""
-    return world, [estimate_snapshot(world.snapshot(USERS, seed)) for seed in range(COLLECTIONS)]
+    world = make_world(request.param)
+    return world, [raw_results(world.snapshot(USERS, seed), [0]) for seed in range(COLLECTIONS)]
 
 
-def test_frequencies_conditionals_and_the_prior(many):
+def test_frequencies_conditionals_and_the_prior_have_correct_errors_and_intervals(
+    many: tuple[World, list[RawResults]],
+) -> None:
     world, estimates = many
     frequencies = [each.features[0].frequencies for each in estimates]
     conditionals = [each.features[0].conditionals for each in estimates]
@@ -44,28 +50,28 @@ def test_frequencies_conditionals_and_the_prior(many):
     assert_covered_simultaneously(conditionals, world.joint / world.prior)
 
 
-def test_the_paper_takes_the_prior_from_the_label_question(de_world):
+def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world: World) -> None:
     snapshots = [de_world.snapshot(USERS, seed) for seed in range(COLLECTIONS)]
     raw_priors = [estimate_snapshot(each, "paper").raw_prior for each in snapshots]
     assert_unbiased(raw_priors, de_world.prior)
     assert_correct_errors(raw_priors)
-    pooled = [estimate_snapshot(each).raw_prior for each in snapshots]
+    pooled = [raw_results(each, []).raw_prior for each in snapshots]
     assert np.mean([each.stderr for each in pooled]) < 0.95 * np.mean([each.stderr for each in raw_priors])
 
 
-def test_a_ratio_has_the_delta_methods_error(de_world):
-    estimates = [estimate_snapshot(de_world.snapshot(60_000, seed)) for seed in range(200)]
+def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world: World) -> None:
+    estimates = [raw_results(de_world.snapshot(60_000, seed), [1]) for seed in range(200)]
     conditionals = [each.features[1].conditionals for each in estimates]
     frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in conditionals]
     assert_unbiased(frequent, (de_world.two / de_world.prior)[:, :2], slack=0.002)
     assert_correct_errors(frequent, slack=0.05)
 
 
-def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values():
+def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values() -> None:
     world = make_world("DE")
     world = replace(
         world, plan=replace(read_survey(SURVEY.format(mechanism="DE")), epsilon=Decimal(4)).compile()
     )
-    features = [estimate_snapshot(world.snapshot(400, seed)).features[0] for seed in range(COLLECTIONS)]
+    features = [raw_results(world.snapshot(400, seed), [0]).features[0] for seed in range(COLLECTIONS)]
     assert_covered_simultaneously([each.frequencies for each in features], world.joint)
     assert_covered_simultaneously([each.conditionals for each in features], world.joint / world.prior)

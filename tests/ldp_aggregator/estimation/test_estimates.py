@@ -1,18 +1,22 @@
 """From totals to estimates: both estimators, and estimates from few or no reports."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
-from ldp_aggregator.estimation import EstimationError, estimate_snapshot
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
+from tests.ldp_aggregator.estimation.conftest import World, make_world, number_world, raw_results
 
 # Yilmaz et al. 2019, table 1
 CUSTOMERS = """
@@ -38,7 +42,7 @@ frequency = "{mechanism}"
 """
 
 
-def customers(plan):
+def customers(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     rows = [line.split() for line in CUSTOMERS.strip().replace("\n", ",").split(",")]
     coded = [plan.encode(dict(zip(["age", "income", "gender"], row, strict=False)), row[3]) for row in rows]
     return np.array([codes for codes, _ in coded]), np.array([label for _, label in coded])
@@ -46,7 +50,7 @@ def customers(plan):
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
 @pytest.mark.parametrize("estimator", ["default", "paper"])
-def test_the_papers_worked_example(mechanism, estimator):
+def test_the_worked_example_of_the_paper_is_reproduced(mechanism: str, estimator: str) -> None:
     # Tables 1 and 2 ask for a young woman with a medium income: .025 for "missed"; the other product is
     # .6 (1/6)(1/6)(2/6) = .0056, which the paper misprints as .055, flipping its conclusion
     plan = read_survey(PAYMENTS.format(mechanism=mechanism)).compile()
@@ -62,7 +66,7 @@ def test_the_papers_worked_example(mechanism, estimator):
     np.testing.assert_allclose(estimates.features[0].smoothed[:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)
 
 
-def test_exact_totals_give_exact_estimates(de_world):
+def test_exact_totals_give_exact_estimates(de_world: World) -> None:
     snapshot = expected_snapshot(de_world, 10**9)
     estimates = estimate_snapshot(snapshot)
     np.testing.assert_allclose(estimates.features[0].frequencies.value, de_world.joint, atol=1e-6)
@@ -72,7 +76,7 @@ def test_exact_totals_give_exact_estimates(de_world):
     np.testing.assert_allclose(estimates.features[1].smoothed, de_world.two / de_world.prior, atol=2e-3)
 
 
-def expected_snapshot(world, n):
+def expected_snapshot(world: World, n: int) -> Snapshot:
     truths = [world.prior, world.joint.ravel(), world.two.ravel()]
     totals = {}
     for question, truth in zip(world.plan.questions, truths, strict=True):
@@ -82,7 +86,22 @@ def expected_snapshot(world, n):
     return Snapshot(world.plan, totals, {})
 
 
-def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, *NUMERIC_MECHANISMS])
+def test_results_contain_the_raw_estimates_and_their_intervals(mechanism: str) -> None:
+    world = make_world(mechanism) if mechanism in MECHANISMS else number_world(mechanism)
+    snapshot = world.snapshot(2000, seed=1)
+    whole, raw = estimate_snapshot(snapshot), raw_results(snapshot, range(len(world.plan.features)))
+    pairs = [(whole.raw_prior, raw.raw_prior)]
+    for place, feature in enumerate(whole.features):
+        names = [name for name, part in vars(feature).items() if isinstance(part, IntervalEstimate)]
+        assert len(names) >= 2
+        pairs += [(getattr(feature, name), getattr(raw.features[place], name)) for name in names]
+    for one, other in pairs:
+        for part, array in vars(one).items():
+            np.testing.assert_array_equal(array, getattr(other, part))
+
+
+def test_without_reports_probabilities_are_uniform_and_json_is_valid(world: World) -> None:
     for estimator in ("default", "paper"):
         estimates = estimate_snapshot(Snapshot(world.plan, {}, {}), estimator)
         np.testing.assert_allclose(estimates.prior, 1 / 3)
@@ -94,7 +113,7 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
-def test_few_reports_give_a_warning_for_each_feature(world, users):
+def test_few_reports_give_a_warning_for_each_feature(world: World, users: int) -> None:
     for estimator in ("default", "paper"):
         estimates = estimate_snapshot(world.snapshot(users, seed=3), estimator)
         assert estimates.reports == users
@@ -104,7 +123,7 @@ def test_few_reports_give_a_warning_for_each_feature(world, users):
             assert feature.n == 0 or any(warning.startswith(feature.name) for warning in estimates.warnings)
 
 
-def test_a_feature_that_is_not_asked_cannot_inform():
+def test_a_feature_that_is_not_asked_cannot_inform() -> None:
     survey = read_survey(PAYMENTS.format(mechanism="DE"))
     plan = replace(survey, weights=(0, 1, 0, 1)).compile()
     codes, labels = (np.repeat(array, 500, axis=0) for array in customers(plan))
@@ -116,18 +135,18 @@ def test_a_feature_that_is_not_asked_cannot_inform():
     assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
 
 
-def test_the_paper_needs_the_label_question():
+def test_the_papers_estimator_needs_the_label_question() -> None:
     plan = replace(read_survey(PAYMENTS.format(mechanism="DE")), weights=(0, 1, 1, 1)).compile()
     with pytest.raises(EstimationError, match=r"give \[label\] a weight of 1"):
         estimate_snapshot(Snapshot(plan, {}, {}), "paper")
 
 
-def test_an_unknown_estimator_is_named(de_world):
+def test_an_unknown_estimator_is_named(de_world: World) -> None:
     with pytest.raises(EstimationError, match="'magic' is not one of default, paper"):
         estimate_snapshot(Snapshot(de_world.plan, {}, {}), "magic")
 
 
-def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
+def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world: World) -> None:
     snapshot = de_world.snapshot(300, seed=4)
     estimates = estimate_snapshot(snapshot, "paper")
     feature = estimates.features[0]
@@ -135,7 +154,7 @@ def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
     np.testing.assert_allclose(feature.smoothed, counts / counts.sum(axis=0))
 
 
-def test_noise_alone_makes_no_class_impossible():
+def test_noise_alone_makes_no_class_impossible() -> None:
     text = PAYMENTS.format(mechanism="DE").replace('"no"]', '"no", "never"]').replace("16.0", "1.0")
     plan = read_survey(text).compile()
     label, k = plan.questions[0], 3
@@ -148,7 +167,7 @@ def test_noise_alone_makes_no_class_impossible():
     assert 0 < estimates.prior[k - 1] < errors[k - 1]
 
 
-def test_raw_estimates_do_not_depend_on_the_estimator(de_world):
+def test_raw_estimates_do_not_depend_on_the_estimator(de_world: World) -> None:
     snapshot = de_world.snapshot(300, seed=4)
     one, other = (estimate_snapshot(snapshot, name).features[0] for name in ("default", "paper"))
     np.testing.assert_array_equal(one.frequencies.value, other.frequencies.value)

@@ -1,5 +1,7 @@
 """Questions about several features: the estimates of each feature, against the full covariance matrix."""
 
+from __future__ import annotations
+
 import json
 import re
 from dataclasses import dataclass, replace
@@ -10,13 +12,14 @@ import pytest
 
 from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
 from ldp_aggregator.estimation.poisoning.influence import conditional_influence, frequency_influence
+from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -42,7 +45,7 @@ weight = 2
 [features.two]
 values = ["v", "w"]
 """
-# P(three, two, label): the two go together, and "two" alone is uninformative
+# P(three, two, label): "three" and "two" are correlated, and "two" alone is uninformative
 JOINT = np.array([[[0.15, 0.03], [0.04, 0.06]], [[0.05, 0.12], [0.11, 0.06]], [[0.1, 0.05], [0.15, 0.08]]])
 THREE, TWO, PRIOR = JOINT.sum(axis=1), JOINT.sum(axis=0), JOINT.sum(axis=(0, 1))
 LONE = np.array([0.3, 0.6])
@@ -52,16 +55,16 @@ LONE = np.array([0.3, 0.6])
 class World:
     """A population's truth, and a way to collect reports from it."""
 
-    plan: object
+    plan: Plan
 
-    def snapshot(self, users, seed):
+    def snapshot(self, users: int, seed: int) -> Snapshot:
         rng = np.random.default_rng([seed, 1])
         three, two, label = np.unravel_index(rng.choice(12, size=users, p=JOINT.ravel()), JOINT.shape)
         lone = (rng.random(users) >= LONE[label]).astype(np.int64)
         return simulate_reports(self.plan, np.column_stack([three, lone, two]), label, FastStream([seed, 2]))
 
 
-def make_world(name):
+def make_world(name: str) -> World:
     """Ask about "three" and "two" in one question, by any mechanism; only "auto" groups by itself."""
     plan = read_survey(SURVEY).compile()
     assert [each.feature_indices for each in plan.questions] == [(0, 2), (1,)]
@@ -71,14 +74,14 @@ def make_world(name):
 
 
 @pytest.fixture(params=MECHANISMS)
-def world(request):
+def world(request: pytest.FixtureRequest) -> World:
     return make_world(request.param)
 
 
 # -- noise ---------------------------------------------------------------------------------------
 
 
-def matrix(noise):
+def matrix(noise: FrequencyCovariance) -> np.ndarray:
     """Return the covariance matrix that a Noise describes."""
     f = noise.distribution
     bound = noise.slope * (f[:, None] + f) - np.outer(f, f) / noise.n
@@ -87,7 +90,9 @@ def matrix(noise):
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (2, 3, 5), (4, 2), (2, 2, 2, 3)])
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(name, shape):
+def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(
+    name: str, shape: tuple[int, ...]
+) -> None:
     oracle, cells = design(name, int(np.prod(shape)), Decimal("2.5")), int(np.prod(shape))
     joint = np.random.default_rng(1).dirichlet(np.ones(cells))
     whole = oracle.covariance(joint[:, None], joint[None, :])
@@ -102,18 +107,18 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(name,
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
-def test_each_features_estimates_are_unbiased_and_their_errors_correct(world):
-    answers = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
+def test_each_features_estimates_are_unbiased_and_their_errors_correct(world: World) -> None:
+    collected = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
-        frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in answers]
+        frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in collected]
         assert_unbiased(frequencies, truth)
         assert_correct_errors(frequencies)
         assert_covered(frequencies, truth)
         assert_covered(
-            [estimate_conditional_intervals(each.feature_estimates[place], 2) for each in answers],
+            [estimate_conditional_intervals(each.feature_estimates[place], 2) for each in collected],
             truth / PRIOR,
         )
-    priors = [each.prior.estimate for each in answers]
+    priors = [each.prior.estimate for each in collected]
     assert_unbiased(priors, PRIOR)
     assert_correct_errors(priors)
     assert_covered(priors, PRIOR)
@@ -122,7 +127,7 @@ def test_each_features_estimates_are_unbiased_and_their_errors_correct(world):
 # -- what follows ---------------------------------------------------------------------------------
 
 
-def test_the_pooled_prior_counts_the_question_once():
+def test_the_pooled_prior_counts_the_question_once() -> None:
     snapshot = make_world("SS").snapshot(5000, 1)
     question, lone = snapshot.plan.questions
     prior = compute_raw_estimates(snapshot).prior
@@ -143,7 +148,7 @@ def test_the_pooled_prior_counts_the_question_once():
     np.testing.assert_allclose(prior.estimate.value, both)
 
 
-def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values():
+def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values() -> None:
     estimates = estimate_snapshot(make_world("DE").snapshot(60_000, 1))
     three, lone, two = estimates.features
     assert three.distinguishable_entries.all()
@@ -153,13 +158,13 @@ def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values():
     np.testing.assert_allclose(two.smoothed, TWO / PRIOR, atol=0.03)
 
 
-def test_few_reports_and_none_give_json():
+def test_few_reports_and_none_give_json() -> None:
     for users in (0, 1, 30):
         document = estimate_snapshot(make_world("OUE").snapshot(users, 1)).as_dict()
         assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_features_name_the_others_in_the_same_reports():
+def test_features_name_the_others_in_the_same_reports() -> None:
     snapshot = make_world("OUE").snapshot(2000, 1)
     estimates = estimate_snapshot(snapshot)
     assert [each.asked_with for each in estimates.features] == [("two",), (), ("three",)]
@@ -182,7 +187,7 @@ def test_features_name_the_others_in_the_same_reports():
 
 
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_it(name):
+def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_it(name: str) -> None:
     snapshot = make_world(name).snapshot(20_000, 1)
     question = snapshot.plan.questions[0]
     before = [
@@ -210,7 +215,7 @@ def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_
 
 
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name):
+def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name: str) -> None:
     """With the grouped question alone, whose pooling weight is then 1."""
     full = make_world(name).snapshot(20_000, 1)
     question = full.plan.questions[0]
@@ -225,13 +230,13 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name):
     )
 
 
-def test_an_alarm_names_the_values_of_all_features_of_a_question():
+def test_an_alarm_names_the_values_of_all_features_of_a_question() -> None:
     plan = make_world("OUE").plan
     question, rng = plan.questions[0], np.random.default_rng(2)
     honest = question.mechanism.perturb_many(rng.choice(12, size=6000, p=JOINT.ravel()), FastStream(7))
-    fakes = np.tile(np.array([[0b11, 0]], dtype=np.uint8), (600, 1))  # the first two answers
+    fakes = np.tile(np.array([[0b11, 0]], dtype=np.uint8), (600, 1))  # the first two cells
 
-    def meter(payloads):
+    def meter(payloads: np.ndarray) -> PoisoningSummary:
         total = Total(len(payloads), question.mechanism.tally(payloads))
         support = Total(0, question.mechanism.support_counters.count(payloads))
         snapshot = Snapshot(plan, {question.key: total, question.support_key: support})

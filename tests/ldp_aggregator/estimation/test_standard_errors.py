@@ -6,7 +6,10 @@ Seeds are fixed. Over seeds, a true mean of 1 is within `BOUND` with probability
 tested too.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -27,14 +30,14 @@ from tests.ldp_aggregator.estimation.conftest import (
 SURVEYS, ALARM, BOUND = 250, 1e-6, 0.15
 
 
-def assert_right(squares):
+def assert_right(squares: Sequence[float] | np.ndarray) -> None:
     error = np.std(squares, ddof=1) / math.sqrt(len(squares))
     assert stats.t.isf(ALARM / 2, len(squares) - 1) * error < BOUND
     assert abs(np.mean(squares) - 1) < BOUND
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_of_frequencies_and_priors(mechanism):
+def test_standard_errors_of_frequencies_and_priors_are_right(mechanism: str) -> None:
     world = make_world(mechanism)
     truths = world.joint.ravel(), world.two.ravel(), world.prior
     squares = []
@@ -47,7 +50,7 @@ def test_of_frequencies_and_priors(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
-def test_of_numbers_and_their_squares(mechanism):
+def test_standard_errors_of_numbers_and_their_squares_are_right(mechanism: str) -> None:
     world = number_world(mechanism)
     income, degrees = (INCOMES[:-1] - 100) / 100, (DEGREES - 10) / 40
     truths = [
@@ -66,12 +69,12 @@ def test_of_numbers_and_their_squares(mechanism):
     assert_right(squares)
 
 
-def mean_square(parts, truths):
+def mean_square(parts: list[tuple[np.ndarray, np.ndarray]], truths: Sequence[np.ndarray]) -> float:
     pairs = zip(parts, truths, strict=True)
     return np.mean(np.concatenate([((value - truth) / error) ** 2 for (value, error), truth in pairs]))
 
 
-def test_an_error_of_fifteen_percent_is_detected():
+def test_an_error_of_fifteen_percent_is_detected() -> None:
     squares = np.random.default_rng(1).chisquare(20, SURVEYS) / 20  # about as many independent estimates
     assert_right(squares)
     for factor in (0.85, 1.15):

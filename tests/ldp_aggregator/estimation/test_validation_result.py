@@ -112,7 +112,9 @@ def test_the_top_k_set_with_the_best_significant_gain_is_selected_else_all_featu
         ([np.nan] * 3, [np.inf] * 3, None),
     ],
 )
-def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(gains, errors, chosen):
+def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(
+    gains: list[float], errors: list[float], chosen: int | None
+) -> None:
     found = ValidationResult.from_snapshot(validated(100))
     estimate = IntervalEstimate.from_stderr(np.array(gains), np.array(errors), (-1, 1))
     assert dataclasses.replace(found, gains=estimate).selected == chosen

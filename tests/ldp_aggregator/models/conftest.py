@@ -1,13 +1,18 @@
 """Two trained models: categories and a binned number, and a category and numeric features."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.snapshot import Snapshot
 
 SURVEY = """
 [survey]
@@ -26,7 +31,7 @@ missing = "category"
 
 
 @pytest.fixture(scope="session")
-def snapshot():
+def snapshot() -> Snapshot:
     """Return 20,000 reports: green tea and few hours go with "no"."""
     rng = np.random.default_rng(5)
     labels = (rng.random(20_000) < 0.4).astype(np.int64)
@@ -37,12 +42,12 @@ def snapshot():
 
 
 @pytest.fixture(scope="session")
-def estimates(snapshot):
+def estimates(snapshot: Snapshot) -> Estimates:
     return estimate_snapshot(snapshot)
 
 
 @pytest.fixture
-def model_path(tmp_path, snapshot, estimates):
+def model_path(tmp_path: Path, snapshot: Snapshot, estimates: Estimates) -> Path:
     path = tmp_path / "model.json"
     save_model(path, snapshot, estimates)
     return path
@@ -66,7 +71,7 @@ range = [0, 100]
 
 
 @pytest.fixture(scope="session")
-def number_snapshot():
+def number_snapshot() -> Snapshot:
     """Return 40,000 reports: green tea, few hours and old age go with "no"."""
     rng = np.random.default_rng(7)
     labels = (rng.random(40_000) < 0.4).astype(np.int64)
@@ -80,12 +85,12 @@ def number_snapshot():
 
 
 @pytest.fixture(scope="session")
-def number_estimates(number_snapshot):
+def number_estimates(number_snapshot: Snapshot) -> Estimates:
     return estimate_snapshot(number_snapshot)
 
 
 @pytest.fixture
-def number_model_path(tmp_path, number_snapshot, number_estimates):
+def number_model_path(tmp_path: Path, number_snapshot: Snapshot, number_estimates: Estimates) -> Path:
     path = tmp_path / "numbers.json"
     save_model(path, number_snapshot, number_estimates)
     return path

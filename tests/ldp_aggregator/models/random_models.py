@@ -1,8 +1,10 @@
 """Models with random probabilities, and rows for them."""
 
+from __future__ import annotations
+
 import numpy as np
 
-from encoders.survey import read_survey
+from encoders.survey import Feature, read_survey
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 
@@ -33,7 +35,7 @@ missing = "category"
 """
 
 
-def random_model(features, labels=3, seed=1, vetoed=-1):
+def random_model(features: str, labels: int = 3, seed: int = 1, vetoed: int = -1) -> NaiveBayes:
     """Return a model with random probabilities; the first values of label `vetoed` are impossible."""
     rng = np.random.default_rng(seed)
     values = [f"label {place}" for place in range(labels)]
@@ -43,7 +45,9 @@ def random_model(features, labels=3, seed=1, vetoed=-1):
     return NaiveBayes.from_probabilities(plan, prior, conditionals, {"estimator": "default", "reports": 1000})
 
 
-def _random_conditional(feature, k, rng, vetoed):
+def _random_conditional(
+    feature: Feature, k: int, rng: np.random.Generator, vetoed: int
+) -> Gaussian | np.ndarray:
     if feature.kind == "numeric":
         missing = rng.uniform(0.1, 0.2, k) if feature.missing == "category" else None
         return Gaussian(rng.uniform(-0.5, 0.5, k), rng.uniform(0.01, 0.2, k), missing)
@@ -52,13 +56,13 @@ def _random_conditional(feature, k, rng, vetoed):
     return table / table.sum(axis=0)
 
 
-def random_integers(count=3000, seed=2):
+def random_integers(count: int = 3000, seed: int = 2) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return np.column_stack(
         [rng.choice([3, -2, 7, 12], count), rng.integers(-9, 15, count), rng.integers(1, 3, count)]
     )
 
 
-def random_numbers(count=3000, seed=2):
+def random_numbers(count: int = 3000, seed: int = 2) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.uniform(-9, 120, count), rng.uniform(-2000, 300000, count)])

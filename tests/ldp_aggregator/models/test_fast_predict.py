@@ -1,5 +1,7 @@
 """Fast prediction gives the labels of the scores."""
 
+from __future__ import annotations
+
 import dataclasses
 
 import numpy as np
@@ -19,17 +21,17 @@ from tests.ldp_aggregator.models.random_models import (
 )
 
 
-def predict_by_scores(model, X):
+def predict_by_scores(model: NaiveBayes, X: list[dict[str, float]] | np.ndarray) -> np.ndarray:
     return model.classes_[model.predict_joint_log_proba(X).argmax(axis=1)]
 
 
-def decided_share(model, X):
+def decided_share(model: NaiveBayes, X: np.ndarray) -> float:
     return np.mean(model._fast_predictor.predict(X) != UNDECIDED)
 
 
 @pytest.mark.parametrize("labels", [2, 3, 9])
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.int32])
-def test_whole_numbers_get_the_labels_of_the_scores(labels, dtype):
+def test_whole_numbers_get_the_labels_of_the_scores(labels: int, dtype: type) -> None:
     model, X = random_model(DISCRETE, labels), random_integers().astype(dtype)
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     np.testing.assert_array_equal(model.predict(np.asfortranarray(X)), predict_by_scores(model, X))
@@ -40,14 +42,14 @@ def test_whole_numbers_get_the_labels_of_the_scores(labels, dtype):
 
 @pytest.mark.parametrize("labels", [2, 3, 9])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_numbers_get_the_labels_of_the_scores(labels, dtype):
+def test_numbers_get_the_labels_of_the_scores(labels: int, dtype: type) -> None:
     model, X = random_model(NUMERIC, labels), random_numbers().astype(dtype)
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     assert decided_share(model, X) > 0.99
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_mixed_rows_frames_and_columns_give_equal_predictions(labels):
+def test_mixed_rows_frames_and_columns_give_equal_predictions(labels: int) -> None:
     model = random_model(NUMERIC + DISCRETE, labels)
     X = np.column_stack([random_numbers().astype(np.int64), random_integers()])
     frame = pd.DataFrame(X, columns=model.feature_names_in_)
@@ -63,7 +65,7 @@ def test_mixed_rows_frames_and_columns_give_equal_predictions(labels):
     assert not model._fast_predictor.supports(frame.to_dict("series"))
 
 
-def test_the_scores_decide_a_tie():
+def test_the_scores_decide_a_tie() -> None:
     model = random_model(DISCRETE, 2)
     even = [np.full((feature.size, 2), 1 / feature.size) for feature in model.plan_.features]
     tied = NaiveBayes.from_probabilities(model.plan_, np.full(2, 0.5), even, {"estimator": "default"})
@@ -71,7 +73,7 @@ def test_the_scores_decide_a_tie():
     assert set(tied.predict(random_integers())) == {"label 0"}
 
 
-def test_the_grid_decides_numbers_beside_a_border():
+def test_the_grid_decides_numbers_beside_a_border() -> None:
     # within one grid step of the point where two labels are equally likely
     plan = random_model(NUMERIC, 2).plan_
     shares = (None, np.full(2, 0.5))
@@ -85,14 +87,14 @@ def test_the_grid_decides_numbers_beside_a_border():
 
 
 @pytest.mark.parametrize("wrong", [4, 99, -(2**63), 2**63 - 1])
-def test_a_number_that_is_no_value_is_refused_by_its_row(wrong):
+def test_a_number_that_is_no_value_is_refused_by_its_row(wrong: int) -> None:
     model, X = random_model(DISCRETE), random_integers()
     X[1234, 0] = wrong
     with pytest.raises(RowError, match=r"^grade: row 1235: is not one of the survey's values"):
         model.predict(X)
 
 
-def test_the_scores_decide_cells_that_are_not_plain_numbers():
+def test_the_scores_decide_cells_that_are_not_plain_numbers() -> None:
     model, X = random_model(DISCRETE), random_integers(50)
     for table in (X.astype(object), X.astype(float), np.abs(X).astype(np.uint64)):
         assert not model._fast_predictor.supports(table)
@@ -104,14 +106,14 @@ def test_the_scores_decide_cells_that_are_not_plain_numbers():
         model.predict(columns)
 
 
-def test_the_scores_decide_numbers_too_close_for_doubles():
+def test_the_scores_decide_numbers_too_close_for_doubles() -> None:
     model = random_model("[features.age]\nrange = [1000000000000, 1000000000001]")
     X = 1e12 + np.random.default_rng(1).random((200, 1))
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     assert decided_share(model, X) == 0
 
 
-def test_many_values_and_projections_have_no_fast_prediction():
+def test_many_values_and_projections_have_no_fast_prediction() -> None:
     assert random_model('[features.a]\nvalues = ["1", "5000"]')._fast_predictor is None
     for far in ("range = [0, 1e18]\nbins = 3", "range = [0, 1e18]\nbins = 2", "edges = [0, 1e17, 1e18]"):
         model = random_model(f"[features.a]\n{far}")

@@ -1,6 +1,10 @@
 """For random models and rows, predict gives the label of the highest score, or the error of the scores."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +12,7 @@ import pytest
 from sklearn import config_context
 
 from encoders.errors import RowError
+from encoders.survey import Feature
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from tests.ldp_aggregator.models.random_models import random_model
@@ -27,7 +32,7 @@ TYPES = "int8 int16 int64 >i8 uint8 uint64 float32 float64 >f8 longdouble bool o
 ODD = [np.nan, np.inf, -np.inf, 999, -1, 2.0**53 + 2, 2.0**63]
 
 
-def random_survey(rng):
+def random_survey(rng: np.random.Generator) -> str:
     if rng.random() < 0.1:
         return INPUTS + "".join(f"[features.f{j}]\n{kind}\n" for j, kind in enumerate(PROJECTED))
     kinds = [WHOLE, REAL, WHOLE + REAL, WHOLE + REAL + FAR][rng.integers(4)]
@@ -36,7 +41,7 @@ def random_survey(rng):
     return "".join(f"[features.f{j}]\n{kind}\n{rng.choice(missing)}\n" for j, kind in chosen)
 
 
-def with_ties(rng, conditional):
+def with_ties(rng: np.random.Generator, conditional: Gaussian | np.ndarray) -> Gaussian | np.ndarray:
     """Make some features uninformative, so that labels tie, and some values impossible."""
     if rng.random() < 0.3:
         if isinstance(conditional, Gaussian):
@@ -49,7 +54,7 @@ def with_ties(rng, conditional):
     return conditional
 
 
-def random_tied_model(rng):
+def random_tied_model(rng: np.random.Generator) -> NaiveBayes:
     k = int(rng.integers(2, 27))
     seen = random_model(random_survey(rng), k)
     conditionals = []
@@ -67,7 +72,7 @@ def random_tied_model(rng):
     )
 
 
-def random_cells(rng, entry, count):
+def random_cells(rng: np.random.Generator, entry: Feature, count: int) -> np.ndarray:
     if entry.kind == "categorical":
         return rng.choice([3.0, -2.0, 7.0], count)
     low, high = entry.bounds
@@ -78,7 +83,7 @@ def random_cells(rng, entry, count):
     )
 
 
-def random_tables(rng, model, count):
+def random_tables(rng: np.random.Generator, model: NaiveBayes, count: int) -> Iterator[Any]:
     """Return one table in the forms that predict takes."""
     cells = np.column_stack([random_cells(rng, entry, count) for entry in model.plan_.entries])
     if count and rng.random() < 0.3:
@@ -99,20 +104,20 @@ def random_tables(rng, model, count):
     yield {**columns, "f0": columns["f0"].astype(float)} if "f0" in columns else columns
 
 
-def outcome(predict, rows):
+def outcome(predict: Callable[[Any], object], rows: Any) -> object:
     try:
         return predict(rows).tolist()
     except (RowError, ValueError) as error:
         return type(error), str(error)
 
 
-def predict_by_scores(model, rows):
+def predict_by_scores(model: NaiveBayes, rows: Any) -> np.ndarray:
     return model.classes_[model.predict_joint_log_proba(rows).argmax(axis=1)]
 
 
 @pytest.mark.parametrize("assume_finite", [False, True])
 @pytest.mark.filterwarnings("ignore:(invalid|overflow).*:RuntimeWarning")  # scikit-learn's, of infinities
-def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_finite):
+def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_finite: bool) -> None:
     refused = 0
     for seed in range(40):
         rng = np.random.default_rng([seed, assume_finite])
@@ -128,7 +133,9 @@ def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_f
 
 @pytest.mark.parametrize("infinite", [np.inf, -np.inf])
 @pytest.mark.parametrize("missing", ["", 'missing = "category"'])
-def test_infinity_is_refused_even_where_scikit_learn_does_not_look_for_it(infinite, missing):
+def test_infinity_is_refused_even_where_scikit_learn_does_not_look_for_it(
+    infinite: float, missing: str
+) -> None:
     table = np.array([[50.0], [infinite], [20.0]])
     model = random_model(f"[features.f0]\nrange = [0, 100]\n{missing}")
     with config_context(assume_finite=True), pytest.raises(RowError, match=r"^f0: row 2: is infinite"):

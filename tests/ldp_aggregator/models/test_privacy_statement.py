@@ -26,7 +26,7 @@ def test_the_shuffled_epsilon_equals_the_published_example() -> None:
     assert compute_shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
 
 
-def test_it_is_no_tighter_than_the_theorem_and_falls_with_the_number_of_reports() -> None:
+def test_the_shuffled_epsilon_is_no_tighter_than_the_theorem_and_falls_with_more_reports() -> None:
     for local in (0.1, 0.5, 1.0, 2.0, 4.0):
         found = [compute_shuffled_epsilon(local, reports, 1e-6) for reports in (10**4, 10**5, 10**6, 10**7)]
         assert found == sorted(found, reverse=True)
@@ -40,7 +40,7 @@ def test_without_a_bound_the_shuffled_epsilon_is_the_local_one(local: float, rep
     assert compute_shuffled_epsilon(local, reports, 1e-6) == local
 
 
-def test_it_never_exceeds_the_local_epsilon() -> None:
+def test_the_shuffled_epsilon_never_exceeds_the_local_one() -> None:
     assert all(compute_shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
 
 
@@ -122,7 +122,7 @@ def test_passed_is_computed_again_from_the_audit(
     json.dumps(audit, allow_nan=False).encode()
 
 
-def test_a_file_that_is_not_there_or_no_json_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
+def test_an_absent_file_or_one_that_is_no_json_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
     with pytest.raises(AuditError, match="cannot be read"):
         read_audit(tmp_path / "absent.json", snapshot.plan)
     (tmp_path / "other.json").write_text("[1, 2]")

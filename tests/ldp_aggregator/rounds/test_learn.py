@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_class_means_come_from_the_middles_of_bins_and_from_normal_distributions
 @pytest.mark.parametrize(
     ("numbers", "epsilon", "people"), [(8, "1", 8000), (14, ".5", 56000), (3, "1.9", 832), (3, "32", 750)]
 )
-def test_the_people_needed_grow_with_the_numbers_and_shrink_with_the_square_of_epsilon_up_to_two(
+def test_the_people_needed_grow_with_the_numbers_and_fall_with_epsilon_squared_up_to_two(
     numbers: int, epsilon: str, people: int
 ) -> None:
     assert min_people(numbers, Decimal(epsilon)) == people
@@ -92,7 +93,9 @@ GAPS = np.array([[0.48, 0.46], [0.47, 0.48], [0.05, 0.06]])
         ),
     ],
 )
-def test_objections_to_a_second_round_are_named(old, new, conditionals, words) -> None:
+def test_objections_to_a_second_round_are_named(
+    old: str, new: str, conditionals: tuple[Any, ...], words: list[str]
+) -> None:
     survey = read_survey(GOOD.replace(old, new, 1))
     prior = np.full(len(survey.label.values), 1 / len(survey.label.values))
     if len(prior) == 3:

@@ -49,7 +49,7 @@ def keys(survey: Survey) -> set[str]:
     return {question.key for question in survey.compile().questions}
 
 
-def test_the_fewest_questions_that_explain_nine_tenths_are_kept():
+def test_the_fewest_questions_that_explain_nine_tenths_are_kept() -> None:
     survey = make_survey()
     assert MIN_EXPLAINED_SHARE == 0.9
     assert narrow_survey(survey, make_relevances([0.05, 0.5, 0.04, 0.41])).weights == (0, 0, 1, 0, 1)
@@ -57,7 +57,7 @@ def test_the_fewest_questions_that_explain_nine_tenths_are_kept():
 
 
 @pytest.mark.parametrize("relevance", [[0.3, 0.3, 0.2, 0.2], [0.0] * 4])
-def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(relevance):
+def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(relevance: list[float]) -> None:
     survey = make_survey()
     if not any(relevance):
         relevance = [1e-9] * 4
@@ -65,7 +65,7 @@ def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(rel
 
 
 @pytest.mark.parametrize("error", [1.01, math.inf])
-def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error):
+def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error: float) -> None:
     survey = make_survey()
     assert narrow_survey(survey, make_relevances([1, 0, 0, 0], [error] * 3 + [CLEARLY])) is survey
     assert narrow_survey(survey, make_relevances([1, 0, 0, 0], [error] + [CLEARLY] * 3)).weights == (
@@ -86,7 +86,9 @@ def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error)
         ([0.2, 0.01, 0.01, 0.0], 0.1, True),
     ],
 )
-def test_nothing_is_left_out_if_little_would_be_gained(relevance, noise, gains):
+def test_nothing_is_left_out_if_little_would_be_gained(
+    relevance: list[float], noise: float, gains: bool
+) -> None:
     survey = make_survey()
     found = narrow_survey(survey, make_relevances(relevance, noise=noise))
     assert (found is not survey) == gains
@@ -97,7 +99,7 @@ def test_nothing_is_left_out_if_little_would_be_gained(relevance, noise, gains):
     assert (narrow / sum(r * r / (r + noise / 2) for r in order if r) >= MIN_GAIN) == gains
 
 
-def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count():
+def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count() -> None:
     survey = make_survey()
     second = narrow_survey(survey, make_relevances([0.5, 0.45, 0.05, 0], noise=9))
     assert second.weights == (0, 1, 1, 0, 0)
@@ -110,7 +112,7 @@ def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count():
     assert third.weights == (0, 1, 0, 0, 0)
 
 
-def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up():
+def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up() -> None:
     more = '[features.many]\nvalues = ["a", "b", "c", "d", "e", "f"]\n'
     for epsilon in (1, 4, 6):  # from about 3 on, questions are about several features
         survey = make_survey(12, epsilon, more=more)
@@ -125,7 +127,7 @@ def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up(
             assert {place for place, weight in enumerate(second.weights[1:]) if weight} == set(asked)
 
 
-def test_both_questions_about_a_number_are_kept_or_left_out_together():
+def test_both_questions_about_a_number_are_kept_or_left_out_together() -> None:
     survey = make_survey(2, more="[features.number]\nrange = [0, 10]\n")
     kept = narrow_survey(survey, make_relevances([0, 0, 1]))
     assert kept.weights == (0, 0, 0, 1)
@@ -141,7 +143,7 @@ NUMBER = "[features.number]\nrange = [0, 10]\n"
 @pytest.mark.parametrize("more", ["", NUMBER])
 @pytest.mark.parametrize("label", [1, 3, 10])
 @pytest.mark.parametrize("kept", [1, 4])
-def test_the_label_is_asked_in_the_same_proportion(more, label, kept):
+def test_the_label_is_asked_in_the_same_proportion(more: str, label: int, kept: int) -> None:
     survey = make_survey(20, label=label, more=more)
     relevance = [1.0] * kept + [0.0] * (len(survey.features) - kept)
     second = narrow_survey(survey, make_relevances(relevance))
@@ -154,7 +156,7 @@ def test_the_label_is_asked_in_the_same_proportion(more, label, kept):
 
 
 @pytest.mark.parametrize("users", [None, 500])
-def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users):
+def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users: int) -> None:
     survey = dataclasses.replace(make_survey(20), weights=(None, *[1] * 20), users=users and 10**9)
     second = narrow_survey(survey, make_relevances([1.0] + [0.0] * 19))
     assert second.weights[0] == (None if users is None else 0)
@@ -163,7 +165,7 @@ def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_eith
 
 
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
-def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric):
+def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric: str) -> None:
     more = f'{NUMBER}[features.more]\nrange = [0, 10]\n[mechanism]\nnumeric = "{numeric}"\n'
     survey = dataclasses.replace(make_survey(12, more=more), weights=(None, *[1] * 14))
     for numbers in ([1.0, 0.0], [0.0, 1.0]):
@@ -172,14 +174,14 @@ def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric):
         assert sum(bool(weight) for weight in second.weights[1:]) <= 3
 
 
-def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_of_the_later_ones():
+def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_of_the_later_ones() -> None:
     assert compute_round_ends(1000, 1) == [1000]
     assert compute_round_ends(1000, 2) == [500, 1000]
     assert compute_round_ends(1001, 3) == [500, 751, 1001]
     assert compute_round_ends(10, 5) == [5, 6, 8, 9, 10]
 
 
-def test_a_validated_model_decides_the_features_if_a_subset_was_selected_or_it_uses_fewer_than_are_asked():
+def test_a_selected_subset_or_a_model_of_fewer_features_than_are_asked_decides_the_features() -> None:
     survey = make_survey(4)
     three = dataclasses.replace(survey, weights=(0, 1, 1, 1, 0))
     assert find_validated_features(survey, frozenset({1, 2}), is_subset=True) == {1, 2}
@@ -188,7 +190,7 @@ def test_a_validated_model_decides_the_features_if_a_subset_was_selected_or_it_u
     assert find_validated_features(three, frozenset({0, 1, 2}), is_subset=True) == {0, 1, 2}
 
 
-def test_features_of_a_validated_model_are_asked_even_if_others_explain_more():
+def test_features_of_a_validated_model_are_asked_even_if_others_explain_more() -> None:
     survey = make_survey(4)
     relevance = make_relevances([0.9, 0.0, 0.0, 0.0])
     assert narrow_survey(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)

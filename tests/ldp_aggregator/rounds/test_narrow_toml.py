@@ -36,7 +36,7 @@ weight = 4
 [features.related]
 values = ["a", "b", "c", "d", "e", "f"]
 
-# About what says nothing.
+# About nothing that differs.
 [features.silent]
 weight = 3   # three times
 values = ["a", "b", "c", "d", "e", "f", "g"]
@@ -85,7 +85,7 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 6000))
 
 
-def test_uninformative_features_get_weight_0_and_everything_else_stays(model):
+def test_uninformative_features_get_weight_0_and_everything_else_stays(model: Model) -> None:
     narrower = write_narrowed_round(SURVEY, model, "pilot.json")
     assert weights(narrower) == {"label": 4, "related": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
     assert "weight = 0   # three times\n" in narrower
@@ -96,7 +96,7 @@ def test_uninformative_features_get_weight_0_and_everything_else_stays(model):
         assert line in narrower or line.startswith(("id =", "weight ="))
 
 
-def test_its_comments_list_what_each_feature_explains_and_what_is_left_out(model):
+def test_comments_list_what_each_feature_explains_and_what_is_left_out(model: Model) -> None:
     comments = write_narrowed_round(SURVEY, model, "pilot.json").split("# What this is about.")[0]
     assert all(line.startswith("#") for line in comments.strip().splitlines())
     words = " ".join(comments.replace("#", " ").split())
@@ -111,7 +111,7 @@ def test_its_comments_list_what_each_feature_explains_and_what_is_left_out(model
     assert 0.2 < float(first[2]) < 1
 
 
-def test_the_comments_ask_to_invite_other_people(model):
+def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
     text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
     invited = write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "pilot.json")
     assert "Invite people who were not invited" in " ".join(invited.replace("#", " ").split())
@@ -131,7 +131,7 @@ values = ["a", "b", "c", "d", "e", "f"]
 
 
 @pytest.mark.parametrize("people", [0, 30, 300, 1500, 6000])
-def test_the_command_and_the_simulation_narrow_equally(people):
+def test_the_command_and_the_simulation_narrow_equally(people: int) -> None:
     survey = read_survey(NUMBERS)
     for seed in range(6):
         snapshot = make_snapshot(NUMBERS, people, seed)
@@ -143,7 +143,7 @@ def test_the_command_and_the_simulation_narrow_equally(people):
         assert written == simulated.weights
 
 
-def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model):
+def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model: Model) -> None:
     second = write_narrowed_round(SURVEY, model, "pilot.json")
     both = make_model(make_snapshot(SURVEY, 6000), make_snapshot(second, 2000, seed=2))
     assert both.reports == 8000
@@ -151,7 +151,7 @@ def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model):
         write_narrowed_round(second, both, "both.json")
 
 
-def test_rounds_are_numbered(model):
+def test_rounds_are_numbered(model: Model) -> None:
     for old, new in [
         ("tea-round2", "tea-round3"),
         ("tea-round19", "tea-round20"),
@@ -164,7 +164,7 @@ def test_rounds_are_numbered(model):
         assert (narrower.id, narrower.family) == (new, "tea")
 
 
-def test_too_few_reports_are_refused_with_the_standard_error():
+def test_too_few_reports_are_refused_with_the_standard_error() -> None:
     few = make_model(make_snapshot(SURVEY, 40))
     with pytest.raises(
         NarrowError, match=r"too early: .* standard error is .* Let more people answer this round first"
@@ -176,13 +176,13 @@ def test_too_few_reports_are_refused_with_the_standard_error():
     ("old", "new"),
     [("epsilon = 1", "epsilon = 2"), ('"no"]', '"never"]'), ('"f", "g"]', '"f", "h"]'), ('"tea" ', '"pot" ')],
 )
-def test_the_model_of_another_survey_is_refused(model, old, new):
+def test_the_model_of_another_survey_is_refused(model: Model, old: str, new: str) -> None:
     assert old in SURVEY
     with pytest.raises(NarrowError, match=r'"pilot\.json" was not trained on this survey'):
         write_narrowed_round(SURVEY.replace(old, new), model, "pilot.json")
 
 
-def test_a_model_without_relevances_is_refused(model):
+def test_a_model_without_relevances_is_refused(model: Model) -> None:
     features = [{**each} for each in model.estimates["features"]]
     for each in features:
         del each["relevance"]
@@ -200,23 +200,23 @@ def test_a_model_without_relevances_is_refused(model):
         SURVEY.replace('id = "tea" ', 'id = """\ntea""" '),
     ],
 )
-def test_a_layout_that_cannot_be_kept_is_refused(freely):
+def test_a_layout_that_cannot_be_kept_is_refused(freely: str) -> None:
     model = make_model(make_snapshot(freely, 6000))
     with pytest.raises(LayoutError, match=r"needs its own table|cannot be edited"):
         write_narrowed_round(freely, model, "pilot.json")
 
 
-def test_a_survey_with_mistakes_names_them(model):
+def test_a_survey_with_mistakes_names_them(model: Model) -> None:
     with pytest.raises(SurveyError, match="epsilon"):
         write_narrowed_round(SURVEY.replace("epsilon = 1", "epsilon = -1"), model, "pilot.json")
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_read(model):
+def test_windows_line_ends_and_a_byte_order_mark_are_read(model: Model) -> None:
     odd = "\ufeff" + SURVEY.replace("\n", "\r\n")
     assert write_narrowed_round(odd, model, "pilot.json") == write_narrowed_round(SURVEY, model, "pilot.json")
 
 
-def test_the_command_prints_it_or_the_reason_why_not(model, tmp_path: Path):
+def test_the_command_prints_the_round_or_the_reason_for_refusing(model: Model, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
     from ldp_aggregator.cli.survey import main

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
@@ -27,7 +27,7 @@ FEATURE = '[features.f{number}]\nvalues = ["a", "b", "c"]\n'
 NUMBER = '[features.hours]\nrange = [0, 12]\nmissing = "category"\n'
 
 
-def make_plan(features: int = 4, number: bool = False, epsilon: float = 1):
+def make_plan(features: int = 4, number: bool = False, epsilon: float = 1) -> Plan:
     text = SURVEY.format(epsilon=epsilon) + "".join(FEATURE.format(number=each) for each in range(features))
     return read_survey(text + NUMBER * number).compile()
 
@@ -102,10 +102,10 @@ def echoes(people: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw labels, one feature that equals the label in 80% of rows, and three equal but worse ones."""
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 3, people)
-    good, bad = (
+    informative, echo = (
         np.where(rng.random(people) < often, labels, rng.integers(0, 3, people)) for often in (0.7, 0.5)
     )
-    return np.stack([good, bad, bad, bad], axis=1), labels
+    return np.stack([informative, echo, echo, echo], axis=1), labels
 
 
 def test_the_next_round_asks_about_the_features_that_the_validated_model_keeps() -> None:

@@ -54,8 +54,8 @@ COUNT = 20_000
 def make_people(seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, COUNT)
-    good, bad = (np.where(rng.random(COUNT) < often, labels, 1 - labels) for often in (0.8, 0.65))
-    return np.stack([good, bad, bad, bad], axis=1), labels
+    informative, echo = (np.where(rng.random(COUNT) < often, labels, 1 - labels) for often in (0.8, 0.65))
+    return np.stack([informative, echo, echo, echo], axis=1), labels
 
 
 def make_snapshot(text: str, seed: int) -> Snapshot:
@@ -72,7 +72,7 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 1))
 
 
-def test_only_the_id_the_family_and_the_tables_at_the_end_change(model) -> None:
+def test_only_the_id_the_family_and_the_tables_at_the_end_change(model: Model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     assert SURVEY.split("\n", 3)[3] in text.replace(
         'family = "tea"  # each person answers one round only\n', ""
@@ -88,7 +88,7 @@ def test_only_the_id_the_family_and_the_tables_at_the_end_change(model) -> None:
         assert word in text.replace("\n# ", " ")
 
 
-def test_its_comments_predict_the_margins(model) -> None:
+def test_comments_predict_the_margins(model: Model) -> None:
     text = " ".join(write_validation_round(SURVEY, model, "model.json").replace("# ", "").split())
     found = ValidationResult.from_snapshot(make_snapshot(write_validation_round(SURVEY, model, "m"), 2))
     right, gain = (
@@ -99,7 +99,7 @@ def test_its_comments_predict_the_margins(model) -> None:
     np.testing.assert_allclose(margins, [right, gain], rtol=0.25)
 
 
-def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model) -> None:
+def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     assert kept.estimates["validation"]["validation_result"]["selected_k"] in (
@@ -115,7 +115,7 @@ def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model) 
     assert classifier.predict(rows).tolist() == ["yes", "yes", "no", "no"]
 
 
-def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model) -> None:
+def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     text = write_narrowed_round(SURVEY, kept, "model.json")
@@ -129,7 +129,7 @@ def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model) -> None:
         write_narrowed_round(text, again, "model.json")
 
 
-def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model) -> None:
+def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model: Model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SurveyError, match="tea-validation is a validation round, which asks only whether a model is right"
@@ -141,7 +141,7 @@ def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(
         write_validation_round("[survey", model, "model.json")
 
 
-def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model) -> None:
+def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model: Model) -> None:
     later = SURVEY.replace('id = "tea"', 'family = "tea"\nid = "tea-round2"')
     assert read_survey(write_validation_round(later, model, "m")).id == "tea-round2-validation"
     long = SURVEY.replace('id = "tea"', f'id = "{"t" * 64}"')
@@ -150,14 +150,14 @@ def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model) -> None:
     assert found.id.endswith("-validation")
 
 
-def test_the_comments_ask_to_invite_other_people(model) -> None:
+def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
     invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
     text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
     assert "Invite people who" in text
     assert read_survey(text).enrolment == "token"
 
 
-def test_the_command_prints_it_or_the_reason_why_not(tmp_path: Path, model) -> None:
+def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path: Path, model: Model) -> None:
     survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
     survey.write_text(SURVEY.replace("\n", "\r\n"))
     snapshot = make_snapshot(SURVEY, 1)
@@ -172,7 +172,9 @@ def test_the_command_prints_it_or_the_reason_why_not(tmp_path: Path, model) -> N
     assert issubclass(ValidationError, LdpError)
 
 
-def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tmp_path: Path, model) -> None:
+def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(
+    tmp_path: Path, model: Model
+) -> None:
     file, rows, model_file = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
     file.write_text(write_validation_round(SURVEY, model, "model.json"))
     rows.write_text("class\nyes\n")
@@ -200,7 +202,7 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tm
             use()
 
 
-def test_snapshots_of_rounds_and_of_validations_are_not_added(model) -> None:
+def test_snapshots_of_rounds_and_of_validations_are_not_added(model: Model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SnapshotError, match="tea-validation validates a model, and its reports are not added to tea"
@@ -208,7 +210,7 @@ def test_snapshots_of_rounds_and_of_validations_are_not_added(model) -> None:
         make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
 
 
-def test_the_model_states_the_epsilon_of_its_validation(model) -> None:
+def test_the_model_states_the_epsilon_of_its_validation(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     snapshot = make_snapshot(SURVEY, 1)
     statement = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))[
@@ -223,7 +225,7 @@ def test_the_model_states_the_epsilon_of_its_validation(model) -> None:
     assert [each["question"] for each in statement["validation"]["questions"]] == ["top 1", "top 2"]
 
 
-def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model) -> None:
+def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(

@@ -1,12 +1,14 @@
 """Expected totals, and the margins computed from them, compared with simulated surveys."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
-from ldp_aggregator.estimation import estimate_snapshot
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.estimation import Estimates, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
@@ -42,20 +44,20 @@ VARIANTS += [(1.5, "auto", "auto"), (6, "auto", "auto")]  # the last asks about 
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda each: "-".join(map(str, each)))
-def world(request):
+def world(request: pytest.FixtureRequest) -> tuple[Plan, SyntheticPopulation]:
     plan = plan_of(*request.param)
     return plan, SyntheticPopulation.from_strength(plan, 2.0, 1.0)
 
 
-def plan_of(epsilon, oracle, numeric):
+def plan_of(epsilon: float, oracle: str, numeric: str) -> Plan:
     return read_survey(SURVEY.format(epsilon=epsilon, oracle=oracle, numeric=numeric)).compile()
 
 
-def test_the_last_variant_asks_about_several_features_in_one_question():
+def test_the_last_variant_asks_about_several_features_in_one_question() -> None:
     assert any(len(each.feature_indices) > 1 for each in plan_of(*VARIANTS[-1]).questions)
 
 
-def collect_intervals(estimates):
+def collect_intervals(estimates: Estimates) -> dict[str, IntervalEstimate]:
     found = {estimates.label: estimates.raw_prior}
     for each in estimates.features:
         if each.kind != "numeric":
@@ -67,7 +69,9 @@ def collect_intervals(estimates):
     return found
 
 
-def test_estimates_from_the_expected_totals_are_the_population(world):
+def test_estimates_from_the_expected_totals_are_the_population(
+    world: tuple[Plan, SyntheticPopulation],
+) -> None:
     plan, people = world
     found = estimate_snapshot(ExpectedTotals(plan, people).snapshot(10**9))
     for each, truth in zip(found.features, people.conditionals, strict=True):
@@ -84,7 +88,9 @@ def test_estimates_from_the_expected_totals_are_the_population(world):
     assert found.raw_prior.value == pytest.approx(people.prior, abs=1e-4)
 
 
-def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world):
+def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
+    world: tuple[Plan, SyntheticPopulation],
+) -> None:
     plan, people = world
     expected = ExpectedTotals(plan, people)
     margins = {each.name: each for each in compute_expected_margins(expected, USERS)}
@@ -109,7 +115,9 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(world
 
 
 @pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
-def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(labels, repeats):
+def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(
+    labels: int, repeats: int
+) -> None:
     named = ", ".join(f'"{each}"' for each in range(labels))
     head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'
     tables = "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
@@ -117,7 +125,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_t
     people = SyntheticPopulation.uniform(plan)
     expected = ExpectedTotals(plan, people)
 
-    def margin_of(users):
+    def margin_of(users: int) -> float:
         return compute_expected_margins(expected, users)[1].margin
 
     threshold = find_min_users(lambda users: margin_of(users) / 0.25)
@@ -134,7 +142,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_t
         assert margin_of(users) == pytest.approx(np.quantile(errors, 0.95), rel=0.1)
 
 
-def test_a_margin_is_that_of_the_least_exact_class():
+def test_a_margin_is_that_of_the_least_exact_class() -> None:
     plan = read_survey(
         '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'
         + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
@@ -152,7 +160,7 @@ def test_a_margin_is_that_of_the_least_exact_class():
     assert margin.is_noise
 
 
-def test_a_large_population_draws_its_own_distribution():
+def test_a_large_population_draws_its_own_distribution() -> None:
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.from_strength(plan, 2.0, 1.0)
     codes, labels = people.draw_people(200_000, np.random.default_rng(0))
@@ -167,7 +175,7 @@ def test_a_large_population_draws_its_own_distribution():
         )
 
 
-def test_a_uniform_population_has_equally_frequent_values():
+def test_a_uniform_population_has_equally_frequent_values() -> None:
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.uniform(plan)
     assert people.conditionals[0] == pytest.approx(np.full((4, 3), 0.25))

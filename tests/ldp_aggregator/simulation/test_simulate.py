@@ -1,7 +1,10 @@
 """A simulation runs the real protocol, is reproducible, and compares with baselines."""
 
+from __future__ import annotations
+
 import json
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ import pytest
 
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.randomness import FastStream
-from encoders.survey import CategoricalFeature, Label, Survey, read_survey
+from encoders.survey import CategoricalFeature, Label, Plan, Survey, read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator import SimulationGrid, simulate
 from ldp_aggregator.authoring.project import write_projection
@@ -19,6 +22,7 @@ from ldp_aggregator.simulation import trial as trials
 from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
 from ldp_aggregator.simulation.simulate import SimulationError
 from ldp_aggregator.simulation.variants import Variant
+from ldp_aggregator.snapshot import Snapshot
 from reduction.errors import FitError
 from reduction.fit import fit
 
@@ -41,12 +45,12 @@ weight = 2
 
 
 @pytest.fixture(scope="module")
-def survey():
+def survey() -> Survey:
     return read_survey(SURVEY)
 
 
 @pytest.fixture(scope="module")
-def people():
+def people() -> pd.DataFrame:
     rng = np.random.default_rng(1)
     tired = rng.random(4000) < 0.6
     tea = np.where(rng.random(4000) < np.where(tired, 0.85, 0.2), "black", "green")
@@ -63,7 +67,7 @@ def people():
     )
 
 
-def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
+def test_accuracy_rises_with_epsilon_to_near_non_private(survey: Survey, people: pd.DataFrame) -> None:
     result = simulate(
         survey, people, SimulationGrid(epsilons=[0.05, 1, 8], mechanisms=["DE"]), repeats=8, seed=1
     )
@@ -74,42 +78,42 @@ def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
     assert abs(result.majority - 0.6) < 0.03
 
 
-def test_the_result_has_the_documented_shape(survey, people):
+def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFrame) -> None:
     result = simulate(
         survey, people, SimulationGrid(epsilons=["0.5", 2], mechanisms=["auto", "OUE"]), repeats=3
     )
-    said = json.loads(json.dumps(result.as_dict()))
-    assert list(said) == ["rows", "non_private", "majority", "public_share"]
-    assert [(row["epsilon"], row["mechanism"]) for row in said["rows"]] == [
+    document = json.loads(json.dumps(result.as_dict()))
+    assert list(document) == ["rows", "non_private", "majority", "public_share"]
+    assert [(row["epsilon"], row["mechanism"]) for row in document["rows"]] == [
         (0.5, "auto"),
         (0.5, "OUE"),
         (2.0, "auto"),
         (2.0, "OUE"),
     ]
     ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "validated", "estimator", "repeats"}
-    assert set(said["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
-    assert {(row["numeric"], row["projection"]) for row in said["rows"]} == {("survey", "none")}
-    assert {(row["estimator"], row["repeats"]) for row in said["rows"]} == {("default", 3)}
+    assert set(document["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
+    assert {(row["numeric"], row["projection"]) for row in document["rows"]} == {("survey", "none")}
+    assert {(row["estimator"], row["repeats"]) for row in document["rows"]} == {("default", 3)}
 
 
-def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
+def test_equal_seeds_give_equal_results_and_others_do_not(survey: Survey, people: pd.DataFrame) -> None:
     one, same, other = (simulate(survey, people, repeats=3, seed=seed) for seed in (1, 1, 2))
     assert one == same
     assert one != other
 
 
-def test_a_row_does_not_depend_on_the_rows_asked_for_later(survey, people):
+def test_a_row_does_not_depend_on_the_rows_asked_for_later(survey: Survey, people: pd.DataFrame) -> None:
     alone = simulate(survey, people, SimulationGrid(epsilons=[1], mechanisms=["DE"]), repeats=3)
-    among = simulate(survey, people, SimulationGrid(epsilons=[1, 2], mechanisms=["DE"]), repeats=3)
-    assert alone.rows[0] == among.rows[0]
+    with_more = simulate(survey, people, SimulationGrid(epsilons=[1, 2], mechanisms=["DE"]), repeats=3)
+    assert alone.rows[0] == with_more.rows[0]
 
 
-def test_one_repeat_has_a_binomial_error(survey, people):
+def test_one_repeat_has_a_binomial_error(survey: Survey, people: pd.DataFrame) -> None:
     row = simulate(survey, people, repeats=1).rows[0]
     assert row.stderr == pytest.approx((row.accuracy * (1 - row.accuracy) / 800) ** 0.5)
 
 
-def test_dicts_frames_and_columns_give_equal_results(survey, people):
+def test_dicts_frames_and_columns_give_equal_results(survey: Survey, people: pd.DataFrame) -> None:
     head = people.head(200)
     results = [
         simulate(survey, rows, repeats=2) for rows in (head, head.to_dict("records"), head.to_dict("list"))
@@ -117,14 +121,14 @@ def test_dicts_frames_and_columns_give_equal_results(survey, people):
     assert results[0] == results[1] == results[2]
 
 
-def test_the_label_may_be_called_class(survey, people):
+def test_the_label_may_be_called_class(survey: Survey, people: pd.DataFrame) -> None:
     renamed = people.rename(columns={"tired": "class"})
     assert simulate(survey, renamed, repeats=2) == simulate(survey, people, repeats=2)
     with pytest.raises(SimulationError, match="no column 'tired' to take the label from, nor a \"class\""):
         simulate(survey, people.drop(columns="tired"))
 
 
-def test_a_missing_column_and_a_bad_row_are_named(survey, people):
+def test_a_missing_column_and_a_bad_row_are_named(survey: Survey, people: pd.DataFrame) -> None:
     with pytest.raises(SimulationError, match="no column 'tea'"):
         simulate(survey, people.drop(columns="tea"))
     people = people.head(20).copy()
@@ -133,7 +137,7 @@ def test_a_missing_column_and_a_bad_row_are_named(survey, people):
         simulate(survey, people)
 
 
-def test_the_paper_asks_the_label_too_and_all_questions_equally_often(survey):
+def test_the_papers_estimator_asks_the_label_and_all_questions_equally_often(survey: Survey) -> None:
     paper = Variant(epsilon=Decimal(2), mechanism="THE", estimator="paper").apply(survey)
     assert paper.weights == (1, 1, 1, 1)
     assert paper.frequency == "THE(0.25)"
@@ -142,7 +146,7 @@ def test_the_paper_asks_the_label_too_and_all_questions_equally_often(survey):
     assert paper.compile().questions[0].kind == "label"
 
 
-def test_the_papers_estimator_works_with_every_mechanism(survey, people):
+def test_the_papers_estimator_works_with_every_mechanism(survey: Survey, people: pd.DataFrame) -> None:
     mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
     result = simulate(
         survey, people, SimulationGrid(epsilons=[6], mechanisms=mechanisms), estimator="paper", repeats=2
@@ -151,12 +155,12 @@ def test_the_papers_estimator_works_with_every_mechanism(survey, people):
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, "NaN", "x", 1000])
-def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
+def test_an_impossible_epsilon_is_refused(survey: Survey, people: pd.DataFrame, epsilon: int | str) -> None:
     with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
         simulate(survey, people, SimulationGrid(epsilons=[epsilon]))
 
 
-def test_too_little_to_split_is_refused(survey, people):
+def test_too_little_to_split_is_refused(survey: Survey, people: pd.DataFrame) -> None:
     for rows, repeats in ((people.head(1), 1), (people, 0)):
         with pytest.raises(SimulationError, match="at least two rows and one repeat"):
             simulate(survey, rows, repeats=repeats)
@@ -166,7 +170,7 @@ def test_too_little_to_split_is_refused(survey, people):
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 
-def test_progress_is_reported_after_every_trial(survey, people):
+def test_progress_is_reported_after_every_trial(survey: Survey, people: pd.DataFrame) -> None:
     steps = []
     simulate(survey, people.head(50), SimulationGrid(epsilons=[1, 2]), repeats=3, progress=steps.append)
     assert steps == [1] * 6
@@ -189,7 +193,7 @@ values = ["x", "y"]
 
 
 @pytest.fixture(scope="module")
-def crowd():
+def crowd() -> pd.DataFrame:
     """Return rows with one feature that depends on the class, and many that do not."""
     rng = np.random.default_rng(3)
     kind = rng.integers(0, 2, 5000)
@@ -200,14 +204,14 @@ def crowd():
     )
 
 
-def test_rounds_without_uninformative_features_are_more_accurate(crowd):
+def test_rounds_without_uninformative_features_are_more_accurate(crowd: pd.DataFrame) -> None:
     survey = read_survey(MANY)
     one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
     assert (one.rounds, three.rounds) == (1, 3)
     assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
 
 
-def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
+def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd: pd.DataFrame) -> None:
     survey = read_survey(MANY)
     table, variant = read_labelled_table(survey, crowd), Variant(epsilon=Decimal(1), rounds=4)
     (rows,) = trials.encode_repeats(table, split_rows(len(crowd), 1, 0, 0.0), variant)
@@ -218,7 +222,7 @@ def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
     assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
 
 
-def test_rounds_do_not_harm_where_every_feature_is_noise(crowd):
+def test_rounds_do_not_harm_where_every_feature_is_noise(crowd: pd.DataFrame) -> None:
     survey = read_survey(MANY)
     one, three = simulate(
         survey, crowd.head(500), SimulationGrid(epsilons=[0.1], rounds=[1, 3]), repeats=2
@@ -231,7 +235,7 @@ def test_rounds_do_not_harm_where_every_feature_is_noise(crowd):
 
 
 @pytest.fixture(scope="module")
-def line():
+def line() -> pd.DataFrame:
     """Return rows with two numbers whose difference separates the classes; each alone hardly does."""
     rng = np.random.default_rng(5)
     kind, shared = rng.integers(0, 2, 900), rng.normal(0, 1, 900)
@@ -254,14 +258,14 @@ range = [-4, 4]
 """
 
 
-def test_a_projection_finds_a_direction_that_no_single_number_shows(line):
+def test_a_projection_finds_a_direction_that_no_single_number_shows(line: pd.DataFrame) -> None:
     grid = SimulationGrid(epsilons=[8], numeric=["auto"], projections=["none", "pca:1", "dca:1"])
     raw, pca, dca = simulate(read_survey(NUMBERS), line, grid, repeats=4).rows
     assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
     assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
 
 
-def test_every_mechanism_for_numbers_is_simulated(line):
+def test_every_mechanism_for_numbers_is_simulated(line: pd.DataFrame) -> None:
     numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
     survey = read_survey(NUMBERS)
     rows = simulate(
@@ -271,7 +275,7 @@ def test_every_mechanism_for_numbers_is_simulated(line):
     assert all(0 <= row.accuracy <= 1 and row.repeats == 2 for row in rows)
 
 
-def test_public_rows_fit_the_projection_and_do_not_report(line):
+def test_public_rows_fit_the_projection_and_do_not_report(line: pd.DataFrame) -> None:
     survey = read_survey(NUMBERS)
     private, public = (
         simulate(
@@ -289,7 +293,7 @@ def test_public_rows_fit_the_projection_and_do_not_report(line):
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.0005)
 
 
-def test_a_simulated_projection_equals_the_written_one(line):
+def test_a_simulated_projection_equals_the_written_one(line: pd.DataFrame) -> None:
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
     text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
     survey = read_survey(text)
@@ -306,7 +310,7 @@ def test_a_simulated_projection_equals_the_written_one(line):
     assert asked.projection == written.projection
 
 
-def test_components_are_numbers_unless_bins_are_requested(line):
+def test_components_are_numbers_unless_bins_are_requested(line: pd.DataFrame) -> None:
     binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
     written, six, numbers = (
         simulate(binned, line, SimulationGrid(epsilons=[8], projections=["dca:1"], numeric=[how]), repeats=2)
@@ -317,7 +321,7 @@ def test_components_are_numbers_unless_bins_are_requested(line):
     assert written == numbers != six
 
 
-def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
+def test_a_second_round_asks_for_the_projection_learned_in_the_first(line: pd.DataFrame) -> None:
     survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
     found = simulate(survey, line, grid, repeats=6)
     well, badly = found.rows
@@ -331,7 +335,7 @@ def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
     ).uncovered
 
 
-def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line):
+def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line: pd.DataFrame) -> None:
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
         '"b"]', '"b", "c"]'
     )
@@ -343,10 +347,12 @@ def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes
         assert result.rows[0].accuracy > 0
 
 
-def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
+def test_the_pilots_people_do_not_answer_the_second_round(
+    line: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counted = []
 
-    def counting(plan, codes, labels, rng, users):
+    def counting(plan: Plan, codes: np.ndarray, labels: int, rng: FastStream, users: np.ndarray) -> Snapshot:
         counted.append((plan, set(users)))
         return simulate_reports(plan, codes, labels, rng, users=users)
 
@@ -373,7 +379,9 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
         ({"epsilons": [1, "nan"]}, "epsilon"),
     ],
 )
-def test_a_variant_that_does_not_exist_is_named(line, options, words):
+def test_a_variant_that_does_not_exist_is_named(
+    line: pd.DataFrame, options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(LdpError, match=words):
         simulate(read_survey(NUMBERS), line, SimulationGrid(**options))
 
@@ -382,7 +390,7 @@ def test_a_variant_that_does_not_exist_is_named(line, options, words):
 
 
 @pytest.fixture(scope="module")
-def echoes():
+def echoes() -> dict[str, list[str]]:
     rng = np.random.default_rng(8)
     labels = rng.integers(0, 2, 20_000)
     related, echo = (np.where(rng.random(20_000) < often, labels, 1 - labels) for often in (0.9, 0.7))
@@ -390,7 +398,7 @@ def echoes():
     return {name: np.array(["a", "b"])[column].tolist() for name, column in columns.items()}
 
 
-def test_a_validated_model_is_more_accurate_without_redundant_features(echoes):
+def test_a_validated_model_is_more_accurate_without_redundant_features(echoes: dict[str, list[str]]) -> None:
     features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
     survey = Survey(
         id="echoes",
@@ -408,7 +416,7 @@ def test_a_validated_model_is_more_accurate_without_redundant_features(echoes):
     assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
 
 
-def test_a_model_of_one_feature_is_not_validated(echoes):
+def test_a_model_of_one_feature_is_not_validated(echoes: dict[str, list[str]]) -> None:
     features = (CategoricalFeature("related", ("a", "b"), "error"),)
     survey = Survey(
         id="echoes",

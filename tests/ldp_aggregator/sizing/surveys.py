@@ -1,12 +1,15 @@
 """A survey and pilots that the tests of sizing share."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 
-from encoders.survey import read_survey
+from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.pilot import Pilot
+from ldp_aggregator.sizing.size import Size
 
 TEXT = """
 [survey]
@@ -31,7 +34,7 @@ values = ["yes", "no"]
 """
 
 
-def make_survey(users="", weight=""):
+def make_survey(users: int = "", weight: str = "") -> Survey:
     return read_survey(TEXT.format(users=users, weight=weight))
 
 
@@ -39,16 +42,16 @@ SURVEY = make_survey()
 PLAN = SURVEY.compile()
 
 
-def make_pilot(plan=PLAN, ratio=2.0, mean_shift=1.0):
+def make_pilot(plan: Plan = PLAN, ratio: float = 2.0, mean_shift: float = 1.0) -> Pilot:
     people = SyntheticPopulation.from_strength(plan, ratio, mean_shift)
     return Pilot(
         name="pilot.json", plan=plan, prior=people.prior, conditionals=people.conditionals, reports=5_000
     )
 
 
-def widest(size):
+def widest(size: Size) -> float:
     return max(each.share for each in size.margins)
 
 
-def make_rare_pilot():
+def make_rare_pilot() -> Pilot:
     return replace(make_pilot(), prior=np.array([0.1, 0.9]))

@@ -1,5 +1,7 @@
 """The population that a pilot describes, and the surveys that it does not fit."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest
@@ -13,13 +15,13 @@ from ldp_aggregator.sizing.summary import format_size
 from tests.ldp_aggregator.sizing.surveys import SURVEY, TEXT, make_pilot
 
 
-def test_a_pilot_may_have_asked_about_more_features():
+def test_a_pilot_may_have_asked_about_more_features() -> None:
     text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
     people = make_pilot().build_population(read_survey(text).compile())
     assert len(people.conditionals) == 2
 
 
-def test_the_pilots_reports_and_its_noisy_features_are_named():
+def test_the_pilots_reports_and_its_noisy_features_are_named() -> None:
     small, large = replace(make_pilot(), reports=1_000), replace(make_pilot(), reports=10**6)
     noisy, precise = (
         " ".join(format_size(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
@@ -47,7 +49,7 @@ def test_the_pilots_reports_and_its_noisy_features_are_named():
         ("range = [0, 20]", "range = [0, 30]", 'its feature "cups" differs from the survey\'s in high'),
     ],
 )
-def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old, new, message):
+def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old: str, new: str, message: str) -> None:
     text = TEXT.format(users="", weight="")
     assert old in text
     other = read_survey(text.replace(old, new, 1))

@@ -1,5 +1,7 @@
 """Each remedy is enough by itself, and is the smallest of its kind."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -8,6 +10,7 @@ import pytest
 
 from encoders.survey import read_survey
 from ldp_aggregator.sizing.size import (
+    Size,
     size_for_users,
 )
 from ldp_aggregator.sizing.summary import format_size
@@ -15,7 +18,7 @@ from tests.ldp_aggregator.sizing.surveys import SURVEY, TEXT
 
 
 @pytest.fixture(scope="module")
-def partly():
+def partly() -> Size:
     """Return the size of a survey whose feature with the most values is noise."""
     found = size_for_users(SURVEY, 8_000, repeats=0)
     assert "hours" in found.noise
@@ -23,7 +26,7 @@ def partly():
     return found
 
 
-def test_each_remedy_by_itself_makes_every_feature_useful(partly):
+def test_each_remedy_by_itself_makes_every_feature_useful(partly: Size) -> None:
     found = partly.remedies
     users = size_for_users(SURVEY, found.users, repeats=0)
     epsilon = size_for_users(replace(SURVEY, epsilon=found.epsilon), 8_000, repeats=0)
@@ -32,7 +35,7 @@ def test_each_remedy_by_itself_makes_every_feature_useful(partly):
     assert users.noise == epsilon.noise == fewer.noise == ()
 
 
-def test_each_remedy_is_the_smallest_of_its_kind(partly):
+def test_each_remedy_is_the_smallest_of_its_kind(partly: Size) -> None:
     found = partly.remedies
     assert size_for_users(SURVEY, round(0.97 * found.users), repeats=0).noise
     assert size_for_users(replace(SURVEY, epsilon=found.epsilon - Decimal("0.01")), 8_000, repeats=0).noise
@@ -40,7 +43,7 @@ def test_each_remedy_is_the_smallest_of_its_kind(partly):
     assert "hours" not in found.features
 
 
-def test_fewer_values_are_a_remedy_where_a_feature_has_too_many():
+def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
     few = replace(SURVEY, weights=(None, 1, 1, 0, 1))
     found = size_for_users(few, 8_000, repeats=0)
     assert found.noise == ("hours",)
@@ -50,7 +53,7 @@ def test_fewer_values_are_a_remedy_where_a_feature_has_too_many():
     assert size_for_users(coarser, 8_000, repeats=0).noise == ()
 
 
-def test_changes_that_are_never_enough_are_named():
+def test_changes_that_are_never_enough_are_named() -> None:
     text = format_size(size_for_users(SURVEY, 100, repeats=0))
     assert "Any one of these" in text
     assert "more people" in text
@@ -60,7 +63,7 @@ def test_changes_that_are_never_enough_are_named():
     )
 
 
-def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent():
+def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent() -> None:
     crowded = read_survey(TEXT.format(users="users = 100", weight=""))
     users = next(
         each

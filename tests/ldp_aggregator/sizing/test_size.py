@@ -1,5 +1,7 @@
 """Too few people, and how often the label is asked alone."""
 
+from __future__ import annotations
+
 from encoders.survey import read_survey
 from ldp_aggregator.sizing.size import (
     compare_sizes,
@@ -10,20 +12,20 @@ from ldp_aggregator.sizing.summary import format_size
 from tests.ldp_aggregator.sizing.surveys import SURVEY, make_survey
 
 
-def test_a_survey_with_too_few_people_is_reported():
+def test_a_survey_with_too_few_people_is_reported() -> None:
     found = size_for_users(SURVEY, 200)
     assert found.white_noise
     assert "Too few people: with 200 people at epsilon 1 every feature is noise" in format_size(found)
 
 
-def test_a_survey_of_enough_people_is_called_useful():
+def test_a_survey_of_enough_people_is_called_useful() -> None:
     found = size_for_users(SURVEY, 200_000, repeats=3)
     assert (found.white_noise, found.noise, found.remedies) == (False, (), None)
     assert found.beats_majority
     assert "every feature is useful" in format_size(found)
 
 
-def test_every_feature_may_be_noise_while_a_model_of_all_beats_the_majority():
+def test_every_feature_may_be_noise_while_a_model_of_all_beats_the_majority() -> None:
     wide = read_survey(
         '[survey]\nid="w"\nepsilon=1\n[label]\nname="l"\nvalues=["a","b"]\n'
         + "".join(f'[features.f{i}]\nvalues=["1","2","3","4"]\n' for i in range(20))
@@ -35,11 +37,11 @@ def test_every_feature_may_be_noise_while_a_model_of_all_beats_the_majority():
     assert "may still beat guessing" in " ".join(format_size(found).split())
 
 
-def test_white_noise_is_unknown_without_a_simulation():
+def test_white_noise_is_unknown_without_a_simulation() -> None:
     assert [each.white_noise for each in compare_sizes(SURVEY, users=(200, 10**6))] == [None, False]
 
 
-def test_the_reason_for_the_label_question_is_explained():
+def test_the_reason_for_the_label_question_is_explained() -> None:
     assert explain_label_question(SURVEY, 100_000) == []
     (line,) = explain_label_question(make_survey(weight="weight = 1"), 100_000)
     assert line == "The label is asked alone in 20.0% of the reports: [label] weight sets this."

@@ -1,5 +1,8 @@
 """Posterior means: the quadrature, the noise of a centred table, and classification under noise."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
 
@@ -19,19 +22,20 @@ from ldp_aggregator.estimation.bayes.posterior import (
     smooth_prior,
 )
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, FrequencyCovariance
+from ldp_aggregator.estimation.estimates import NaiveBayesParameters
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.simulated_population import simulate_reports
 
 
-def integrated(value, noise, a, b):
+def integrated(value: float, noise: float, a: float, b: float) -> tuple[float, float, float]:
     """Integrate adaptively; over the quantiles of the prior if its density has poles."""
     law = stats.beta(a, b)
     points = np.clip(value + noise * np.array([-8, -4, -1, 0, 1, 4, 8]), 0, 1)
 
-    def likely(share):
+    def likely(share: float) -> float:
         return np.exp(-0.5 * ((share - value) / noise) ** 2)
 
-    def over(function):
+    def over(function: Callable[[float], float]) -> float:
         if min(a, b) >= 1:
             ends = np.unique(np.concatenate([[0.0], points, law.ppf([1e-9, 0.5, 1 - 1e-9]), [1.0]]))
             return sum(integrate.quad(lambda x: law.pdf(x) * function(x), *p)[0] for p in pairwise(ends))
@@ -47,7 +51,9 @@ def integrated(value, noise, a, b):
     ("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (256, 256), (51, 461), (1, 25)]
 )
 @pytest.mark.parametrize(("value", "noise"), [(0.5, 0.1), (0.1, 0.05), (-0.3, 0.2), (1.4, 0.5), (0.3, 20.0)])
-def test_the_quadrature_agrees_with_adaptive_integration(value, noise, a, b):
+def test_the_quadrature_agrees_with_adaptive_integration(
+    value: float, noise: float, a: float, b: float
+) -> None:
     found = beta_posterior(np.array([value]), np.array([noise]), np.array([[a]]), np.array([[b]]))
     evidence, mean, log = integrated(value, noise, a, b)
     assert found.evidence[0, 0] == pytest.approx(evidence, abs=2e-3)
@@ -55,14 +61,14 @@ def test_the_quadrature_agrees_with_adaptive_integration(value, noise, a, b):
     assert found.log[0, 0] == pytest.approx(log, rel=5e-3, abs=5e-3)
 
 
-def test_many_reports_leave_the_estimate_as_it_is():
+def test_many_reports_leave_the_estimate_as_it_is() -> None:
     value, noise = np.array([1e-4, 0.2, 0.999]), np.array([1e-6, 1e-5, 1e-6])
     found = beta_posterior(value, noise, np.full((1, 3), 2.0), np.full((1, 3), 5.0))
     np.testing.assert_allclose(found.mean[0], value, rtol=1e-3)
     np.testing.assert_allclose(np.exp(found.log[0]), value, rtol=1e-3)
 
 
-def test_long_tables_are_integrated_in_blocks():
+def test_long_tables_are_integrated_in_blocks() -> None:
     value, noise, one = np.linspace(-1, 2, 10_000), np.full(10_000, 0.3), np.ones((1, 1))
     whole = beta_posterior(value, noise, one, one).mean[0]
     part = beta_posterior(value[5000:5010], noise[:10], one, one).mean[0]
@@ -71,7 +77,7 @@ def test_long_tables_are_integrated_in_blocks():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(mechanism):
+def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(mechanism: str) -> None:
     size, k, n = 3, 4, 500
     rng = np.random.default_rng(1)
     likely, prior = rng.dirichlet(np.ones(size * k)), rng.dirichlet(np.ones(k))
@@ -87,12 +93,12 @@ def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(
     )
 
 
-def test_without_reports_all_classes_are_equal():
+def test_without_reports_all_classes_are_equal() -> None:
     silent = IntervalEstimate.from_stderr(np.full(3, np.nan), np.full(3, np.inf))
     np.testing.assert_allclose(smooth_prior(silent), 1 / 3)
 
 
-def test_a_well_known_prior_is_left_as_it_is():
+def test_a_well_known_prior_is_left_as_it_is() -> None:
     share = np.array([0.7, 0.299, 0.001])
     np.testing.assert_allclose(
         smooth_prior(IntervalEstimate.from_stderr(share, np.full(3, 1e-4))), share, atol=2e-4
@@ -109,7 +115,7 @@ values = ["no", "yes"]
 """ + "".join(f"[features.f{number}]\nvalues = ['a', 'b', 'c']\n" for number in range(8))
 
 
-def world(people, seed, informative):
+def world(people: int, seed: int, informative: int) -> tuple[np.ndarray, np.ndarray]:
     """Return codes of features, the first `informative` of which depend on the label (30% "yes")."""
     rng = np.random.default_rng(seed)
     labels = (rng.random(people) < 0.3).astype(np.int64)
@@ -119,7 +125,9 @@ def world(people, seed, informative):
     return np.minimum(drawn, 2), labels
 
 
-def estimate(epsilon, people, seed, informative, estimator="default"):
+def estimate(
+    epsilon: float, people: int, seed: int, informative: int, estimator: str = "default"
+) -> NaiveBayesParameters:
     text = SURVEY.format(epsilon=epsilon)
     if estimator == "paper":
         text = text.replace("[label]", "[label]\nweight = 1")
@@ -129,7 +137,7 @@ def estimate(epsilon, people, seed, informative, estimator="default"):
     )
 
 
-def scores(found, codes):
+def scores(found: NaiveBayesParameters, codes: np.ndarray) -> np.ndarray:
     logs = np.log(found.prior) + sum(
         np.log(table)[codes[:, place]] for place, table in enumerate(found.conditionals)
     )
@@ -137,16 +145,16 @@ def scores(found, codes):
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def test_uninformative_features_do_not_outvote_the_prior():
+def test_uninformative_features_do_not_outvote_the_prior() -> None:
     codes, _ = world(2000, 99, 0)
     wrong = [(scores(estimate(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
     assert np.mean(wrong) < 0.08  # 0.13 with the paper's estimator
 
 
-def test_probabilities_are_better_calibrated_than_the_papers():
+def test_probabilities_are_better_calibrated_than_the_papers() -> None:
     codes, labels = world(4000, 99, 3)
 
-    def error(estimator):
+    def error(estimator: str) -> float:
         off = []
         for seed in range(20):
             share = scores(estimate(0.5, 5000, seed, 3, estimator), codes)[:, 1]
@@ -162,13 +170,13 @@ def test_probabilities_are_better_calibrated_than_the_papers():
 
 @pytest.mark.parametrize("value", [0.0, -0.2, -1e-7])
 @pytest.mark.parametrize("noise", [1e-3, 1e-7, 1e-9])
-def test_neither_noise_nor_rounding_makes_a_label_impossible(value, noise):
+def test_neither_noise_nor_rounding_makes_a_label_impossible(value: float, noise: float) -> None:
     one, all_ = np.array([1.0, value, value]), np.full(3, value)
     assert (smooth_prior(IntervalEstimate.from_stderr(one, np.full(3, noise)))[1:] >= 3e-7).all()
     np.testing.assert_allclose(smooth_prior(IntervalEstimate.from_stderr(all_, np.full(3, noise))), 1 / 3)
 
 
-def test_a_cell_is_the_posterior_mean_under_its_prior():
+def test_a_cell_is_the_posterior_mean_under_its_prior() -> None:
     shares, value, noise = np.array([[0.1]]), np.array([[0.02]]), np.array([[0.03]])
     evidence, given = (each[:, 0, 0] for each in _cell_posteriors(shares, value, noise))
     rng = np.random.default_rng(5)
@@ -183,7 +191,7 @@ def test_a_cell_is_the_posterior_mean_under_its_prior():
         assert given[place] == pytest.approx(expected, rel=0.05)
 
 
-def lacking(epsilon, people, seed, rare=0.0):
+def lacking(epsilon: int, people: int, seed: int, rare: float = 0.0) -> np.ndarray:
     """Return P(value | label) of the first feature, whose value 'c' has the share `rare` in label 'yes'."""
     codes, labels = world(people, seed, 8)
     rng = np.random.default_rng([seed, 1])
@@ -194,18 +202,18 @@ def lacking(epsilon, people, seed, rare=0.0):
     return estimate_parameters(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
 
 
-def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label():
+def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label() -> None:
     few = [lacking(1, 2000, seed)[2, 1] for seed in range(10)]
     many = [lacking(4, 200_000, seed)[2, 1] for seed in range(10)]
     assert np.mean(few) > 0.02
     assert np.median(many) < 3e-4
 
 
-def test_a_rare_value_does_not_exclude_its_label():
+def test_a_rare_value_does_not_exclude_its_label() -> None:
     assert all(0.01 < lacking(4, 200_000, seed, rare=0.03)[2, 1] < 0.05 for seed in range(10))
 
 
-def test_many_rare_values_do_not_change_the_frequent_ones():
+def test_many_rare_values_do_not_change_the_frequent_ones() -> None:
     k, truth = 2, np.repeat([0.6, 0.3, *[0.0125] * 8], 2) / 2
     noise = FrequencyCovariance.from_mechanism(design("DE", len(truth), Decimal(3)), truth, 2000)
     found = Interaction.from_frequencies(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))

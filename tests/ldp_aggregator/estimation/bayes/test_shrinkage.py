@@ -1,18 +1,20 @@
 """Shrinkage removes differences that noise explains, and no others."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
 from ldp_aggregator.estimation.bayes.shrinkage import shrink
 
 
-def noisy(truth, error, seed=1):
+def noisy(truth: np.ndarray, error: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Return the truth with noise of a given standard error, and its variance."""
     error = np.broadcast_to(error, truth.shape)
     return truth + error * np.random.default_rng(seed).normal(size=truth.shape), error**2
 
 
-def test_features_that_are_all_noise_lose_their_differences():
+def test_features_that_are_all_noise_lose_their_differences() -> None:
     values, variances = noisy(np.zeros((20, 3)), 0.5)
     shrunk, spread = shrink(values, variances, np.ones(20))
     assert np.ptp(shrunk, axis=1).mean() < 0.15 * np.ptp(values, axis=1).mean()
@@ -20,14 +22,14 @@ def test_features_that_are_all_noise_lose_their_differences():
 
 
 @pytest.mark.parametrize("features", [1, 12])
-def test_exactly_known_values_are_not_shrunk(features):
+def test_exactly_known_values_are_not_shrunk(features: int) -> None:
     values, variances = noisy(np.random.default_rng(2).normal(size=(features, 2)), 1e-4)
     shrunk, spread = shrink(values, variances, np.ones(features))
     np.testing.assert_allclose(shrunk, values, atol=1e-4)
     np.testing.assert_allclose(spread, variances, rtol=0.05)
 
 
-def test_shrinkage_reduces_the_error_of_noisy_values():
+def test_shrinkage_reduces_the_error_of_noisy_values() -> None:
     truth = 0.4 * np.random.default_rng(3).normal(size=(50, 2))
     values, variances = noisy(truth, 0.4)
     shrunk, spread = shrink(values, variances, np.ones(50))
@@ -39,7 +41,7 @@ def test_shrinkage_reduces_the_error_of_noisy_values():
     assert spread.max() < variances.max()
 
 
-def test_a_few_informative_features_survive_many_uninformative_ones():
+def test_a_few_informative_features_survive_many_uninformative_ones() -> None:
     truth = np.zeros((30, 2))
     truth[:2] = [[-1, 1], [1, -1]]
     values, variances = noisy(truth, 0.2)
@@ -48,20 +50,20 @@ def test_a_few_informative_features_survive_many_uninformative_ones():
     assert np.abs(np.diff(shrunk[2:], axis=1)).mean() < 0.1
 
 
-def test_a_label_without_people_gets_the_centre_of_the_others():
+def test_a_label_without_people_gets_the_centre_of_the_others() -> None:
     values, variances = np.array([[0.3, np.nan, 0.5]]), np.array([[1e-3, np.inf, 1e-3]])
     shrunk, spread = shrink(values, variances, np.ones(1))
     assert 0.39 < shrunk[0, 1] < 0.41
     assert spread[0, 1] > spread[0, 0]
 
 
-def test_unknown_values_give_no_information():
+def test_unknown_values_give_no_information() -> None:
     shrunk, spread = shrink(np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2))
     np.testing.assert_array_equal(shrunk, 0)
     assert np.isfinite(spread).all()
 
 
-def test_units_do_not_matter():
+def test_shrinkage_does_not_depend_on_units() -> None:
     values, variances = noisy(np.random.default_rng(4).normal(size=(5, 3)), 0.3)
     unit = np.array([1.0, 10, 0.1, 3, 1])
     one, spread = shrink(values, variances, np.ones(5))

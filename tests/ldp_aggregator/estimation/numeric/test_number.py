@@ -1,5 +1,7 @@
 """Class moments: from exact moments to exact estimates, in any unit, and from few or no reports."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,9 +11,9 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
@@ -27,7 +29,7 @@ SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
 MEAN, SQUARE = np.array([-0.2, 0.4, 0.1]), np.array([0.1, 0.3, 0.5])
 
 
-def synthetic_moments(*parts, estimates_prior=True, seed=1):
+def synthetic_moments(*parts: np.ndarray, estimates_prior: bool = True, seed: int = 1) -> SimpleNamespace:
     """Return synthetic moments of a question, with a random covariance of a few per cent."""
     root = 0.01 * np.random.default_rng(seed).normal(size=(3, 3, 3))
     covariance = np.einsum("iak,jak->ijk", root, root)
@@ -43,12 +45,18 @@ def synthetic_moments(*parts, estimates_prior=True, seed=1):
     )
 
 
-def number(mean, square=None, weights=None, stderr=0.02, can_be_missing=True):
+def number(
+    mean: SimpleNamespace,
+    square: SimpleNamespace | None = None,
+    weights: dict[int, float] | None = None,
+    stderr: float = 0.02,
+    can_be_missing: bool = True,
+) -> ClassMoments:
     prior = IntervalEstimate.from_stderr(SHARE, np.full(3, stderr))
     return ClassMoments(mean, square, PooledPrior(prior, weights or {0: 1.0}), can_be_missing)
 
 
-def exact(estimates_prior=True):
+def exact(estimates_prior: bool = True) -> ClassMoments:
     present = SHARE - GONE
     return number(
         synthetic_moments(MEAN * present, GONE, SHARE, estimates_prior=estimates_prior, seed=1),
@@ -58,7 +66,7 @@ def exact(estimates_prior=True):
 
 
 @pytest.mark.parametrize("estimates_prior", [True, False])
-def test_exact_moments_give_exact_estimates(estimates_prior):
+def test_exact_moments_give_exact_estimates(estimates_prior: bool) -> None:
     moments = exact(estimates_prior)
     np.testing.assert_allclose(moments.raw_mean[0], MEAN)
     bias = moments.mean_variance
@@ -68,7 +76,7 @@ def test_exact_moments_give_exact_estimates(estimates_prior):
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
-def test_the_standard_error_of_a_mean_in_closed_form(weight):
+def test_the_standard_error_of_a_mean_in_closed_form(weight: float) -> None:
     # mu = s'/w with s' = s - B_s (G - P), M' likewise, w = P - M', and P = weight G + the rest
     question = synthetic_moments(MEAN * (SHARE - GONE) + 0.01, GONE + 0.01, SHARE - 0.02)
     one = number(question, weights={1: weight, 2: 1 - weight}, stderr=0.05)
@@ -87,7 +95,7 @@ def test_the_standard_error_of_a_mean_in_closed_form(weight):
     np.testing.assert_allclose(one.raw_mean[1], variance / w**2)
 
 
-def test_a_control_variate_corrects_for_too_many_people_of_a_class():
+def test_a_control_variate_corrects_for_too_many_people_of_a_class() -> None:
     # too many people of label 0 have answered: s and G are both too large by a tenth
     question = synthetic_moments(np.array([0.11, 0, 0]), np.zeros(3), np.array([0.55, 0.3, 0.15]))
     question.covariance[0, 2] = question.covariance[2, 0] = 0.2 * question.covariance[2, 2]
@@ -95,7 +103,7 @@ def test_a_control_variate_corrects_for_too_many_people_of_a_class():
     np.testing.assert_allclose(one.first.value[0], 0.11 - 0.2 * 0.05)
 
 
-def test_a_rule_of_differentiation_is_a_difference_quotient():
+def test_the_derivative_of_a_ratio_equals_its_difference_quotient() -> None:
     rng = np.random.default_rng(3)
     top, bottom = (Quantity(rng.uniform(1, 2, 4), rng.normal(size=(5, 4))) for _ in range(2))
     step = 1e-6 * rng.normal(size=5)
@@ -104,7 +112,7 @@ def test_a_rule_of_differentiation_is_a_difference_quotient():
     np.testing.assert_allclose(ratio.value + step @ ratio.slopes, moved, atol=1e-9)
 
 
-def test_a_likely_population_is_possible():
+def test_the_moments_of_a_likely_population_are_possible() -> None:
     rng = np.random.default_rng(4)
     for _ in range(300):
         raw = [rng.normal(0.2, 0.5, size=4) for _ in range(4)]
@@ -119,7 +127,7 @@ def test_a_likely_population_is_possible():
         assert (found.second <= found.present + 1e-12).all()
 
 
-def test_with_everything_known_the_model_is_gaussian_naive_bayes():
+def test_with_everything_known_the_model_is_gaussian_naive_bayes() -> None:
     world = number_world(epsilon=16)
     codes, labels = world.codes(1_000_000, seed=1)
     whole = codes[:, 0] <= 2 * GRID
@@ -135,7 +143,7 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes():
     np.testing.assert_allclose(estimates.features[1].smoothed[0], GIVEN_LABEL, atol=0.01)
 
 
-def test_estimates_follow_the_features_unit():
+def test_estimates_follow_the_features_unit() -> None:
     world = number_world()
     snapshot = world.snapshot(5000, seed=2)
     other_plan = number_world_in_cents()
@@ -153,13 +161,13 @@ def test_estimates_follow_the_features_unit():
     assert (high <= 200).all()
 
 
-def number_world_in_cents():
+def number_world_in_cents() -> Plan:
     text = NUMBERS.format(mechanism="auto", epsilon=2).replace("range = [0, 200]", "range = [0, 20_000]")
     return read_survey(text).compile()
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
-def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
+def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism: str) -> None:
     estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
     income = estimates.features[0]
     assert (income.mean_question.n, income.square_question.n) == (0, 0)
@@ -172,7 +180,7 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
     assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
-def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
+def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown() -> None:
     seen = [estimate_snapshot(number_world().snapshot(100, seed=seed)).features[0] for seed in range(20)]
     below = np.concatenate([each.variances.value <= 0 for each in seen])
     assert below.any()
@@ -180,7 +188,7 @@ def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
     assert np.isinf(np.concatenate([each.deviations.stderr for each in seen])[below]).all()
 
 
-def assert_alike(smoothed):
+def assert_alike(smoothed: Gaussian) -> None:
     for array in (smoothed.mean, smoothed.variance, smoothed.missing):
         if array is not None:
             np.testing.assert_allclose(array, array[0])
@@ -188,7 +196,7 @@ def assert_alike(smoothed):
 
 @pytest.mark.parametrize("users", [1, 2, 5, 30])
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "sampled-laplace"])
-def test_few_reports_give_a_warning_for_each_number(mechanism, users):
+def test_few_reports_give_a_warning_for_each_number(mechanism: str, users: int) -> None:
     for seed in range(5):
         estimates = estimate_snapshot(number_world(mechanism, 0.5).snapshot(users, seed))
         assert estimates.reports == users
@@ -199,7 +207,7 @@ def test_few_reports_give_a_warning_for_each_number(mechanism, users):
             assert any(warning.startswith(feature.name) for warning in estimates.warnings)
 
 
-def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals():
+def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals() -> None:
     world = number_world(epsilon=4)
     codes, labels = world.codes(20_000, seed=3)
     for seed in range(5):
@@ -214,7 +222,7 @@ def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals()
         assert 0 < income.smoothed.variance[2] < 2
 
 
-def test_noise_does_not_outvote_the_prior():
+def test_noise_does_not_outvote_the_prior() -> None:
     # uninformative numbers at a small epsilon: the densities of the classes must be nearly equal
     numbers = []
     for seed in range(14):
@@ -231,11 +239,11 @@ def test_noise_does_not_outvote_the_prior():
     assert np.abs(np.exp(normalise_log_scores(scores)) - SHARE).mean() < 0.1
 
 
-def grid(rows):
+def grid(rows: np.ndarray) -> np.ndarray:
     return np.rint((np.clip(rows, -1, 1) + 1) * GRID).astype(np.int64)
 
 
-def test_a_survey_need_not_ask_about_a_number():
+def test_a_survey_need_not_ask_about_a_number() -> None:
     survey = replace(read_survey(NUMBERS.format(mechanism="auto", epsilon=2)), weights=(None, 0, 1, 1))
     plan = survey.compile()
     world = type(number_world())(plan)
@@ -247,7 +255,7 @@ def test_a_survey_need_not_ask_about_a_number():
     assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
 
 
-def test_the_papers_numbers_are_plain_ratios():
+def test_the_papers_numbers_are_plain_ratios() -> None:
     moments = exact()
     smoothed = paper_gaussian(moments, 10_000 * SHARE)
     gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets counts that are not above zero to 1
@@ -262,7 +270,7 @@ def test_the_papers_numbers_are_plain_ratios():
     )
 
 
-def test_each_feature_has_its_kind_in_json():
+def test_each_feature_has_its_kind_in_json() -> None:
     world = number_world()
     estimates = estimate_snapshot(world.snapshot(300, seed=1))
     document = estimates.as_dict()["features"]

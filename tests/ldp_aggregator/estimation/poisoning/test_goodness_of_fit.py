@@ -1,4 +1,4 @@
-"""The support tests: their laws are exact, honest reports pass, made-up ones do not, whatever people answer.
+"""The support tests: exact distributions, no alarms for honest reports, alarms for fabricated ones.
 
 False alarms: the p-values are upper bounds, so each honest case fails with at most the stated probability;
 together less than one in 10,000 for other seeds. The seeds are fixed, so a pass stays a pass.
@@ -164,11 +164,9 @@ def test_the_bound_on_the_noise_of_pairs_holds_and_is_tight(name: str) -> None:
     assert ratio.min() > (0.4 if name == "OUE" else 0.2)
 
 
-ATTACKERS = np.random.default_rng(11)
-
-
 def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
-    order = ATTACKERS.random((fakes, length))
+    """Return fabricated reports that support the targets, and other values up to so many ones."""
+    order = np.random.default_rng(11).random((fakes, length))
     order[:, :targets] -= 1
     return order.argsort(axis=1).argsort(axis=1) < ones
 

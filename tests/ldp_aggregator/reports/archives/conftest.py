@@ -1,21 +1,31 @@
+"""Fixtures: a plan, archives that are counted, and small chunks."""
+
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from benchmarks.synthetic_archives import make_plan
+from encoders.survey import Plan
 from ldp_aggregator.reports.archives import count_archives
+from ldp_aggregator.snapshot import Snapshot
 
 
 @pytest.fixture(scope="session")
-def plan():
+def plan() -> Plan:
     return make_plan()
 
 
 @pytest.fixture
-def read(tmp_path):
+def read(tmp_path: Path) -> Callable[..., Snapshot]:
     """Write each body as a file, and count them; by default no warning is expected."""
 
-    def read(plan, *bodies, warn=warnings.warn, scheduler=None):
+    def read(
+        plan: Plan, *bodies: bytes, warn: Callable[..., object] = warnings.warn, scheduler: str | None = None
+    ) -> Snapshot:
         paths = [tmp_path / f"archive-{number}" for number in range(len(bodies))]
         for path, body in zip(paths, bodies, strict=True):
             path.write_bytes(body)
@@ -25,10 +35,10 @@ def read(tmp_path):
 
 
 @pytest.fixture
-def narrow(monkeypatch):
+def narrow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Make chunks and buffers so small that a few reports fill them."""
 
-    def narrow(chunk, buffer=1 << 30):
+    def narrow(chunk: int, buffer: int = 1 << 30) -> None:
         monkeypatch.setattr("ldp_aggregator.reports.archives.reader.CHUNK_BYTES", chunk)
         monkeypatch.setattr("ldp_aggregator.reports.archives.spill.BUFFER_BYTES", buffer)
         monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.BUFFER_BYTES", buffer)

@@ -1,17 +1,22 @@
 """On a Dask cluster totals and rejections equal those of one process."""
 
+from __future__ import annotations
+
 import gzip
 import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from benchmarks.synthetic_archives import make_reports
+from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError
+from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.reports.archives.test_equality import body
 
 
 @pytest.fixture(scope="module")
-def scheduler():
+def scheduler() -> Iterator[str]:
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -19,7 +24,9 @@ def scheduler():
         yield cluster.scheduler_address
 
 
-def test_the_totals_are_those_of_one_process(plan, read, scheduler):
+def test_the_totals_are_those_of_one_process(
+    plan: Plan, read: Callable[..., Snapshot], scheduler: str | None
+) -> None:
     pieces, messages, cluster_messages = body(plan, 1, count=400), [], []
     bodies = [b"".join(pieces[part::5]) for part in range(5)]
     bodies += [gzip.compress(bodies[0] + bodies[3]), b"".join(make_reports(plan, 9, seed=5))[:-5]]
@@ -31,20 +38,26 @@ def test_the_totals_are_those_of_one_process(plan, read, scheduler):
     assert len(cluster_messages) == 1
 
 
-def test_an_error_of_a_worker_names_the_file(plan, read, scheduler):
+def test_an_error_of_a_worker_names_the_file(
+    plan: Plan, read: Callable[..., Snapshot], scheduler: str | None
+) -> None:
     good = b"".join(make_reports(plan, 9))
     with pytest.raises(ArchiveError, match="archive-1: neither a snapshot nor a file of reports"):
         read(plan, good, b"no reports", good, scheduler=scheduler)
 
 
-def test_an_unreachable_cluster_is_named(plan, read, monkeypatch):
+def test_an_unreachable_cluster_is_named(
+    plan: Plan, read: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("ldp_aggregator.reports.archives.dask._TIMEOUT_SECONDS", 0.2)
     with pytest.raises(ArchiveError, match=r"Dask cluster tcp://127.0.0.1:9 is out of reach"):
         read(plan, make_reports(plan, 1)[0], scheduler="tcp://127.0.0.1:9")
 
 
-def test_without_dask_the_extra_is_named(plan, read, monkeypatch):
+def test_without_dask_the_extra_is_named(
+    plan: Plan, read: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ArchiveError, match=r"pip install 'ldp-bayes\[dask\]'"):
         read(plan, make_reports(plan, 1)[0], scheduler="local")

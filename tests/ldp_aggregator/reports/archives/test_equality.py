@@ -1,6 +1,10 @@
 """Archives are counted like the same bytes in the intake, for all chunk sizes and with spilling."""
 
+from __future__ import annotations
+
 import gzip
+from collections.abc import Callable
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -17,19 +21,20 @@ from benchmarks.synthetic_archives import (
 from encoders.errors import ReportError
 from encoders.randomness import FastStream
 from encoders.report import Report, pack, unpack
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.snapshot import Snapshot
 
 CHUNKS = [53, 64, 1 << 20]
 """Chunks: smaller than a report, about as large, and larger than all."""
 
 
-def changed(report, **fields):
+def changed(report: bytes, **fields: Any) -> bytes:
     parts = unpack(report)
     fields = {"plan_digest": parts.plan_digest, "question": parts.question, "id": parts.id} | fields
     return pack(Report(**({"payload": parts.payload} | fields)))
 
 
-def odd_pieces(plan, rng):
+def odd_pieces(plan: Plan, rng: np.random.Generator) -> list[bytes]:
     """Return one parsable piece for each reason of rejection."""
     report, other = make_reports(plan, 2, seed=int(rng.integers(1 << 30)))
     return [
@@ -47,7 +52,7 @@ def odd_pieces(plan, rng):
     ]
 
 
-def body(plan, seed, count=60):
+def body(plan: Plan, seed: int, count: int = 60) -> list[bytes]:
     """Mix valid and repeated reports, reused ids and pieces that are rejected."""
     rng = np.random.default_rng(seed)
     good = make_reports(plan, count, seed)
@@ -56,7 +61,7 @@ def body(plan, seed, count=60):
     return [pieces[place] for place in rng.permutation(len(pieces))]
 
 
-def pack_other(plan, report, rng):
+def pack_other(plan: Plan, report: bytes, rng: np.random.Generator) -> bytes:
     """Return another report of the same question with the same id; by chance it may be equal."""
     question = plan.questions[unpack(report).question]
     codes = rng.integers(0, question.domain, 1)
@@ -66,7 +71,9 @@ def pack_other(plan, report, rng):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("buffer", [1 << 30, 100])
-def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer):
+def test_an_archive_is_counted_like_a_body(
+    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None], seed: int, buffer: int
+) -> None:
     pieces = body(plan, seed)
     first, second = b"".join(pieces[:50]), b"".join([*pieces[50:], *pieces[10:20]])
     expected = count_by_intake(plan, first, second).to_json()
@@ -75,7 +82,9 @@ def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer):
     assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
 
 
-def test_of_two_reports_under_one_id_the_first_counts(plan, read, narrow):
+def test_of_two_reports_under_one_id_the_first_counts(
+    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None]
+) -> None:
     rng = np.random.default_rng(3)
     good = make_reports(plan, 300)
     other = [pack_other(plan, report, rng) for report in good]
@@ -86,7 +95,9 @@ def test_of_two_reports_under_one_id_the_first_counts(plan, read, narrow):
     assert read(plan, *bodies).to_json() == expected
 
 
-def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
+def test_one_id_for_everything_counts_once_per_question(
+    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None]
+) -> None:
     data = b"".join(changed(report, id=bytes(16)) for report in make_reports(plan, 300))
     expected = count_by_intake(plan, data)
     narrow(1000, buffer=200)
@@ -96,7 +107,9 @@ def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, narrow, seed):
+def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(
+    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     good = make_reports(plan, 30, seed)
     data = bytearray(b"".join(good[1:]))
@@ -123,7 +136,9 @@ def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, n
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.lists(st.integers(0, 19), min_size=1, max_size=60), cut=st.integers(0, 60))
-def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
+def test_repeated_reports_count_once_in_any_order(
+    plan: Plan, read: Callable[..., Snapshot], order: list[int], cut: int
+) -> None:
     reports = make_reports(plan, 20)
     pieces = [reports[number] for number in order]
     bodies = [b"".join(part) for part in (pieces[:cut], pieces[cut:]) if part]
@@ -132,14 +147,14 @@ def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
     assert snapshot.total() == len(set(order))
 
 
-def test_question_indices_of_every_width_are_read(read):
+def test_question_indices_of_every_width_are_read(read: Callable[..., Snapshot]) -> None:
     more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
     plan = make_plan(more=more)
     data = b"".join(make_reports(plan, 1500))
     assert read(plan, data).to_json() == count_by_intake(plan, data).to_json()
 
 
-def test_a_survey_about_numbers_is_counted_too(read):
+def test_a_survey_about_numbers_is_counted_too(read: Callable[..., Snapshot]) -> None:
     more = '[features.number]\nrange = [0, 1]\n[mechanism]\nfrequency = "SHE"\nnumeric = "laplace"\n'
     plan = read_survey(SURVEY.format(survey="numbers", many='"u", "v"') + more).compile()
     data = b"".join([*make_reports(plan, 400), *odd_pieces(plan, np.random.default_rng(1))])

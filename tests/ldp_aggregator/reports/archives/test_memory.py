@@ -1,12 +1,17 @@
 """Memory does not grow with the archive."""
 
+from __future__ import annotations
+
 import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from benchmarks.synthetic_archives import make_plan, write_archive
+from encoders.survey import Plan
 from ldp_aggregator.reports.archives import count_archives
 
 
-def peak(plan, paths):
+def peak(plan: Plan, paths: Sequence[str]) -> tuple[int, int]:
     tracemalloc.start()
     try:
         snapshot = count_archives(plan, paths, str)
@@ -15,7 +20,7 @@ def peak(plan, paths):
         tracemalloc.stop()
 
 
-def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path, narrow):
+def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path: Path, narrow: Callable[..., None]) -> None:
     plan, path = make_plan(), tmp_path / "archive"
     write_archive(plan, path, 400_000)
     narrow(chunk=1 << 18, buffer=1 << 20)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.servers import ClusterNode
 
 # Test processes run side by side, one for each core: more threads for linear algebra only make them wait.
 # The libraries read these variables when numpy is imported.
@@ -22,3 +27,21 @@ def data_dir() -> Path:
     if not os.environ.get("LDP_DATA") or not directory.is_dir():
         pytest.skip("set LDP_DATA to a directory of benchmark CSVs")
     return directory
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[ClusterNode]]:
+    """Start one Redis Cluster for all tests: after its start a cluster serves nothing for two seconds."""
+    from tests.support.servers import redis_nodes  # late: not every environment has redis-py
+
+    with redis_nodes(tmp_path_factory.mktemp("cluster")) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def cluster_nodes(shared_cluster: Sequence[ClusterNode]) -> Iterator[Sequence[ClusterNode]]:
+    """Return the primaries of an empty Redis Cluster, with strong settings and new statistics."""
+    from tests.support.servers import emptied
+
+    with emptied(shared_cluster) as nodes:
+        yield nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,6 +18,9 @@ _DEFAULT_SECONDS = 300.0
 _MAX_SECONDS = 86_400.0
 _RETRY_SECONDS = 5.0
 _MARGIN_SECONDS = 0.1
+_GROWTH_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "finish_growth.lua").read_text()
+_THOUSANDS_PER_CALL = 10
+_ID_KEYS = "ldp:{*}:ids"
 _REWRITE_KEY = "ldp:rewriting"
 """Key of the lock that a collector takes before it requests a rewrite; it expires."""
 
@@ -54,8 +58,26 @@ class AofRewriter:
                 self._rewrite_now()
 
     def _rewrite_now(self) -> None:
+        with suppress(*FAILURES):  # without it, the file is written all the same
+            self._finish_growth()
         nodes = {"target_nodes": self._redis.get_primaries()} if self._is_cluster else {}
         self._redis.execute_command("BGREWRITEAOF", **nodes)
+
+    def _finish_growth(self) -> None:
+        """Make Redis finish the growth of the hashes of ids.
+
+        While a hash grows, Redis has two tables of it and writes one after the other; the reports that came
+        after the growth began are all in the second.
+        """
+        for key in self._redis.scan_iter(_ID_KEYS, count=1000):
+            node = {"target_nodes": self._redis.get_node_from_key(key)} if self._is_cluster else {}
+            thousands = -(
+                -self._redis.hlen(key) // 1000
+            )  # the old table has no more buckets than the hash ids
+            while thousands > 0:
+                now = min(thousands, _THOUSANDS_PER_CALL)
+                self._redis.execute_command("EVAL", _GROWTH_SCRIPT, 1, key, now, **node)
+                thousands -= now
 
     def _rewrite(self) -> float | None:
         """Rewrite unless another collector did within the interval; return the seconds until the next try."""

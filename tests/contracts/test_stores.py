@@ -6,51 +6,49 @@ import gc
 import multiprocessing
 import os
 import threading
-import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from redis import RedisCluster
+import redis
 
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.support.batches import batch, record
-from tests.support.servers import redis_cluster, redis_server, wait_for
+from tests.support.servers import redis_server, wait_for
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis", "cluster"])
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite",
+        pytest.param("redis", marks=pytest.mark.slow),
+        pytest.param("cluster", marks=pytest.mark.slow),
+    ]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "memory":
         yield "memory://"
     elif request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/store.db"
     elif request.param == "redis":
-        with redis_server(tmp_path) as address:
-            yield address
+        address = request.getfixturevalue("redis_of_this_module")
+        yield address
+        with redis.Redis.from_url(address) as client:
+            client.flushall()
     else:
-        servers = request.getfixturevalue("cluster")
-        with emptied(servers):
-            yield servers
+        yield request.getfixturevalue("cluster_nodes")[0].url
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with redis_cluster(tmp_path_factory.mktemp("cluster")) as address:
+def redis_of_this_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as address:
         yield address
-
-
-@contextmanager
-def emptied(cluster: str) -> Iterator[None]:
-    yield
-    with RedisCluster.from_url(cluster.replace("redis+cluster", "redis")) as client:
-        client.flushall(target_nodes=RedisCluster.PRIMARIES)
 
 
 @pytest.fixture
@@ -329,45 +327,42 @@ def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
 
 
 class Recorder(MemoryStore):
-    """Records its batches; the first call waits until the requests of the others have arrived."""
+    """Keeps the batches of each call; each call waits for `go_on`."""
 
-    def __init__(self, waiting: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.calls: list[list[Batch]] = []
-        self.arrived = threading.Semaphore(0)
-        self._waiting = waiting
+        self.go_on = threading.Event()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        if not self.calls:
-            for _ in range(self._waiting):
-                self.arrived.acquire()
-            time.sleep(0.1)  # the last one has yet to begin to wait
         self.calls.append(list(batches))
+        assert self.go_on.wait(20)
         return super().record(batches)
 
 
-def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[MarksById]:
-    """Record a batch of another question and, at the same time, each of these in a separate thread."""
+def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[MarksById | StoreError]:
+    """Record a batch of another question and, while the store is busy with it, each of these in a thread."""
     group, results = GroupCommit(store), {}
-    threads = [threading.Thread(target=group.record, args=([batch(SURVEY, "other", ids(99), vector(1))],))]
-    threads[0].start()
-    wait_for(lambda: group._busy)
 
-    def bring(place: int) -> None:
-        store.arrived.release()
-        (results[place],) = group.record([batches[place]])
+    def bring(place: int, each: Batch) -> None:
+        try:
+            (results[place],) = group.record([each])
+        except StoreError as error:
+            results[place] = error
 
-    for place in range(len(batches)):
-        threads.append(threading.Thread(target=bring, args=(place,)))
+    threads = []
+    for place, each in enumerate([batch(SURVEY, "other", ids(99), vector(1)), *batches]):
+        threads.append(threading.Thread(target=bring, args=(place, each)))
         threads[-1].start()
-        wait_for(lambda place=place: len(group._waiting) == place + 1)
+        wait_for(lambda place=place: group._busy and len(group._waiting) == place)
+    store.go_on.set()
     for thread in threads:
         thread.join()
-    return [results[place] for place in range(len(batches))]
+    return [results[place + 1] for place in range(len(batches))]
 
 
 def test_a_group_is_one_sorted_batch_for_each_question() -> None:
-    store = Recorder(3)
+    store = Recorder()
     brought = [batch(SURVEY, COUNTER, ids(*each), vector(1, 2)) for each in ([9, 300], [2], [7, 1])]
     assert bring_together(store, brought) == [{}, {}, {}]
     assert len(store.calls) == 2
@@ -377,10 +372,10 @@ def test_a_group_is_one_sorted_batch_for_each_question() -> None:
 
 
 def test_known_ids_of_a_group_are_returned_to_their_callers() -> None:
-    store = Recorder(5)
-    store.calls.append([])
+    store = Recorder()
+    store.go_on.set()
     record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
-    store.calls.clear()
+    store.go_on.clear()
     changed = {(5).to_bytes(16, "big"): b"another!"}
     brought = [ids(1, 2), ids(3), ids(4, 5), {**changed, **ids(6)}, ids(3)]
     batches = [batch(SURVEY, COUNTER, each, vector(1, len(each))) for each in brought]
@@ -389,48 +384,31 @@ def test_known_ids_of_a_group_are_returned_to_their_callers() -> None:
     assert record(store, SURVEY, COUNTER, ids(2, 6), vector(0, 0)) == {}  # nothing of their batches was kept
 
 
-class Away:
-    """An unreachable store that counts its calls."""
+class UnreachableStore(Recorder):
+    """A store that fails."""
 
-    def __init__(self) -> None:
-        self.asked = 0
-        self.go = threading.Event()
-
-    def record(self, batches: object) -> list[dict[bytes, bytes]]:
-        self.asked += 1
-        self.go.wait(10)
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
+        super().record(batches)
         raise StoreError("gone")
 
 
 def test_an_unreachable_store_is_tried_once_for_all_waiting_requests() -> None:
-    away, errors = Away(), []
-    group = GroupCommit(away)  # type: ignore[arg-type]
-
-    def bring(number: int) -> None:
-        try:
-            group.record([batch(SURVEY, COUNTER, ids(number), vector(1))])
-        except StoreError as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=bring, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    away.go.set()
-    for thread in threads:
-        thread.join()
-    assert len(errors) == 8
-    assert away.asked <= 8
+    store = UnreachableStore()
+    results = bring_together(store, [batch(SURVEY, COUNTER, ids(number), vector(1)) for number in range(7)])
+    assert [str(error) for error in results] == ["gone"] * 7
+    assert [[len(each.ids) for each in call] for call in store.calls] == [[1], [7]]
 
 
 def test_a_failed_record_keeps_no_report_in_a_reference_cycle() -> None:
-    away = Away()
-    away.go.set()
+    store = UnreachableStore()
+    store.go_on.set()
     refused = batch(SURVEY, COUNTER, ids(1), vector(1))
     kept = weakref.ref(refused.tally)
     gc.disable()
     try:
         with pytest.raises(StoreError):
-            GroupCommit(away).record([refused])  # type: ignore[arg-type]
+            GroupCommit(store).record([refused])
+        store.calls.clear()
         del refused
         assert kept() is None
     finally:

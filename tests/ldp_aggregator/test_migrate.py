@@ -7,7 +7,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -40,7 +40,7 @@ from tests.support.endurance.collector.reports import (
     plan_of,
     require_equal,
 )
-from tests.support.servers import redis_cluster, redis_server
+from tests.support.servers import ClusterNode, redis_server
 
 PLAN = plan_of()
 HALF = Schedule(import_run="an import").to_json()
@@ -89,11 +89,13 @@ def whole(store: Store) -> object:
     return sums, remembered, rejections, store.plans()[PLAN.id], store.schedules()[PLAN.id]
 
 
-def test_a_survey_copied_through_all_stores_is_unchanged(tmp_path: Path, sent: Sent) -> None:
+def test_a_survey_copied_through_all_stores_is_unchanged(
+    tmp_path: Path, sent: Sent, cluster_nodes: Sequence[ClusterNode]
+) -> None:
     first = fill(open_sqlite(tmp_path / "first.db"), sent)
     before = whole(first)
-    with redis_server(tmp_path) as url, redis_cluster(tmp_path) as cluster:
-        places = [first, open_store(url), open_store(cluster), open_sqlite(tmp_path / "last.db")]
+    with redis_server(tmp_path) as url:
+        places = [first, open_store(url), open_store(cluster_nodes[0].url), open_sqlite(tmp_path / "last.db")]
         for source, target in pairwise(places):
             assert migrate_survey(source, target, PLAN.id) == 3000
             assert whole(target) == before

@@ -1,4 +1,4 @@
-"""Batches for stores, spelled as dictionaries of report id to mark."""
+"""Short forms of what tests do with stores: batches as dictionaries of report id to mark, and readiness."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ldp_aggregator.stores import Batch, MarksById, Store
+from ldp_aggregator.stores import Batch, MarksById, Store, StoreError
 
 
 def batch(survey: str, counter: str, ids: Mapping[bytes, bytes], tally: np.ndarray) -> Batch:
@@ -21,3 +21,12 @@ def record(
 ) -> MarksById:
     (known,) = store.record([batch(survey, counter, ids, tally)])
     return known
+
+
+def is_ready(store: Store) -> bool:
+    """Return whether a store can take reports."""
+    try:
+        store.check_ready()
+    except StoreError:
+        return False
+    return True

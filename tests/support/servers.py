@@ -19,6 +19,8 @@ import redis
 
 TOKEN = "operator-token-of-the-tests"
 SHIPPED_NGINX = Path(__file__).parents[2] / "deploy" / "nginx.conf"
+CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
+"""The settings of Redis that collectors check, and that tests change."""
 _PATIENCE = 30.0
 
 
@@ -114,10 +116,23 @@ def redis_nodes(folder: Path, nodes: int = 3) -> Iterator[list[ClusterNode]]:
 
 
 @contextmanager
-def redis_cluster(folder: Path, nodes: int = 3) -> Iterator[str]:
-    """Start a Redis Cluster; yield its URL. Skips without redis-server."""
-    with redis_nodes(folder, nodes) as started:
-        yield started[0].url
+def emptied(nodes: Sequence[ClusterNode]) -> Iterator[Sequence[ClusterNode]]:
+    """Lend a cluster to one test; then delete its data and restore its settings."""
+    settings = [{name: node.client.config_get(name)[name] for name in CHECKED_SETTINGS} for node in nodes]
+    for node in nodes:
+        node.client.config_resetstat()
+    yield nodes
+    for node, before in zip(nodes, settings, strict=True):
+        for name, value in before.items():
+            node.client.config_set(name, value)
+        node.client.flushall()
+        wait_for(lambda node=node: not rewrites_file(node.client))
+
+
+def rewrites_file(client: redis.Redis) -> bool:
+    """Return whether a Redis rewrites its append-only file, or is about to."""
+    status = client.info("persistence")
+    return bool(status["aof_rewrite_in_progress"] or status["aof_rewrite_scheduled"])
 
 
 def _join(clients: Sequence[redis.Redis]) -> None:
@@ -131,6 +146,25 @@ def _join(clients: Sequence[redis.Redis]) -> None:
     for client in clients:
         wait_for(lambda client=client: b"cluster_state:ok" in client.execute_command("CLUSTER", "INFO"))
         wait_for(lambda client=client: len(client.execute_command("CLUSTER", "SHARDS")) == len(clients))
+
+
+def rewriting_process(client: redis.Redis) -> int:
+    """Wait until a Redis rewrites its append-only file; return the id of the process that does."""
+    server = client.info("server")["process_id"]
+    wait_for(lambda: client.info("persistence")["aof_rewrite_in_progress"])
+    (child,) = children_of(server)
+    return child
+
+
+@contextmanager
+def paused_rewrite(client: redis.Redis) -> Iterator[None]:
+    """Wait until a Redis rewrites its append-only file, and pause the rewrite."""
+    process = rewriting_process(client)
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
 
 
 def free_port() -> int:
@@ -311,9 +345,14 @@ def _runs(process: int) -> bool:
 
 def workers_of(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> list[int]:
     """Return the process ids of a collector's workers (Linux only)."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return children_of(process.pid)
+
+
+def children_of(process: int) -> list[int]:
+    """Return the ids of a process's children (Linux only)."""
+    children = Path(f"/proc/{process}/task/{process}/children")
     if not children.exists():
-        pytest.skip("needs Linux's /proc to find the workers")
+        pytest.skip("needs Linux's /proc to find the children of a process")
     return [int(child) for child in children.read_text().split()]
 
 

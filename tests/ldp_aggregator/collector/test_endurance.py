@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from tests.support.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
 from tests.support.endurance.collector.secrecy import secrecy
 from tests.support.endurance.collector.soak import soak
+from tests.support.servers import ClusterNode, redis_server
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 
 
 @pytest.mark.parametrize(("kind", "reports", "wanted"), [("redis", 4000, 5), ("sqlite", 1000, 2)])
@@ -30,9 +32,15 @@ def test_repeated_reports_and_reused_ids_are_recognised_and_not_counted(tmp_path
     repeats.repeats(tmp_path, duplicates=20_000, reused=300)
 
 
-@pytest.mark.parametrize("kind", ["redis", "cluster"])
-def test_two_collectors_count_as_one(tmp_path: Path, kind: str) -> None:
-    several_collectors.several(tmp_path, kind, reports=600)
+def test_two_collectors_on_one_redis_count_as_one(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as url:
+        several_collectors.several(tmp_path, url, reports=600)
+
+
+def test_two_collectors_on_one_cluster_count_as_one(
+    tmp_path: Path, cluster_nodes: Sequence[ClusterNode]
+) -> None:
+    several_collectors.several(tmp_path, cluster_nodes[0].url, reports=600)
 
 
 def test_a_lost_shard_delays_its_questions_only(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,13 @@ import redis
 
 from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
-from tests.support.batches import record
-from tests.support.servers import TOKEN, ClusterNode, LocalRedis, redis_nodes, wait_for
+from tests.support.batches import is_ready, record
+from tests.support.servers import TOKEN, ClusterNode, LocalRedis, paused_rewrite, rewriting_process, wait_for
 
-_SLOW = 300
+_SLOW = 500
 """Pause of a rewrite after each key, in microseconds."""
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -25,27 +27,16 @@ def server(tmp_path: Path) -> Iterator[LocalRedis]:
     server = LocalRedis(tmp_path)
     server.start()
     with redis.Redis.from_url(server.url) as client:
-        client.mset({f"key{number}": "" for number in range(10_000)})
+        client.mset({f"key{number}": "" for number in range(1000)})
     yield server
     server.stop()
-
-
-def is_ready(store: RedisStore) -> bool:
-    try:
-        store.check_ready()
-    except StoreError:
-        return False
-    return True
 
 
 def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
     """Kill the process that rewrites the file, as the kernel does if memory is short."""
     client.config_set("rdb-key-save-delay", _SLOW)
     client.bgrewriteaof()
-    wait_for(lambda: client.info("persistence")["aof_rewrite_in_progress"])
-    pid = str(client.info("server")["process_id"])
-    (child,) = subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=True).stdout.split()
-    subprocess.run(["kill", f"-{int(signal.SIGKILL)}", child], check=True)
+    os.kill(rewriting_process(client), signal.SIGKILL)
     wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "err")
     client.config_set("rdb-key-save-delay", 0)
 
@@ -88,30 +79,31 @@ def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRe
             store._check.check_replies([{}], strong)
         client.config_set("rdb-key-save-delay", _SLOW)
         client.config_set("appendonly", "yes")
-        with pytest.raises(StoreError, match="has not written its append-only file yet"):
+        with paused_rewrite(client), pytest.raises(StoreError, match="has not written its append-only file"):
             store.check_ready()
         wait_for(lambda: is_ready(store))
     store.close()
 
 
-def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(tmp_path: Path) -> None:
-    with redis_nodes(tmp_path) as nodes:
-        store = RedisStore(nodes[0].url)
-        store.check_durability(StorePolicy())
-        first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
-        settings = store._check.check_servers()[:1]
-        off = [settings[0] | {"appendonly": "no"}]
-        with pytest.raises(StoreError, match="may lose counted reports"):
-            store._check.check_replies([first], off)
-        store._check.check_replies([second], settings)
-        assert list(store._check._unwritten) == [first["target_nodes"].name]
-        store._check.check_replies([first], settings)
-        assert not store._check._unwritten
-        store.close()
+def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(
+    cluster_nodes: Sequence[ClusterNode],
+) -> None:
+    store = RedisStore(cluster_nodes[0].url)
+    store.check_durability(StorePolicy())
+    first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
+    settings = store._check.check_servers()[:1]
+    off = [settings[0] | {"appendonly": "no"}]
+    with pytest.raises(StoreError, match="may lose counted reports"):
+        store._check.check_replies([first], off)
+    store._check.check_replies([second], settings)
+    assert list(store._check._unwritten) == [first["target_nodes"].name]
+    store._check.check_replies([first], settings)
+    assert not store._check._unwritten
+    store.close()
 
 
 def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
-    """Move a slot with its keys to another node, as an operator does to balance a cluster."""
+    """Move a slot with its keys to another node for good, as an operator does to balance a cluster."""
     slot = source.client.execute_command("CLUSTER", "KEYSLOT", key)
     names = [node.client.execute_command("CLUSTER", "MYID") for node in (source, target)]
     target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0])
@@ -123,22 +115,23 @@ def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
         node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", names[1])
 
 
-def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(tmp_path: Path) -> None:
-    with redis_nodes(tmp_path) as nodes:
-        store = RedisStore(nodes[0].url)
-        store.check_durability(StorePolicy())
-        record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
-        key = "ldp:{sleep:q}:ids"
-        port = store._redis.get_node_from_key(key).port
-        (source,) = (node for node in nodes if node.port == port)
-        target = next(node for node in nodes if node is not source)
-        target.client.config_set("appendfsync", "no")
-        move_slot(source, target, key)
-        ids = {b"1" * 16: bytes(8)}
-        for why in ("has moved", "appendfsync no"):
-            with pytest.raises(StoreError, match=why):
-                record(store, "sleep", "q", ids, np.array([1]))
-        target.client.config_set("appendfsync", "always")
-        assert record(store, "sleep", "q", ids, np.array([1])) == ids
-        assert store.totals("sleep")["q"].n == 2
-        store.close()
+def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(
+    cluster_nodes: Sequence[ClusterNode],
+) -> None:
+    store = RedisStore(cluster_nodes[0].url)
+    store.check_durability(StorePolicy())
+    record(store, "moving", "q", {bytes(16): bytes(8)}, np.array([1]))
+    key = "ldp:{moving:q}:ids"
+    port = store._redis.get_node_from_key(key).port
+    (source,) = (node for node in cluster_nodes if node.port == port)
+    target = next(node for node in cluster_nodes if node is not source)
+    target.client.config_set("appendfsync", "no")
+    move_slot(source, target, key)
+    ids = {b"1" * 16: bytes(8)}
+    for why in ("has moved", "appendfsync no"):
+        with pytest.raises(StoreError, match=why):
+            record(store, "moving", "q", ids, np.array([1]))
+    target.client.config_set("appendfsync", "always")
+    assert record(store, "moving", "q", ids, np.array([1])) == ids
+    assert store.totals("moving")["q"].n == 2
+    store.close()

@@ -54,7 +54,8 @@ def fuzz(folder: Path) -> str:
 
 def several(kind: str) -> Callable[[Path], str]:
     def trial(folder: Path) -> str:
-        seen = several_collectors.several(folder, kind, scaled(60_000), 1000)
+        with several_collectors.shared_store(folder, kind) as url:
+            seen = several_collectors.several(folder, url, scaled(60_000), 1000)
         return f"same counts as a single collector: {_list(seen)}"
 
     return trial

@@ -28,7 +28,7 @@ from tests.support.servers import ClusterNode, KillableCollector, redis_nodes, r
 
 
 @contextmanager
-def store_url(folder: Path, kind: str) -> Iterator[str]:
+def shared_store(folder: Path, kind: str) -> Iterator[str]:
     if kind == "cluster":
         with redis_nodes(folder) as nodes:
             yield nodes[0].url
@@ -37,13 +37,13 @@ def store_url(folder: Path, kind: str) -> Iterator[str]:
             yield url
 
 
-def several(folder: Path, kind: str, reports: int, largest: int = 100) -> Counter[str]:
+def several(folder: Path, url: str, reports: int, largest: int = 100) -> Counter[str]:
     """Two collectors on one store: half of the reports go to both at first, then all of them do."""
     plan, rng = plan_of(), random.Random(reports)
     sent = make_reports(plan, reports, seed=5)
     survey = folder / "survey.toml"
     survey.write_text(SURVEY)
-    with store_url(folder, kind) as url, ExitStack() as stack:
+    with ExitStack() as stack:
         collectors = [KillableCollector(survey, url, folder / f"{n}.log", workers=1) for n in range(2)]
         for collector in collectors:
             stack.callback(collector.stop)

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.buggy_clients import MUTANTS, Mutant, plan_of
+from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
@@ -88,7 +88,7 @@ def timed(mechanism: str) -> str:
 
 def flagged(mutant: Mutant) -> str:
     """Audit one client with a bug."""
-    found = audit(plan_of(mutant.frequency, mutant.numeric), MUTANT_TRIALS, mutant.device())
+    found = audit(compile_survey(mutant.frequency, mutant.numeric), MUTANT_TRIALS, mutant.device())
     layers = ", ".join(dict.fromkeys(fault.split(":")[0] for fault in found.faults)) or "NOT FLAGGED"
     return f"| {(mutant.device.__doc__ or '').rstrip('.')} | {layers} |"
 

@@ -1,15 +1,16 @@
-"""Clients with one privacy bug each, of the kinds that research code ships; the audit must flag every one."""
+"""Clients with one privacy bug each, of the kinds that occur in research code; the audit must flag all."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from math import exp
+from typing import Any, cast
 from unittest.mock import patch
 
 import msgpack
@@ -22,8 +23,8 @@ from encoders.randomness import FastStream, RandomSource, SystemEntropy
 from encoders.report import FORMAT, ID_BYTES, Report, pack, unpack
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
-from ldp_audit.device import Device, PublicClient, Row
-from ldp_client import Client
+from ldp_audit.device import PublicClient, Row
+from ldp_client import Client, Journal, Receipt, Response, Transport
 
 SURVEY = """
 [survey]
@@ -42,18 +43,26 @@ frequency = "{frequency}"
 numeric = "{numeric}"
 """
 
+Codes = tuple[int, ...]
 
-def plan_of(frequency: str = "DE", numeric: str = "sign") -> Plan:
+
+@cache
+def compile_survey(frequency: str = "DE", numeric: str = "sign") -> Plan:
+    """Return the plan of `SURVEY` with these mechanisms."""
     return read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
 
 
 @cache
-def designed(kind: type[FrequencyOracle], domain: int, epsilon: Decimal) -> FrequencyOracle:
+def design(kind: type[FrequencyOracle], domain: int, epsilon: Decimal) -> FrequencyOracle:
+    """Return a mechanism with tables for this epsilon."""
     return kind.design(domain, epsilon)
 
 
-class Retold:
-    """The steps from a row to bytes, repeated here so that each can be damaged; it has no whole requests."""
+class StepwiseClient:
+    """A client without a bug. Each step from a row to bytes is a method; a subclass replaces one of them.
+
+    It has no whole requests.
+    """
 
     def __init__(self) -> None:
         self.rng: RandomSource = SystemEntropy()
@@ -63,45 +72,41 @@ class Retold:
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         codes, label_code = plan.encode(row, label)
-        question = self.question(plan, codes, label_code)
-        report_id = self.id(row, label)
-        payload = self.payload(plan, question, codes, label_code, row)
-        return self.packed(
-            Report(bytes.fromhex(plan.digest), question.index, report_id, payload), row, label_code
-        )
+        question = self.draw_question(plan, codes, label_code)
+        report_id = self.draw_id(row, label)
+        payload = self.randomise(plan, question, codes, label_code, row)
+        report = Report(bytes.fromhex(plan.digest), question.index, report_id, payload)
+        return self.pack(report, row, label_code)
 
-    def question(self, plan: Plan, codes: tuple[int, ...], label_code: int) -> Question:
+    def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
         return plan.draw(self.rng)
 
-    def id(self, row: Row, label: str) -> bytes:
+    def draw_id(self, row: Row, label: str) -> bytes:
         return self.rng.take(ID_BYTES)
 
-    def payload(
-        self, plan: Plan, question: Question, codes: tuple[int, ...], label_code: int, row: Row
-    ) -> bytes:
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         return question.mechanism.perturb(question.value(codes, label_code), self.rng)
 
-    def packed(self, report: Report, row: Row, label_code: int) -> bytes:
+    def pack(self, report: Report, row: Row, label_code: int) -> bytes:
         return pack(report)
 
 
-class FullEpsilonPerBit(Retold):
-    """SUE with all of epsilon on each bit, of which two differ."""
+class FullEpsilonPerBit(StepwiseClient):
+    """SUE with all of epsilon for each bit, although two bits differ."""
 
-    def payload(self, plan, question, codes, label_code, row):
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         if question.mechanism.name != "SUE":
-            return super().payload(plan, question, codes, label_code, row)
-        return designed(SUE, question.domain, 2 * plan.epsilon).perturb(
-            question.value(codes, label_code), self.rng
-        )
+            return super().randomise(plan, question, codes, label_code, row)
+        mechanism = design(SUE, question.domain, 2 * plan.epsilon)
+        return mechanism.perturb(question.value(codes, label_code), self.rng)
 
 
-class TruthAsIfOfTwo(Retold):
-    """DE that keeps the truth with e^eps/(e^eps + 1), as if there were two values."""
+class KeepProbabilityOfTwoValues(StepwiseClient):
+    """DE that keeps the truth with e^eps/(e^eps + 1), the probability for a domain of two values."""
 
-    def payload(self, plan, question, codes, label_code, row):
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         if question.mechanism.name != "DE":
-            return super().payload(plan, question, codes, label_code, row)
+            return super().randomise(plan, question, codes, label_code, row)
         truth = question.value(codes, label_code)
         draw = int.from_bytes(self.rng.take(16), "little")
         kept = draw % 2**64 < 2**64 / (1 + exp(-float(plan.epsilon)))
@@ -109,211 +114,217 @@ class TruthAsIfOfTwo(Retold):
         return bytes([truth if kept else other])
 
 
-class LabelInTheClear(Retold):
+class LabelInTheClear(StepwiseClient):
     """The value is randomised, the label is not."""
 
-    def payload(self, plan, question, codes, label_code, row):
-        payload = super().payload(plan, question, codes, label_code, row)
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
+        payload = super().randomise(plan, question, codes, label_code, row)
         if question.mechanism.name != "DE":
             return payload
         return bytes([payload[0] // 2 * 2 + label_code])
 
 
-class LabelOnTheSide(Retold):
-    """Value and label each randomised with all of epsilon."""
+class SeparateLabel(StepwiseClient):
+    """Value and label are randomised separately, each with all of epsilon."""
 
-    def payload(self, plan, question, codes, label_code, row):
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         if question.mechanism.name != "DE":
-            return super().payload(plan, question, codes, label_code, row)
-        value = designed(DE, question.domain // 2, plan.epsilon).perturb(codes[0], self.rng)[0]
-        label = designed(DE, 2, plan.epsilon).perturb(label_code, self.rng)[0]
+            return super().randomise(plan, question, codes, label_code, row)
+        value = design(DE, question.domain // 2, plan.epsilon).perturb(codes[0], self.rng)[0]
+        label = design(DE, 2, plan.epsilon).perturb(label_code, self.rng)[0]
         return bytes([value * 2 + label])
 
 
-class MissingIsSkipped(Retold):
-    """Who has no answer sends nothing."""
+class NoReportIfMissing(StepwiseClient):
+    """A person without an answer sends nothing."""
 
-    def report(self, plan, row, label):
+    def report(self, plan: Plan, row: Row, label: str) -> bytes:
         return b"" if row["kind"] is None else super().report(plan, row, label)
 
 
-class IdFromTheRecord(Retold):
+class IdFromAnswers(StepwiseClient):
     """A byte of the report id is a hash of the answers."""
 
-    def id(self, row, label):
-        record = f"{sorted(row.items(), key=str)} {label}".encode()
-        return hashlib.sha256(record).digest()[:1] + self.rng.take(ID_BYTES - 1)
+    def draw_id(self, row: Row, label: str) -> bytes:
+        answers = f"{sorted(row.items(), key=str)} {label}".encode()
+        return hashlib.sha256(answers).digest()[:1] + self.rng.take(ID_BYTES - 1)
 
 
-class PaddedByValue(Retold):
-    """The message is as long as the answer."""
+class LengthByValue(StepwiseClient):
+    """The length of the message depends on the answer."""
 
-    def packed(self, report, row, label_code):
-        return pack(report) + bytes(int(row["size"]) % 7)
+    def pack(self, report: Report, row: Row, label_code: int) -> bytes:
+        return pack(report) + bytes(int(size_of(row)) % 7)
 
 
-class QuestionByData(Retold):
-    """Those with a rare answer are asked about it more often."""
+class QuestionByValue(StepwiseClient):
+    """People with a rare answer are asked about it more often."""
 
-    def question(self, plan, codes, label_code):
+    def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
         drawn = plan.draw(self.rng)
         return plan.questions[0] if codes[0] == 3 and self.rng.take(1)[0] < 64 else drawn
 
 
-class FreshRetries(Retold):
+class FreshRetries(StepwiseClient):
     """Every retry is randomised anew."""
 
-    def attempts(self, plan, row, label):
+    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
         return [self.report(plan, row, label) for _ in range(3)]
 
 
-class Seeded(Retold):
-    """A generator seeded once, whose state a fork copies."""
+class SeededOnce(StepwiseClient):
+    """All random bytes are from a generator that is seeded once; a fork copies its state."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rng = FastStream(1)
 
 
-class SeededEachTime(Retold):
-    """A generator seeded anew for each report."""
+class SeededForEachReport(StepwiseClient):
+    """All random bytes are from a generator that is seeded anew for each report."""
 
-    def report(self, plan, row, label):
+    def report(self, plan: Plan, row: Row, label: str) -> bytes:
         self.rng = FastStream(1)
         return super().report(plan, row, label)
 
 
-class ClippedLate(Retold):
-    """Noise first, then the bounds."""
+class ClippedAfterNoise(StepwiseClient):
+    """Noise is added to a number that is not clipped; the sum is clipped."""
 
-    def payload(self, plan, question, codes, label_code, row):
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         mechanism = question.mechanism
         if not isinstance(mechanism, SampledLaplace) or question.moment == SQUARE:
-            return super().payload(plan, question, codes, label_code, row)
-        code = int(row["size"] / 5 * GRID)
+            return super().randomise(plan, question, codes, label_code, row)
+        code = int(size_of(row) / 5 * GRID)
         whole, rest = divmod(code, 2 * GRID)
-        near = mechanism.perturb(rest * 2 + label_code, self.rng)
-        vector = list(mechanism._vector.unpack(near))
+        noisy = mechanism.perturb(rest * 2 + label_code, self.rng)
+        vector = list(mechanism._vector.unpack(noisy))
         shifted = vector[label_code] + 2 * whole * mechanism._steps_per_unit
         vector[label_code] = min(shifted, mechanism._max_output)
         return mechanism._vector.pack(*vector)
 
 
-class LabelInTheHeader(Retold):
-    """The format version reveals the label."""
+class LabelInFormatVersion(StepwiseClient):
+    """The format version of the report reveals the label."""
 
-    def packed(self, report, row, label_code):
-        return msgpack.packb(
-            [FORMAT + label_code, report.plan_digest, report.question, report.id, report.payload]
-        )
+    def pack(self, report: Report, row: Row, label_code: int) -> bytes:
+        parts = [FORMAT + label_code, report.plan_digest, report.question, report.id, report.payload]
+        return bytes(msgpack.packb(parts))
 
 
-class LabelInTheDigest(Retold):
+class LabelInDigest(StepwiseClient):
     """A bit of the plan's digest reveals the label."""
 
-    def packed(self, report, row, label_code):
+    def pack(self, report: Report, row: Row, label_code: int) -> bytes:
         digest = report.plan_digest[:-1] + bytes([report.plan_digest[-1] ^ label_code])
         return pack(replace(report, plan_digest=digest))
 
 
-class HalfByData(Retold):
-    """Small numbers are asked for their mean, large ones for their square."""
+class MomentByValue(StepwiseClient):
+    """People with a small number are asked for the mean, people with a large one for the square."""
 
-    def question(self, plan, codes, label_code):
+    def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
         drawn = plan.draw(self.rng)
         if drawn.moment is None:
             return drawn
         return next(each for each in plan.questions if each.moment == 1 + (codes[1] > GRID))
 
 
-class MiddleInTheClear(Retold):
-    """The values between the first and the last are not randomised."""
+class MiddleInTheClear(StepwiseClient):
+    """Values between the first and the last are not randomised."""
 
-    def payload(self, plan, question, codes, label_code, row):
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         if question.mechanism.name == "DE" and 0 < codes[0] < 3:
             return bytes([question.value(codes, label_code)])
-        return super().payload(plan, question, codes, label_code, row)
+        return super().randomise(plan, question, codes, label_code, row)
 
 
-class SeededAnswers(Retold):
-    """Report ids from the operating system, answers from a generator seeded once."""
+class SeededNoise(StepwiseClient):
+    """Report ids are from the operating system, answers from a generator that is seeded once."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.seeded = FastStream(1)
+        self.noise = FastStream(1)
 
-    def question(self, plan, codes, label_code):
-        return plan.draw(self.seeded)
+    def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
+        return plan.draw(self.noise)
 
-    def payload(self, plan, question, codes, label_code, row):
-        return question.mechanism.perturb(question.value(codes, label_code), self.seeded)
-
-
-class FreshRetriesForSome(Retold):
-    """Those who have no answer are randomised anew on every retry."""
-
-    def attempts(self, plan, row, label):
-        again = [self.report(plan, row, label) for _ in range(3)]
-        return again if row["kind"] is None else again[:1] * 3
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
+        return question.mechanism.perturb(question.value(codes, label_code), self.noise)
 
 
-class SeededById(Retold):
-    """Noise is expanded from the public report id."""
+class FreshRetriesForSome(StepwiseClient):
+    """Retries of people without an answer are randomised anew."""
 
-    def id(self, row, label):
-        self.seed = super().id(row, label)
-        return self.seed
+    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+        reports = [self.report(plan, row, label) for _ in range(3)]
+        return reports if row["kind"] is None else reports[:1] * 3
 
-    def payload(self, plan, question, codes, label_code, row):
-        noise = FastStream(int.from_bytes(self.seed, "big"))
+
+class SeededById(StepwiseClient):
+    """Noise is computed from the public report id."""
+
+    def draw_id(self, row: Row, label: str) -> bytes:
+        self.report_id = super().draw_id(row, label)
+        return self.report_id
+
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
+        noise = FastStream(int.from_bytes(self.report_id, "big"))
         return question.mechanism.perturb(question.value(codes, label_code), noise)
 
 
-class SeededByClock(Retold):
-    """Report ids from the operating system, answers from a generator that is seeded by the clock."""
+class SeededByClock(StepwiseClient):
+    """Report ids are from the operating system, answers from a generator that is seeded by the clock."""
 
-    def payload(self, plan, question, codes, label_code, row):
+    def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
         noise = FastStream(time.time_ns())
         return question.mechanism.perturb(question.value(codes, label_code), noise)
 
 
-class QuestionByTwoFeatures(Retold):
-    """Those with exactly one of two properties are asked another question; no feature alone decides."""
+class QuestionByTwoFeatures(StepwiseClient):
+    """People with exactly one of two properties are asked another question; no feature alone decides."""
 
-    def question(self, plan, codes, label_code):
+    def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
         drawn = plan.draw(self.rng)
-        # nobody at the ends or in the middle of both features has just one of them
+        # people with the first, the last or the middle value of both features have both or none
         between = GRID // 10 < abs(codes[1] - GRID) < GRID - GRID // 10
         return plan.questions[0] if (codes[0] == 1) ^ between else drawn
 
 
-class SpoilingClient(Client):
-    """A client that spoils each request after the report was made as it should be."""
+def size_of(row: Row) -> float:
+    return cast(float, row["size"])
 
-    def report(self, row, label):
-        self.transport = _Spoiling(self.transport, self, row, label)
+
+# -- bugs in whole requests --------------------------------------------------------------------------
+
+
+class ChangedRequestClient(Client):
+    """A client that makes a correct report and then changes its request; a subclass defines the change."""
+
+    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+        self.transport = _ChangingTransport(self.transport, self, row, str(label))
         return super().report(row, label)
 
-    def spoilt(self, body, row, label):
+    def change_body(self, body: bytes, row: Row, label: str) -> bytes:
         return body
 
-    def user_agent(self, label):
+    def user_agent(self, label: str) -> str:
         return ldp_client.transport.USER_AGENT
 
 
-class _Spoiling:
-    """A transport that carries what a client spoilt."""
+class _ChangingTransport:
+    """A transport that sends what its client made of a request."""
 
-    def __init__(self, inner, client, row, label):
-        self.inner, self.client, self.row, self.label = inner, client, row, label
+    def __init__(self, inner: Transport, client: ChangedRequestClient, row: Row, label: str) -> None:
+        self._inner, self._client, self._row, self._label = inner, client, row, label
 
-    def request(self, method, url, body, timeout):
-        body = self.client.spoilt(body, self.row, self.label)
-        with patch.object(ldp_client.transport, "USER_AGENT", self.client.user_agent(self.label)):
-            return self.inner.request(method, url, body, timeout)
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        changed = self._client.change_body(body or b"", self._row, self._label)
+        with patch.object(ldp_client.transport, "USER_AGENT", self._client.user_agent(self._label)):
+            return self._inner.request(method, url, changed, timeout)
 
 
-class TruthfulClient(SpoilingClient):
-    def spoilt(self, body, row, label):
+class TruthfulClient(ChangedRequestClient):
+    def change_body(self, body: bytes, row: Row, label: str) -> bytes:
         report = unpack(body)
         question = self.plan.questions[report.question]
         truth = question.value(*self.plan.encode(row, label))
@@ -323,79 +334,98 @@ class TruthfulClient(SpoilingClient):
         return pack(replace(report, payload=bytes([truth])))
 
 
-class TruthOnTheWire(PublicClient):
+class TruthInRequests(PublicClient):
     """make_report randomises, but Client.report sends the truth."""
 
     client_class = TruthfulClient
 
 
-class LabellingClient(SpoilingClient):
-    def user_agent(self, label):
+class UserAgentClient(ChangedRequestClient):
+    def user_agent(self, label: str) -> str:
         return f"ldp-client/{len(label)}"
 
 
 class LabelInUserAgent(PublicClient):
     """The header User-Agent of the request depends on the label."""
 
-    client_class = LabellingClient
+    client_class = UserAgentClient
 
 
-class OneStreamClient(SpoilingClient):
-    def __init__(self, *arguments, journal, **options):
+class SharedStreamClient(ChangedRequestClient):
+    def __init__(self, *arguments: Any, journal: Journal, **options: Any) -> None:
         super().__init__(*arguments, journal=journal, **options)
-        self.key = vars(journal).setdefault("noise_key", int.from_bytes(os.urandom(16), "big"))
+        self._key: int = vars(journal).setdefault("noise_key", int.from_bytes(os.urandom(16), "big"))
 
-    def spoilt(self, body, row, label):
+    def change_body(self, body: bytes, row: Row, label: str) -> bytes:
         report = unpack(body)
         question = self.plan.questions[report.question]
-        noise = FastStream(self.key)
+        noise = FastStream(self._key)
         payload = question.mechanism.perturb(question.value(*self.plan.encode(row, label)), noise)
         return pack(replace(report, payload=payload))
 
 
-class OneStreamForAll(PublicClient):
-    """A device takes the noise of all its surveys from the start of one stream."""
+class SharedNoiseStream(PublicClient):
+    """A device takes the noise of every survey from the start of the same stream."""
 
-    client_class = OneStreamClient
+    client_class = SharedStreamClient
+
+
+# -- the list ----------------------------------------------------------------------------------------
+
+CERTAIN = 100
+"""Trials that suffice where the bug shows in every report, or in what the audit does besides the trials."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    device: Callable[[], Device]
+    """A client with a bug, and an audit that detects it.
+
+    Attributes
+    ----------
+    device : type of client
+    layer : str
+        The layer of the audit that must find a fault.
+    frequency, numeric : str
+        The mechanisms of the survey.
+    trials, requests : int
+        So many that the bug escapes less than once in a million runs.
+    """
+
+    device: type[StepwiseClient] | type[PublicClient]
     layer: str
     frequency: str = "DE"
     numeric: str = "sign"
-    trials: int = 1500  # so many that a bug escapes less than once in a million runs
+    trials: int = 1500
     requests: int = 20
 
     @property
     def name(self) -> str:
-        return getattr(self.device, "__name__", "")
+        return self.device.__name__
 
 
 MUTANTS = (
     Mutant(FullEpsilonPerBit, "black box", frequency="SUE", trials=5000),
-    Mutant(TruthAsIfOfTwo, "black box"),
+    Mutant(KeepProbabilityOfTwoValues, "black box"),
     Mutant(LabelInTheClear, "black box"),
-    Mutant(LabelOnTheSide, "black box", trials=5000),
-    Mutant(MissingIsSkipped, "homogeneity"),
-    Mutant(IdFromTheRecord, "homogeneity"),
-    Mutant(PaddedByValue, "homogeneity"),
-    Mutant(QuestionByData, "homogeneity"),
-    Mutant(FreshRetries, "freshness"),
-    Mutant(Seeded, "freshness"),
-    Mutant(SeededEachTime, "freshness"),
-    Mutant(ClippedLate, "black box", numeric="sampled-laplace"),
-    Mutant(LabelInTheHeader, "homogeneity"),
-    Mutant(LabelInTheDigest, "homogeneity"),
-    Mutant(HalfByData, "homogeneity"),
+    Mutant(SeparateLabel, "black box", trials=5000),
+    Mutant(NoReportIfMissing, "homogeneity", trials=CERTAIN),
+    Mutant(IdFromAnswers, "homogeneity", trials=CERTAIN),
+    Mutant(LengthByValue, "homogeneity", trials=CERTAIN),
+    Mutant(QuestionByValue, "homogeneity"),
+    Mutant(FreshRetries, "freshness", trials=CERTAIN),
+    Mutant(SeededOnce, "freshness", trials=CERTAIN),
+    Mutant(SeededForEachReport, "freshness", trials=CERTAIN),
+    Mutant(ClippedAfterNoise, "black box", numeric="sampled-laplace"),
+    Mutant(LabelInFormatVersion, "homogeneity", trials=CERTAIN),
+    Mutant(LabelInDigest, "homogeneity", trials=CERTAIN),
+    Mutant(MomentByValue, "homogeneity"),
     Mutant(MiddleInTheClear, "black box"),
-    Mutant(SeededAnswers, "freshness"),
-    Mutant(FreshRetriesForSome, "freshness"),
-    Mutant(TruthOnTheWire, "black box", requests=120),
+    Mutant(SeededNoise, "freshness"),
+    Mutant(FreshRetriesForSome, "freshness", trials=CERTAIN),
+    Mutant(TruthInRequests, "black box", trials=CERTAIN, requests=120),
     Mutant(SeededById, "freshness"),
-    Mutant(OneStreamForAll, "freshness"),
+    Mutant(SharedNoiseStream, "freshness"),
     Mutant(SeededByClock, "freshness"),
-    Mutant(LabelInUserAgent, "homogeneity"),
-    Mutant(QuestionByTwoFeatures, "homogeneity"),
+    Mutant(LabelInUserAgent, "homogeneity", trials=CERTAIN),
+    Mutant(QuestionByTwoFeatures, "homogeneity", trials=CERTAIN),
 )

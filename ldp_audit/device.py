@@ -61,7 +61,7 @@ class PublicClient:
         The class of the clients that `send` and `attempts` make.
     """
 
-    client_class = Client
+    client_class: type[Client] = Client
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 import ldp_audit.exact
-from benchmarks.buggy_clients import SURVEY, LabelInTheClear, Retold, plan_of
+from benchmarks.buggy_clients import SURVEY, LabelInTheClear, StepwiseClient, compile_survey
 from encoders.errors import LdpError
 from encoders.mechanisms import DE
+from encoders.mechanisms.parameters import MechanismParameters
 from encoders.survey import Plan, read_survey
-from ldp_audit import PublicClient, audit
+from ldp_audit import AuditResult, PublicClient, audit
 from ldp_audit.audit import collect_reports, measure_leak
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
 from tests.support.surveys import VALIDATED
 
-WAYS = [
+MECHANISMS = [
     ("DE", "piecewise"),
     ("SUE", "onebit"),
     ("OUE", "sampled-laplace"),
@@ -30,10 +31,11 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("frequency", "numeric"), WAYS)
+@pytest.mark.slow
+@pytest.mark.parametrize(("frequency", "numeric"), MECHANISMS)
 def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
-    plan = plan_of(frequency, numeric)
-    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    plan = compile_survey(frequency, numeric)
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
     assert [each.question for each in result.exact] == [question.name for question in plan.questions]
     assert {each.mechanism for each in result.exact} >= {frequency, numeric}
@@ -41,10 +43,11 @@ def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
         assert each.unused_share < 1e-3 or frequency == "THE" or numeric == "onebit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1.5", "4"])
-def test_a_validation_passes(epsilon: str) -> None:
+def test_a_validation_round_passes(epsilon: str) -> None:
     plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()
-    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
     assert [each.question for each in result.exact] == {
         "1.5": ["top 1", "top 2"],
@@ -53,42 +56,43 @@ def test_a_validation_passes(epsilon: str) -> None:
     assert max(each.unused_share for each in result.exact) < 1e-3
 
 
+@pytest.mark.slow
 def test_a_validation_code_in_the_clear_is_flagged() -> None:
-    result = audit(
-        read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4, requests=20
-    )
+    result = audit(read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4)
     assert {fault.split(":")[1] for fault in result.faults} == {" any question", " top 1", " top 2"}
 
 
-def test_the_bytes_give_away_nearly_what_the_tables_say() -> None:
-    plan = plan_of("DE", "sign")
+@pytest.mark.slow
+def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables() -> None:
+    plan = compile_survey("DE", "sign")
     for question in plan.questions:
         people = make_people(plan, question)[:4]
         messages = collect_reports(PublicClient(), focus_plan(plan, question), people, 20_000)
         assert 0.75 < measure_leak(question.name, messages, 1e-8).leak.epsilon_lower_bound <= 1
 
 
+@pytest.mark.slow
 def test_a_plan_of_one_question_is_measured_once() -> None:
     plan = read_survey(
         '[survey]\nid = "one"\nepsilon = 2\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
         '[features.f]\nvalues = ["a", "b"]\n'
     ).compile()
-    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.passed
     assert len(result.exact) == 1
     assert [each.question for each in result.black_box] == ["any question", "any question, whole requests"]
     assert result.exact[0].enumerated_payloads == 4
 
 
-class Understated(DE):
-    """Claims less than its tables spend."""
+class UnderstatedRatio(DE):
+    """Claims a smaller ratio than that of its tables."""
 
-    def __init__(self, domain: int, tables: Any) -> None:
-        super().__init__(domain, tables)
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
         self.ratio = self.ratio * Fraction(9, 10)
 
 
-class Leaky(DE):
+class IncompleteProbabilities(DE):
     """Its probabilities do not add up to one."""
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
@@ -101,37 +105,39 @@ def with_mechanism(plan: Plan, kind: type[DE]) -> Plan:
     return replace(plan, questions=(replace(first, mechanism=changed), *plan.questions[1:]))
 
 
-@pytest.mark.parametrize("kind", [Understated, Leaky])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [UnderstatedRatio, IncompleteProbabilities])
 def test_tables_that_are_not_what_they_claim_are_flagged(kind: type[DE]) -> None:
-    plan = with_mechanism(plan_of(), kind)
+    plan = with_mechanism(compile_survey(), kind)
     assert not compute_exact(plan, plan.questions[0]).passed
-    result = audit(plan, 1000, alpha=1e-8, copies=4, requests=20)
+    result = audit(plan, 100, StepwiseClient(), alpha=1e-8, copies=2)
     assert "exact: kind: the tables do not keep epsilon" in result.faults
 
 
 def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_of()
+    plan = compile_survey()
     monkeypatch.setattr(ldp_audit.exact, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
     assert not compute_exact(plan, plan.questions[0]).passed
 
 
-class Excluding(DE):
-    """An input that excludes an output."""
+class ImpossibleOutput(DE):
+    """The first input excludes the second output; its probability is added to the first output's."""
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        chances = super().likelihood(payload)
-        moved = chances[0] if payload == b"\1" else Fraction(0)
-        return [chances[0] - moved, *chances[1:]]
+        probability, *others = super().likelihood(payload)
+        moved = {b"\0": super().likelihood(b"\1")[0], b"\1": -probability}
+        return [probability + moved.get(payload, 0), *others]
 
 
 def test_an_output_that_one_input_excludes_is_flagged() -> None:
-    plan = with_mechanism(plan_of(), Excluding)
+    plan = with_mechanism(compile_survey(), ImpossibleOutput)
     assert not compute_exact(plan, plan.questions[0]).passed
 
 
+@pytest.mark.slow
 def test_too_few_messages_for_a_large_epsilon_give_a_note() -> None:
     text = SURVEY.format(frequency="DE", numeric="sign").replace("epsilon = 1", "epsilon = 9")
-    result = audit(read_survey(text).compile(), 1000, alpha=1e-8, copies=8, requests=20)
+    result = audit(read_survey(text).compile(), 100, alpha=1e-8, copies=2, requests=10)
     assert result.passed
     assert len(result.notes) == 5
     assert "cannot detect a leak above" in result.notes[0]
@@ -142,18 +148,20 @@ def test_too_few_messages_for_a_large_epsilon_give_a_note() -> None:
 )
 def test_an_audit_that_could_detect_nothing_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(LdpError):
-        audit(plan_of(), **options)
+        audit(compile_survey(), **options)
 
 
-def test_a_survey_by_invitation_is_audited_like_any_other() -> None:
-    plan = replace(plan_of("DE", "sign"), enrolment="token")
-    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=20)
+@pytest.mark.slow
+def test_a_survey_by_invitation_passes() -> None:
+    plan = replace(compile_survey(), enrolment="token")
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
     assert "the question that the invitation names" in [check.name for check in result.checks]
 
 
+@pytest.mark.slow
 def test_whole_requests_are_measured_and_checked() -> None:
-    result = audit(plan_of("DE", "sign"), 1000, alpha=1e-8, copies=4, requests=200)
+    result = audit(compile_survey(), 300, alpha=1e-8, copies=4, requests=200)
     assert result.faults == []
     assert result.notes == []
     whole = next(each for each in result.black_box if each.question == "any question, whole requests")
@@ -164,17 +172,29 @@ def test_whole_requests_are_measured_and_checked() -> None:
     assert any("method, path and headers" in name for name in names)
 
 
-def test_a_device_without_requests_is_audited_by_its_reports() -> None:
-    result = audit(plan_of("DE", "sign"), 1000, Retold(), alpha=1e-8, copies=4)
-    check = next(check for check in result.checks if check.name == "requests")
+@pytest.fixture(scope="module")
+def without_requests() -> AuditResult:
+    """Return the audit of a sound client that has no whole requests."""
+    return audit(compile_survey(), 2000, StepwiseClient(), alpha=1e-8, copies=16)
+
+
+@pytest.mark.slow
+def test_the_base_of_the_clients_with_bugs_passes(without_requests: AuditResult) -> None:
+    assert without_requests.faults == []
+
+
+@pytest.mark.slow
+def test_a_device_without_requests_is_audited_by_its_reports(without_requests: AuditResult) -> None:
+    check = next(check for check in without_requests.checks if check.name == "requests")
     assert check.passed is None
     assert check.finding == "not measured: the device has no send()"
-    assert "any question, whole requests" not in [each.question for each in result.black_box]
-    assert not any(check.name.startswith("requests: ") for check in result.checks)
+    assert "any question, whole requests" not in [each.question for each in without_requests.black_box]
+    assert not any(check.name.startswith("requests: ") for check in without_requests.checks)
 
 
-def test_people_who_cannot_answer_are_warned_about_and_are_no_fault() -> None:
-    result = audit(plan_of("DE", "sign"), 100, Retold(), alpha=1e-8, copies=2)
+@pytest.mark.slow
+def test_people_who_cannot_answer_are_warned_about_and_are_no_fault(without_requests: AuditResult) -> None:
+    result = without_requests
     assert [warning.split(":")[0] for warning in result.warnings] == ["kind", "size"]
     assert result.as_dict()["warnings"] == result.warnings
     assert result.passed

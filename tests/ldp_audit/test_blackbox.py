@@ -1,8 +1,9 @@
-"""The bound from the bytes is a bound, and finds what there is to find."""
+"""The lower bound on epsilon is valid, and the event that distinguishes two people best is selected."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def test_the_bound_is_made_of_two_clopper_pearson_bounds(hits: int, other_hits: 
     assert bound == pytest.approx(max(0.0, math.log(p / q)), abs=1e-6)
 
 
-def bisect(rising) -> float:
+def bisect(rising: Callable[[float], float]) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -42,7 +43,11 @@ def test_the_bound_is_too_high_with_probability_alpha_at_most() -> None:
     assert wrong <= binom.ppf(1 - 1e-9, 2000, 0.1)
 
 
-def messages(columns: dict[int, np.ndarray], count: int, width: int = 6):
+Columns = dict[int, np.ndarray]
+MakeColumns = Callable[[np.ndarray, np.ndarray], Columns]
+
+
+def messages(columns: Columns, count: int, width: int = 6) -> Messages:
     data = np.zeros((count, width), np.uint8)
     for place, column in columns.items():
         data[:, place] = column
@@ -53,13 +58,13 @@ def messages(columns: dict[int, np.ndarray], count: int, width: int = 6):
     ("one", "other", "kind"),
     [
         (lambda u, v: {3: 2 * (u < 0.7)}, lambda u, v: {3: 2 * (u < 0.3)}, "byte"),
-        # neither of the two bits distinguishes much by itself, both together do
+        # neither of the two bits distinguishes much by itself; the pair does
         (
             lambda u, v: {1: 16 * (u < 0.7) + v * 5 % 3, 4: 1 * (v % 10 < 3)},
             lambda u, v: {1: 16 * (u < 0.3) + v * 5 % 3, 4: 1 * (v % 10 < 7)},
             "bits",
         ),
-        # a noisy number in two bytes, the other's a little larger
+        # a noisy number in two bytes, larger for the first person
         (
             lambda u, v: {2: v % 256, 3: (v // 256 + 3) % 256},
             lambda u, v: {2: v % 256, 3: v // 256},
@@ -67,7 +72,7 @@ def messages(columns: dict[int, np.ndarray], count: int, width: int = 6):
         ),
     ],
 )
-def test_the_distinguishing_event_is_found(one, other, kind: str) -> None:
+def test_the_distinguishing_event_is_found(one: MakeColumns, other: MakeColumns, kind: str) -> None:
     rng, count = np.random.default_rng(7), 20_000
     pair = [messages(make(rng.random(count), rng.integers(0, 2560, count)), count) for make in (one, other)]
     leak = compare(("a", "b"), *pair, 1e-6)
@@ -103,7 +108,7 @@ def test_messages_keep_their_bytes() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 3])
-def test_so_many_requests_show_an_answer_in_the_clear(epsilon: float) -> None:
+def test_the_required_requests_detect_an_answer_in_the_clear(epsilon: float) -> None:
     count = required_requests(epsilon)
     tested = count - round(SELECTION_SHARE * count)
     questions, people = 40, 15

@@ -1,4 +1,4 @@
-"""The tests of homogeneity are exact: they find fault with a sound client no oftener than they say."""
+"""The tests of homogeneity are exact: they find fault with a sound client with probability alpha at most."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def test_rare_outcomes_do_not_raise_false_alarms(trials: int, share: float, alph
     assert chance <= alpha
 
 
-def test_what_never_happens_or_always_is_seen() -> None:
+def test_a_value_that_never_or_always_occurs_has_a_small_p_value() -> None:
     assert _min_p_value(np.array([1000, 0]), 1000, np.array([0.5, 0.5])) < 1e-200
     assert _min_p_value(np.array([500, 500]), 1000, np.array([0.5, 0.5])) == 1

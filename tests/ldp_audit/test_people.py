@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from encoders.survey import read_survey
+import pytest
+
+from encoders.survey import Question, read_survey
 from ldp_audit.people import draw_people, focus_plan, make_people
 from tests.support.surveys import VALIDATED
 
@@ -30,7 +32,7 @@ range = [-1, 1]
 PLAN = read_survey(TEXT).compile()
 
 
-def rows(question=None):
+def rows(question: Question | None = None) -> dict[str, dict[str, object]]:
     return {person.name: person.row for person in make_people(PLAN, question)}
 
 
@@ -62,7 +64,8 @@ def test_every_person_can_answer() -> None:
     assert low < high  # the component is least, and greatest
 
 
-def test_a_crowd_combines_features_in_every_way_and_can_answer() -> None:
+@pytest.mark.slow
+def test_random_people_combine_features_in_every_way_and_can_answer() -> None:
     people = draw_people(PLAN, 3000)
     for person in people:
         PLAN.encode(person.row, person.label)
@@ -72,9 +75,11 @@ def test_a_crowd_combines_features_in_every_way_and_can_answer() -> None:
     }
     assert len(sides) == 3 * 3 * 2 * 2  # one is absent less than once in 10^12 runs
     assert len({person.name for person in people}) == 3000
-    assert all(
-        judged.row.keys() >= {"one", "two"} for judged in draw_people(read_survey(GUESSING).compile(), 3)
-    )
+
+
+def test_random_people_of_a_validation_round_have_a_value_of_each_feature() -> None:
+    people = draw_people(read_survey(PREDICTIONS).compile(), 3)
+    assert all(person.row.keys() >= {"one", "two"} for person in people)
 
 
 def test_a_focused_plan_asks_one_question_nearly_always() -> None:
@@ -94,9 +99,9 @@ def test_people_in_a_validation_round_have_different_codes_for_every_question() 
         assert {question.value(*plan.encode(person.row, person.label)) for person in people} == {0, 1, 2, 3}
 
 
-GUESSING = """
+PREDICTIONS = """
 [survey]
-id = "guessing"
+id = "predictions"
 epsilon = 1
 [label]
 name = "label"
@@ -115,8 +120,8 @@ two = [[0, 0, 0, 0, 0], [-99, -99, -99, 0, -99]]
 """
 
 
-def test_a_guess_between_the_first_the_middle_and_the_last_label_is_somebody_s() -> None:
-    plan = read_survey(GUESSING).compile()
+def test_people_are_added_whose_predicted_label_no_other_person_has() -> None:
+    plan = read_survey(PREDICTIONS).compile()
     people = make_people(plan)
     codes = {person.name: plan.encode(person.row, person.label) for person in people}
     assert set(list(codes.values())[:6]) == {((0,), 0)}

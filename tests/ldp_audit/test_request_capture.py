@@ -1,4 +1,4 @@
-"""Captured requests are what HttpTransport writes, and what differs between people is found."""
+"""Captured requests are those that HttpTransport writes, and differences between people are found."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import socket
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from benchmarks.buggy_clients import plan_of
+from benchmarks.buggy_clients import compile_survey
 from ldp_audit.device import PublicClient
 from ldp_audit.request_capture import HOST, Request, capture_requests, check_requests
-from ldp_client import Client, Journal
-from ldp_client.sending.sender import EXIT_SECONDS
+from ldp_client import Client, Journal, Response
 from ldp_client.transport import HttpTransport, post_report
 
 ROW = {"kind": "a", "size": 5}
-ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"status": "recorded"}'
+RESPONSE = b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"status": "recorded"}'
 
 
 class Server:
@@ -35,7 +35,7 @@ class Server:
         with connection:
             while b"\r\n\r\n" not in self.read or len(self.read.partition(b"\r\n\r\n")[2]) < 58:
                 self.read += connection.recv(4096)
-            connection.sendall(ANSWER)
+            connection.sendall(RESPONSE)
 
     def finish(self) -> bytes:
         self.thread.join(10)
@@ -44,7 +44,7 @@ class Server:
 
 
 def test_a_captured_request_is_what_is_written_to_a_real_socket() -> None:
-    plan, server = plan_of(), Server()
+    plan, server = compile_survey(), Server()
     url = f"http://127.0.0.1:{server.port}/v1/surveys/{plan.id}"
     with Client(plan, url, journal=Journal(":memory:"), spread=0, strict=True) as client:
         client.grant()
@@ -60,14 +60,14 @@ def test_requests_to_other_hosts_are_sent_as_usual() -> None:
     server = Server()
     with capture_requests() as requests:
         body = bytes(58)
-        answer = HttpTransport().request("POST", f"http://127.0.0.1:{server.port}/there", body, 10)
-    assert answer.status == 200
+        response = HttpTransport().request("POST", f"http://127.0.0.1:{server.port}/there", body, 10)
+    assert response.status == 200
     assert server.finish().startswith(b"POST /there HTTP/1.1")
     assert requests == []
 
 
 def test_one_device_sends_one_request_for_each_survey() -> None:
-    plan = plan_of()
+    plan = compile_survey()
     requests = PublicClient().send([plan, replace(plan, id="other", family="other")], ROW, "no")
     assert [request.head.split()[1] for request in requests] == [
         b"/v1/surveys/mutants/reports",
@@ -104,14 +104,23 @@ def test_a_head_may_depend_on_the_length_of_the_body_alone() -> None:
     assert check_requests({"a": [[Request(HEAD, b"x")], [longer]], "b": [[longer]]}).passed
 
 
-def test_a_slow_first_attempt_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses = [EXIT_SECONDS + 0.3]  # longer than a client that closes waits
+class QuicklyClosedClient(Client):
+    def close(self, timeout: float = 0.05) -> None:
+        super().close(timeout)
 
-    def slow(*arguments):
+
+def test_a_first_attempt_that_is_slower_than_the_close_of_a_client_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses = [0.4]
+
+    def post_slowly(*arguments: Any) -> Response | None:
         time.sleep(pauses.pop() if pauses else 0)
         return post_report(*arguments)
 
-    monkeypatch.setattr("ldp_client.sending.sender.post_report", slow)
-    bodies = PublicClient().attempts(plan_of(), ROW, "yes")
+    monkeypatch.setattr("ldp_client.sending.sender.post_report", post_slowly)
+    device = PublicClient()
+    device.client_class = QuicklyClosedClient
+    bodies = device.attempts(compile_survey(), ROW, "yes")
     assert len(bodies) >= 2
     assert len(set(bodies)) == 1

@@ -150,10 +150,9 @@ def wire_values(mechanism: Mechanism) -> Iterator[bytes]:
     """Yield payloads with every 16-bit number that a device may send in its first two places."""
     places = mechanism.payload_bytes // 2
     for place in range(min(places, 2)):
+        before, after = bytes(2 * place), bytes(2 * (places - place - 1))
         for number in range(-(1 << 15), 1 << 15):
-            vector = [0] * places
-            vector[place] = number
-            payload = b"".join(each.to_bytes(2, "little", signed=True) for each in vector)
+            payload = before + number.to_bytes(2, "little", signed=True) + after
             try:
                 mechanism.check(payload)
             except ReportError:
@@ -161,7 +160,7 @@ def wire_values(mechanism: Mechanism) -> Iterator[bytes]:
             yield payload
 
 
-def of(name: str) -> Question:
+def question_of(name: str) -> Question:
     frequency, numeric = ("SHE", "sign") if name == "SHE" else ("DE", name)
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
     return next(each for each in plan.questions if each.mechanism.name == name)
@@ -169,7 +168,7 @@ def of(name: str) -> Question:
 
 @pytest.mark.parametrize("name", ["SHE", "sampled-laplace", "laplace"])
 def test_every_wire_value_can_come_from_every_input(name: str) -> None:
-    mechanism = of(name).mechanism
+    mechanism = question_of(name).mechanism
     count = 0
     for payload in wire_values(mechanism):
         count += 1

@@ -1,8 +1,11 @@
 """The weight of the question about the label alone: never more than few users need."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from encoders.mechanisms.numeric_base import NumericDomain
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import DESIGN_CONTEXT
-from encoders.survey import CategoricalFeature, Label, Survey, read_survey
+from encoders.survey import CategoricalFeature, Label, Plan, Survey, read_survey
 from encoders.survey.compiler import MAX_LABEL_WEIGHT, MAX_PRIOR_ERROR, compute_label_weight
 
 TEXT = """
@@ -34,24 +37,26 @@ weight = 3
 """
 
 
-def weight_of_label(users="", weight="", epsilon="0.5", y="range = [0, 1]\nbins = 2"):
+def weight_of_label(
+    users: str = "", weight: str = "", epsilon: str = "0.5", y: str = "range = [0, 1]\nbins = 2"
+) -> tuple[int, Plan]:
     plan = read_survey(TEXT.format(users=users, weight=weight, epsilon=epsilon, y=y)).compile()
     return sum(each.weight for each in plan.questions if each.kind == "label"), plan
 
 
-def test_without_a_number_of_users_the_label_is_not_asked_for_alone():
+def test_without_a_number_of_users_the_label_is_not_asked_for_alone() -> None:
     assert weight_of_label()[0] == 0
 
 
-def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature():
+def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature() -> None:
     assert weight_of_label("users = 100")[0] == MAX_LABEL_WEIGHT * (5 + 3) / 2
 
 
-def test_many_users_need_no_question_about_the_label():
+def test_many_users_need_no_question_about_the_label() -> None:
     assert weight_of_label("users = 1_000_000")[0] == 0
 
 
-def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
+def test_in_between_the_prior_becomes_as_exact_as_it_should_be() -> None:
     weight, plan = weight_of_label("users = 1_300")
     assert 0 < weight < MAX_LABEL_WEIGHT * 4
     information = math.fsum(
@@ -60,9 +65,16 @@ def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     assert 1 / math.sqrt(information * 1_300) == pytest.approx(MAX_PRIOR_ERROR, rel=0.05)
 
 
+cached_design = cache(design)
+"""The same mechanisms as `design`, each designed once for all numbers of users."""
+
+
 @pytest.mark.parametrize("sizes", [(10,), (30, 30, 30), (8, 8, 8, 8), (2, 3, 4)])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
-def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(sizes, epsilon):
+def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(
+    sizes: tuple[int, ...], epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("encoders.survey.compiler.design", cached_design)
     features = tuple(
         CategoricalFeature(f"f{place}", tuple(map(str, range(size))), "error")
         for place, size in enumerate(sizes)
@@ -89,7 +101,7 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(size
     assert asked or epsilon == "3"
 
 
-def test_number_of_users_determines_the_label_weight_if_features_are_not_informative():
+def test_number_of_users_determines_the_label_weight_if_features_are_not_informative() -> None:
     y = "range = [0, 1]"
     text = TEXT.format(users="users = {}", weight="", epsilon="1", y=y).replace(
         'values = ["1", "2", "3", "4"]', y
@@ -100,12 +112,12 @@ def test_number_of_users_determines_the_label_weight_if_features_are_not_informa
     assert many.weight == 2 * 1
 
 
-def test_label_weight_of_the_author_is_used():
+def test_label_weight_of_the_author_is_used() -> None:
     assert weight_of_label("users = 100", "weight = 0")[0] == 0
     assert weight_of_label("users = 100", "weight = 2")[0] == 2
 
 
-def test_numbers_count_by_their_information_about_the_label():
+def test_numbers_count_by_their_information_about_the_label() -> None:
     few, many = (weight_of_label(f"users = {users}", y="range = [0, 1]")[0] for users in (100, 10**6))
     assert few == 2 * MAX_LABEL_WEIGHT * 4  # all weights count double beside numbers
     assert many == 0
@@ -114,26 +126,26 @@ def test_numbers_count_by_their_information_about_the_label():
 @pytest.mark.parametrize(
     "users", ["users = 0", "users = -5", "users = 2.5", 'users = "many"', "users = true"]
 )
-def test_users_are_a_whole_number(users):
+def test_users_are_a_whole_number(users: str) -> None:
     with pytest.raises(SurveyError, match=r"survey\.users: needs the number of people"):
         weight_of_label(users)
 
 
-def test_weights_never_fall_with_fewer_users():
+def test_weights_never_fall_with_fewer_users() -> None:
     found = [compute_label_weight(users, 6, 10.0, 0.02) for users in range(100, 20_000, 100)]
     assert found == sorted(found, reverse=True)
     assert found[0] == MAX_LABEL_WEIGHT
     assert found[-1] == 0
 
 
-def test_label_question_that_is_less_informative_than_others_is_not_asked():
+def test_label_question_that_is_less_informative_than_others_is_not_asked() -> None:
     assert compute_label_weight(10, 6, 50.0, 0.1) == 0
     assert compute_label_weight(10, 6, 50.0, 0.015) == 0  # hardly more, and it would take most reports
     assert compute_label_weight(10, 6, 50.0, 0.01) == MAX_LABEL_WEIGHT
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
+def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism: str) -> None:
     size, k = 4, 3
     oracle = design(mechanism, size * k, DESIGN_CONTEXT.create_decimal("1.5"))
     cells = np.full((size, size), oracle.covariance(1 / 12, 1 / 12))
@@ -143,7 +155,9 @@ def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
 
 @pytest.mark.parametrize("kind", [Sign, Piecewise])
 @pytest.mark.parametrize("missing", [False, True])
-def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(kind, missing):
+def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(
+    kind: type[Sign | Piecewise], missing: bool
+) -> None:
     form = NumericDomain(3, (missing,))
     mechanism = kind.design(form, DESIGN_CONTEXT.create_decimal("1.5"))
     # piecewise counts missing as places of its own; sign as values, all of them equally likely

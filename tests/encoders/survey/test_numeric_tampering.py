@@ -253,8 +253,9 @@ STRANGE: tuple[Any, ...] = (
 )
 
 
-def altered(original: Document, path: Path, value: Any) -> Document:
-    changed = copy.deepcopy(original)
+def altered(plan: Plan, path: Path, value: Any) -> Document:
+    """Return a plan's document with another value in one place."""
+    changed = document(plan)
     inner(changed, path[:-1])[path[-1]] = value
     return changed
 
@@ -314,7 +315,7 @@ def changes_accepted(plan: Plan, path: Path, value: Any, strange: tuple[Any, ...
     near = [value + 1, value - 1, str(value)] if isinstance(value, int) else [f"{value}x", f"{value}0"]
     for other in (*strange, *near):
         if other != value or type(other) is not type(value):
-            read = accepted(altered(document(plan), path, other))
+            read = accepted(altered(plan, path, other))
             if read is not None:
                 assert read.digest != plan.digest
                 return {tuple("*" if isinstance(key, int) else key for key in path)}

@@ -35,6 +35,7 @@ print(rng.take(16).hex())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("source", ["SystemEntropy", "PooledEntropy"])
 def test_64_forked_processes_and_their_parent_draw_distinct_answers(source: str) -> None:

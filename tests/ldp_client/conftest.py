@@ -9,6 +9,7 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_client import Client, Response, TransportError
+from ldp_client.journal import file
 from tests.support.surveys import SLEEP
 
 URL = "http://collector.test/v1/surveys/sleep"
@@ -16,6 +17,16 @@ RECORDED = Response(200, b'{"status":"recorded"}')
 ROW = {"age": "old", "hours": 7.5}
 Build = Callable[..., Client]
 """The type of the fixture `client`."""
+
+
+SYNCHRONOUS = file._SYNCHRONOUS
+"""How thoroughly a device's journal is written to its disk."""
+
+
+@pytest.fixture(autouse=True)
+def unsynced_journals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out fsync in the test's own process: it takes time, and no test cuts the power."""
+    monkeypatch.setattr(file, "_SYNCHRONOUS", "OFF")
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from ldp_client.sending.sender import EXIT_SECONDS
 from tests.support.endurance.client import exits, kills, network_faults
 from tests.support.faulty_proxy import FAULTS
 
+pytestmark = pytest.mark.slow
+
 LOADED = 1.0
 """Seconds that a busy machine may add to an exit."""
 

@@ -57,7 +57,7 @@ def test_no_collector_learns_who_answered_a_survey_of_another_origin(
 
 def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client: Build) -> None:
     script = Script(RECORDED)
-    first = client(script, spread=0.5)
+    first = client(script, spread=0.2)
     first.report(ROW, "no")
     client(script, agreed=False).close()
     wait_for(lambda: first.outcomes[State.SENT])

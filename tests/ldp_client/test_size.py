@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from encoders.survey import Plan
 from tests.ldp_client.conftest import ROW
 
@@ -38,6 +40,7 @@ def weight(file: Path) -> int:
     return len(data) + 16 + len(marshal.dumps(compile(data, str(file), "exec")))
 
 
+@pytest.mark.slow
 def test_a_report_loads_the_client_and_msgpack_alone(plan: Plan) -> None:
     code = A_REPORT.format(root=str(ROOT), plan=plan.json, row=ROW)
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)

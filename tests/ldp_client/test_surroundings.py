@@ -42,6 +42,7 @@ def _answer(name: str, proxy: Proxy, journal: Path) -> Client:
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_parent_and_child_of_a_fork_amid_sending_both_report(base: str, proxy: Proxy, tmp_path: Path) -> None:
@@ -92,6 +93,7 @@ async def _longest_gap(done: asyncio.Event) -> float:
     return longest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "transport"), [("lag-http", None), ("lag-async", _Streams())])
 def test_an_event_loop_runs_on_while_the_collector_is_slow(
     base: str, proxy: Proxy, tmp_path: Path, name: str, transport: _Streams | None
@@ -124,9 +126,7 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(
     assert len(require_one_report(proxy.take(), set())) == 1
 
 
-def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(
-    base: str, proxy: Proxy, plan: Plan, tmp_path: Path
-) -> None:
+def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(plan: Plan, tmp_path: Path) -> None:
     class Never:
         async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             await asyncio.sleep(60)
@@ -150,6 +150,7 @@ def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(
         assert later.flush().state is State.SENT
 
 
+@pytest.mark.slow
 def test_a_flush_that_nobody_awaits_any_more_does_not_hold_up_the_loop_s_end(
     proxy: Proxy, plan: Plan, tmp_path: Path
 ) -> None:

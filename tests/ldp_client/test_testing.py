@@ -151,6 +151,7 @@ def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugins of this environment take seconds to load
             "APP_URL": collector.url,
             "APP_JOURNAL": str(tmp_path / "explicit.db"),
             "LDP_JOURNAL": str(tmp_path / "own" / "journal.db"),
@@ -167,6 +168,7 @@ def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
     return run
 
 
+@pytest.mark.slow
 def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
     run_tests: RunTests, collector: Collector, tmp_path: Path
 ) -> None:
@@ -215,6 +217,7 @@ def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
     assert [entry.state for entry in Journal(tmp_path / "explicit.db").entries()] == [State.SENT]
 
 
+@pytest.mark.slow
 def test_a_request_that_would_reach_the_network_fails_the_test(
     run_tests: RunTests, collector: Collector
 ) -> None:

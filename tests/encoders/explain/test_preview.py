@@ -150,6 +150,7 @@ def test_report_of_another_plan_is_not_explained() -> None:
         explain_report(plan, b"no report")
 
 
+@pytest.mark.slow
 def test_a_device_without_numpy_explains_every_mechanism() -> None:
     code = f"""
 import sys

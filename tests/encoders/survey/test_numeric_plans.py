@@ -217,6 +217,7 @@ assert sys.modules["numpy"] is None
 """
 
 
+@pytest.mark.slow
 def test_surveys_compile_load_and_report_where_numpy_is_not_installed() -> None:
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT_NUMPY.format(names=NAMES)],

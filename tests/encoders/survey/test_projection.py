@@ -284,6 +284,7 @@ def test_only_numbers_can_be_inputs() -> None:
         Projection.from_dict(document)
 
 
+@pytest.mark.slow
 def test_a_device_projects_without_numpy() -> None:
     code = (
         "import sys; from encoders.survey.numeric_features import NumericFeature\n"

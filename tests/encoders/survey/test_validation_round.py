@@ -380,6 +380,7 @@ def test_a_model_that_is_too_large_for_a_plan_is_refused() -> None:
         read_survey(head + text + model + scores).compile()
 
 
+@pytest.mark.slow
 def test_device_without_numpy_validates() -> None:
     code = f"""
 import sys

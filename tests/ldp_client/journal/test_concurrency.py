@@ -48,6 +48,7 @@ def _race(path: Path, number: int, results: multiprocessing.Queue[tuple[bytes | 
     results.put(commit(Journal(path), bytes([number])))
 
 
+@pytest.mark.slow
 def test_processes_make_one_report_between_them(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[tuple[bytes | None, bool]] = context.Queue()
@@ -71,6 +72,7 @@ def _die_inside(path: Path) -> None:
     journal.commit(IDENTITY, PLAN, make)
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:
     victim = multiprocessing.get_context("spawn").Process(target=_die_inside, args=(tmp_path / "j.db",))
     victim.start()
@@ -93,6 +95,7 @@ def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: 
 # -- what breaks --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_transaction_inside_another_as_of_a_signal_handler_unlocks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
@@ -114,6 +117,7 @@ def _report_in_child(path: Path, pipe: int) -> None:
     os._exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_children_forked_amid_the_acts_of_threads_find_a_sound_journal(tmp_path: Path) -> None:
@@ -123,8 +127,11 @@ def test_children_forked_amid_the_acts_of_threads_find_a_sound_journal(tmp_path:
         number = 0
         while not stop.is_set():
             number += 1
+            start = time.monotonic()
             commit(Journal(path), b"thread", f"{name}-{number}")
-            time.sleep(0.001)  # a lock is not fair to who waits for it
+            time.sleep(
+                time.monotonic() - start
+            )  # SQLite's lock is not fair: leave the children half of the time
 
     writers = [threading.Thread(target=keep_writing, args=(name,)) for name in "ab"]
     for writer in writers:
@@ -152,6 +159,7 @@ def _report_many(path: Path, count: int, results: multiprocessing.Queue[list[boo
     results.put([commit(journal, mine, f"survey-{number}")[1] for number in range(count)])
 
 
+@pytest.mark.slow
 def test_processes_share_one_journal_without_a_lost_or_double_entry(tmp_path: Path) -> None:
     # tests/support/endurance does it with 8 processes and 1,000 surveys
     processes, count = 4, 25

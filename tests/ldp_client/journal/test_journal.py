@@ -62,12 +62,14 @@ def test_memory_journals_are_apart_and_forget(tmp_path: Path) -> None:
     assert commit(one, b"again") == (b"one", False)
 
 
+@pytest.mark.slow
 def test_a_thousand_memory_journals_in_turn_never_meet() -> None:
     for number in range(1000):
         report = number.to_bytes(2, "big")
         assert commit(Journal(":memory:"), report) == (report, True)
 
 
+@pytest.mark.slow
 def test_a_memory_journal_is_open_until_the_very_end() -> None:
     # the sender's thread reads it at exit, and a closed connection in use crashes the interpreter
     code = """

@@ -12,6 +12,7 @@ import pytest
 
 from ldp_client import Journal, JournalError, State
 from ldp_client.journal.file import _file_id
+from tests.ldp_client.conftest import SYNCHRONOUS
 from tests.support.journals import IDENTITY, PLAN, URL, commit, state_of
 
 
@@ -62,6 +63,7 @@ def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
         results.put(error.reason)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
 def test_a_full_disk_is_a_clear_error_and_spends_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
@@ -87,7 +89,8 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
         journal.commit(IDENTITY, PLAN, lambda: pytest.fail("was drawn"))
 
 
-def test_a_commit_is_synced_with_its_directory(tmp_path: Path) -> None:
+def test_a_commit_is_synced_with_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_client.journal.file._SYNCHRONOUS", SYNCHRONOUS)
     # SQLite commits by removing its own journal: unless that is synced, a power cut may undo the commit
     journal = Journal(tmp_path / "j.db")
     with journal._transaction() as connection:

@@ -54,6 +54,7 @@ LAYERS = {
         {"stores"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
+        {"results"},
         {"authoring", "models", "training_sources"},
         {"collector", "rounds"},
         {"migrate", "simulation"},

@@ -1,4 +1,4 @@
-"""Proves exactly that a mechanism spends at most epsilon.
+"""Proves with exact arithmetic that a mechanism spends at most epsilon.
 
 The probabilities of a mechanism are integers, so its worst likelihood ratio is an exact rational. The proof
 compares it with e^epsilon, which is bracketed between two rationals.
@@ -34,7 +34,7 @@ def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
 
 
 def realised_epsilon(ratio: Fraction) -> Decimal:
-    """Return ln(ratio), the epsilon that tables spend, rounded up to 12 digits."""
+    """Return ln(ratio), the epsilon that tables with this likelihood ratio spend, rounded up to 12 digits."""
     up, down = (
         Context(prec=_DIGITS, rounding=ROUND_CEILING),
         Context(prec=_DIGITS, rounding=ROUND_FLOOR),

@@ -118,7 +118,7 @@ Result = TypeVar("Result")
 
 
 def map_collecting_errors(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Return `function` of every item; raise one RowError or SurveyError for all items that fail."""
+    """Apply `function` to every item, and return the results; raise one error for all items that fail."""
     results: list[Result] = []
     problems: list[RowError | SurveyError] = []
     for item in items:

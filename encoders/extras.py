@@ -1,4 +1,4 @@
-"""Starts the commands, and names the extra to install if a module of an extra is missing.
+"""Entry points of the commands; if a module of an extra is missing, they name the extra to install.
 
 The base install has only the standard library and msgpack. The commands start here, because this module can
 be imported without any extra.

@@ -33,7 +33,7 @@ class Report:
     Attributes
     ----------
     plan_digest : bytes
-        SHA-256 of the plan that it answers, 32 bytes.
+        SHA-256 of the plan that the report belongs to, 32 bytes.
     question : int
         Index of the question in the plan.
     id : bytes
@@ -99,14 +99,14 @@ def iterate_reports(body: bytes) -> Iterator[bytes]:
     count = start = 0
     while start < len(body):
         if body[start] != _ARRAY_OF_FIVE:
-            raise ReportError(Reason.MALFORMED, "the body is no sequence of reports")
+            raise ReportError(Reason.MALFORMED, "the body is not a sequence of reports")
         try:
             unpacker.skip()
         except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-            raise ReportError(Reason.MALFORMED, "the body ends inside a report or is no msgpack") from error
+            raise ReportError(Reason.MALFORMED, "the body ends inside a report or is not msgpack") from error
         count += 1
         if count > len(body) // SHORTEST_REPORT + 1:
-            raise ReportError(Reason.MALFORMED, "the body holds more pieces than reports fit into it")
+            raise ReportError(Reason.MALFORMED, "the body has more msgpack arrays than reports fit into it")
         end = unpacker.tell()
         yield body[start:end]
         start = end

@@ -1,10 +1,10 @@
-"""The auditor: checks what leaves a device against epsilon, from outside.
+"""The auditor: checks from outside that the messages of a device reveal at most epsilon.
 
-Three layers: the tables' exact ratios (``exact``), a lower bound on epsilon from the bytes that would be
-sent (``blackbox``), and that all else is the same for everybody and for every copy (``homogeneity``,
-``freshness``). The bytes are reports, and whole requests where a device has them
-(``request_capture``). It drives the public client, or any other (:class:`Device`), and needs numpy and
-scipy.
+It has three layers. ``exact`` computes the exact likelihood ratios of the tables. ``blackbox`` computes a
+lower bound on epsilon from the bytes that would be sent. ``homogeneity`` and ``freshness`` check that
+everything else in a message is the same for everybody, and that no noise is used twice. The bytes are
+reports, and also whole requests if the device has the method for it (``request_capture``). The auditor runs
+the public client or any other client (:class:`Device`), and needs numpy and scipy.
 """
 
 from encoders import __version__

@@ -1,4 +1,4 @@
-"""The audit of a plan and of the client that answers it: all layers, in the order of :func:`audit`."""
+"""Audits a plan and the client that answers it; :func:`audit` runs all layers in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ldp_audit.result import HOMOGENEITY, AuditResult, BlackBoxResult, Check
 from ldp_audit.timing import check_timing
 
 ALPHA = 1e-6
-"""The probability that a run finds fault with a client that has none, all tests of a run together."""
+"""The probability that any test of a run finds a fault in a client that has none."""
 FORKED_COPIES = 64
 ANY_QUESTION = "any question"
 WHOLE_REQUESTS = "any question, whole requests"
@@ -51,7 +51,7 @@ _DEVICES_WITH_TWO_SURVEYS = 100
 _MIN_REPORTS_PER_RANDOM_PERSON = 48
 _MAX_REQUESTS_PER_RANDOM_PERSON = 24
 _OTHER_TESTS = 7
-"""The plan as it is; homogeneity, whole requests, repeated reports, two surveys; forks in two ways."""
+"""Tests of the whole plan, homogeneity, whole requests, repeated reports, two surveys; two of forks."""
 
 
 def audit(
@@ -70,21 +70,21 @@ def audit(
     ----------
     plan : Plan
     trials : int
-        Messages of each made-up person, for each question and for the plan as it is.
+        Number of messages of each made-up person: for each question alone, and for the whole plan.
     device : Device, optional
-        This project's client by default.
+        The client to audit; this project's client by default.
     alpha : float
-        The probability of finding fault where there is none, all tests together.
+        The probability that any test finds a fault in a client that has none.
     copies : int
-        Forked copies of this process that must differ in what they send.
+        Number of forked copies of this process, which must send different messages.
     timed : int
-        Timed reports of each person; 0 leaves the layer of time out.
+        Number of timed reports of each person; 0 leaves out the timing layer.
     progress : callable, optional
         Called with the name of each stage before it begins.
     requests : int, optional
-        Whole requests of each made-up person, where the device is a
-        :class:`~ldp_audit.device.RequestDevice`. By default one for 160 trials, and at least as many as
-        detect an answer in the clear.
+        Number of whole requests of each made-up person, if the device is a
+        :class:`~ldp_audit.device.RequestDevice`. By default one per 160 trials, but at least as many as
+        detect an answer that is sent in the clear.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def audit(
     Raises
     ------
     LdpError
-        If there are too few trials, copies or requests, or alpha is no probability.
+        If there are too few trials, copies or requests, or alpha is not a probability.
     """
     _check_options(trials, alpha, copies, requests)
     requests = requests or max(required_requests(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
@@ -133,7 +133,7 @@ def audit(
 
 @dataclass(kw_only=True)
 class _AuditRun:
-    """The settings of one audit, and its results so far; `alpha` is for each test."""
+    """The settings of one audit, and its results so far; `alpha` is the error probability of each test."""
 
     plan: Plan
     device: Device
@@ -146,7 +146,7 @@ class _AuditRun:
     checks: list[Check] = field(default_factory=list)
 
     def collect_forked_reports(self, copies: int) -> dict[str, list[bytes]]:
-        """Return the reports of forked copies of this process, by the way of reporting."""
+        """Return the reports of forked copies of this process, keyed by the way of reporting."""
         reporters = list_reporters(self.device)
         return {
             way: collect_forked_reports(reporter, self.plan, self.people[-1], copies)
@@ -154,7 +154,7 @@ class _AuditRun:
         }
 
     def measure_any_question(self) -> MessagesByPerson:
-        """Measure reports that answer any question, and whole requests; return some of the reports."""
+        """Audit reports to the whole plan, and whole requests; return some of the reports."""
         self.show_progress(f"black box: {ANY_QUESTION}")
         messages = collect_reports(self.device, self.plan, self.people, self.trials)
         self.black_box.append(measure_leak(ANY_QUESTION, messages, self.alpha))
@@ -167,7 +167,7 @@ class _AuditRun:
         return {name: Messages.from_bytes(each.first(_REFERENCE_MESSAGES)) for name, each in messages.items()}
 
     def _measure_requests(self, random_people: Sequence[Person]) -> MessagesByPerson:
-        """Compare whole requests; return their bodies."""
+        """Audit whole requests; return their bodies."""
         if not isinstance(self.device, RequestDevice):
             self.checks.append(Check(HOMOGENEITY, "requests", None, "not measured: the device has no send()"))
             return {}
@@ -186,16 +186,16 @@ class _AuditRun:
         }
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:
-        """Check the reports of forked copies; `messages` show how often an answer occurs by chance."""
+        """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""
         reference = messages[self.people[-1].name].first(_REFERENCE_MESSAGES)
         self.checks += [
             check_forks(self.plan, sent, reference, self.alpha, way) for way, sent in forked.items()
         ]
 
     def measure_each_question(self, messages: MessagesByPerson) -> None:
-        """Measure messages that answer one question; repeat reports under the same conditions.
+        """Audit the messages to each question alone, and reports that are repeated under the same conditions.
 
-        `messages` are those of a plan of one question, which were measured already.
+        If the plan has one question, `messages` are used, because they were made for it already.
         """
         plan, people, questions = self.plan, self.people, self.plan.questions
         reporters = list_reporters(self.device)
@@ -231,7 +231,7 @@ def _check_options(trials: int, alpha: float, copies: int, requests: int | None)
 
 
 def collect_reports(device: Reporter, plan: Plan, people: Sequence[Person], trials: int) -> MessagesByPerson:
-    """Return so many reports of each person, as of so many people alike."""
+    """Return `trials` reports of each person, as if that many identical people reported."""
     return {
         person.name: Messages.from_bytes(
             [device.report(plan, person.row, person.label) for _ in range(trials)]
@@ -246,10 +246,10 @@ def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> Bla
     Parameters
     ----------
     question : str
-        The name of what the messages answer.
+        The name of the question that the messages answer.
     messages : dict of Messages
     alpha : float
-        The probability that some pair's bound exceeds what that pair really leaks.
+        The probability that the bound of any pair exceeds the pair's true epsilon.
     """
     pairs = list(combinations(messages, 2))
     leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]

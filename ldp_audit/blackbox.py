@@ -1,8 +1,8 @@
-"""The black-box layer: a lower bound on epsilon from the bytes of messages alone.
+"""The black-box layer: computes a lower bound on epsilon from the bytes of messages alone.
 
 For two people, the event that distinguishes them best is selected on some of their messages and tested on
-the others: by Clopper and Pearson's bounds, its probability is at least p for the one and at most q for
-the other, so that epsilon is at least ln(p/q). The test knows neither mechanism nor wire format.
+the others. By Clopper and Pearson's bounds, its probability is at least p for one person and at most q for
+the other. So epsilon is at least ln(p/q). The test does not use the mechanism or the wire format.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from scipy.stats import beta
 from ldp_audit.messages import Flags, Messages
 
 SELECTION_SHARE = 0.2
-"""Share of the messages that select the event. Few suffice; the bound gains from all the others."""
+"""Share of the messages that select the event. Few suffice; all others improve the bound."""
 
 _MAX_BITS = 1024
 _QUANTILES = 16
 _STANDARD_ERRORS = 5.0
 _NEGATIVE_LOG_ALPHA = 24.0
-"""-ln of the error probability that an audit of some 40 questions leaves to one bound."""
+"""-ln of the error probability of one bound in an audit of about 40 questions."""
 _EPSILON_MARGIN = 0.3
 _MAX_REQUIRED_REQUESTS = 1_000
 
@@ -42,7 +42,7 @@ class Event:
     kind : str
         "length", "byte", "bits" or "word".
     positions : tuple of int
-        Of a byte, of both bits, or of the first byte of a word.
+        The position of the byte, of both bits, or of the first byte of the word; empty for a length.
     value : int
         The length, the byte, the two bits as a number, or the minimum of the word.
     """
@@ -63,7 +63,7 @@ class Event:
         return f"bytes {self.positions[0]} and {self.positions[0] + 1} are {self.value} or more"
 
     def holds(self, messages: Messages) -> Flags:
-        """Return of each message whether the event holds."""
+        """Return for each message whether the event occurs, shape (n,)."""
         holds: Flags
         if self.kind == "length":
             holds = messages.lengths == self.value
@@ -84,14 +84,14 @@ class Leak:
     Attributes
     ----------
     likelier_person, other_person : str
-        The event is likelier for the first.
+        The names of the two people; the event is more probable for `likelier_person`.
     event : str
     epsilon_lower_bound : float
-        Epsilon is at least this; 0 if nothing was detected.
+        The true epsilon is at least this; 0 if nothing was detected.
     max_detectable_epsilon : float
-        The highest lower bound that so many messages can give.
+        The greatest lower bound that this number of messages can give.
     trials : int
-        Messages of each.
+        Number of messages of each person.
     """
 
     likelier_person: str
@@ -109,15 +109,15 @@ class Leak:
 
 
 def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float) -> Leak:
-    """Bound epsilon from below by two people's messages.
+    """Return a lower bound on epsilon from the messages of two people.
 
     Parameters
     ----------
     names : tuple of str
     one, other : Messages
-        As many of each, all independent.
+        The messages of both people: equally many, all independent.
     alpha : float
-        The bound exceeds what the messages really leak with at most this probability.
+        The bound exceeds the true epsilon with at most this probability.
     """
     width = max(one.data.shape[1], other.data.shape[1])
     one, other = one.pad(width), other.pad(width)
@@ -138,7 +138,7 @@ def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float
 
 
 def epsilon_lower_bound(hits: int, other_hits: int, trials: int, alpha: float) -> float:
-    """Return ln(p/q), p a lower and q an upper Clopper-Pearson bound, each at alpha/2; at least 0."""
+    """Return max(0, ln(p/q)) of the lower and the upper Clopper-Pearson bound p and q, each at alpha/2."""
     if hits == 0:
         return 0.0
     p = clopper_pearson_lower(hits, trials, alpha / 2)
@@ -147,19 +147,19 @@ def epsilon_lower_bound(hits: int, other_hits: int, trials: int, alpha: float) -
 
 
 def required_requests(epsilon: float) -> int:
-    """Return how many messages of each person detect an answer in the clear, at most 1,000."""
+    """Return how many messages of each person suffice to detect an answer in the clear, at most 1,000."""
     # p^n and (1 - q)^n are the error probability of one bound
     tested = _NEGATIVE_LOG_ALPHA / math.log1p(math.exp(-epsilon - _EPSILON_MARGIN))
     return min(_MAX_REQUIRED_REQUESTS, math.ceil(tested / (1 - SELECTION_SHARE)))
 
 
 def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:
-    """Return Clopper and Pearson's lower bound of a probability, too high with probability `alpha`."""
+    """Return Clopper and Pearson's lower bound of a probability; it is too high with probability `alpha`."""
     return float(beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
 
 
 def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
-    """Return Clopper and Pearson's upper bound of a probability, too low with probability `alpha`."""
+    """Return Clopper and Pearson's upper bound of a probability; it is too low with probability `alpha`."""
     return float(beta.ppf(1 - alpha, hits + 1, trials - hits)) if hits < trials else 1.0
 
 
@@ -177,7 +177,7 @@ def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
 
 
 def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
-    """Return the bounds that the test, on more messages than these, is expected to give.
+    """Return the lower bound of each event that is expected on the messages of the test.
 
     The bounds are those of the person for whom an event is likelier.
     """
@@ -190,7 +190,7 @@ def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64
 
 @dataclass(frozen=True)
 class _EventFamily:
-    """Events of one kind: for how many messages of each person each holds, and the event at an index."""
+    """Events of one kind: for each person the number of messages with each event; the event at an index."""
 
     counts: tuple[Counts, Counts]
     event: Callable[[int], Event]
@@ -215,7 +215,7 @@ def _length_events(pair: MessagePair) -> _EventFamily:
 
 
 def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return how often each byte has each value."""
+    """Return the events that a byte has a value, for all bytes and values."""
     offsets = 256 * np.arange(len(positions))
     one, other = (
         np.bincount((each.data[:, positions] + offsets).ravel(), minlength=256 * len(positions))
@@ -227,7 +227,7 @@ def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
 
 def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return how often each word is some limit or more, the limits being quantiles."""
+    """Return the events that a word is at least a limit, for limits at quantiles."""
     words = [_read_words(each, positions) for each in pair]
     ordered = np.sort(np.concatenate(words), axis=0)
     limits = ordered[np.arange(1, _QUANTILES) * len(ordered) // _QUANTILES]
@@ -241,7 +241,7 @@ def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
 
 def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return how often each two bits are 0 and 0, 0 and 1, 1 and 0, 1 and 1."""
+    """Return the events that a pair of bits is 00, 01, 10 or 11, for all pairs."""
     bits = [np.unpackbits(each.data[:, positions], axis=1) for each in pair]
     distinct = _distinct_columns(np.concatenate(bits))
     differences = np.abs(bits[0][:, distinct].mean(axis=0) - bits[1][:, distinct].mean(axis=0))
@@ -268,7 +268,7 @@ def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
 
 
 def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
-    """Count 00, 01, 10 and 11 of every two columns."""
+    """Return how often each pair of columns is 00, 01, 10 and 11."""
     both = (bits.T @ bits).astype(np.int64)
     first = np.diag(both)[:, None]
     second = first.T

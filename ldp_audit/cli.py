@@ -1,4 +1,4 @@
-"""ldp-audit: the command that audits what leaves a device against epsilon."""
+"""ldp-audit: the command that audits whether the messages of a device reveal at most epsilon."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ TIMED_REPORTS = 20_000
     type=click.IntRange(1000),
     default=20_000,
     show_default=True,
-    help="Messages of each made-up person, for each question and for the survey as it is.",
+    help="Number of messages of each made-up person, for each question and for the whole survey.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
-    "--html", "page", type=click.File("w", "utf-8", lazy=False), help="Write a page for a browser too."
+    "--html", "page", type=click.File("w", "utf-8", lazy=False), help="Also write an HTML page to this file."
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context, survey: str, trials: int, as_json: bool, page: TextIO | None) -> None:
     """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.
 
-    Proves each question's tables, makes up people at the ends of what the survey allows and in its middle,
-    lets this installation's client answer for them, and checks their reports and the requests of
-    Client.report only. Nothing is sent anywhere. Warns of people who cannot answer the survey. Exits with 1
-    if anything is wrong, with 2 if there is nothing to audit.
+    Proves that each question's tables keep epsilon. Makes up people with the lowest, middle and highest
+    values of the survey, makes their reports with the installed client, and checks these reports and the
+    requests of Client.report. Nothing is sent. Warns of people who cannot answer the survey. Exits with 1 if
+    a check fails, with 2 if the survey or the client cannot be audited.
     """
     try:
         result = audit(load_plan(survey), trials, timed=TIMED_REPORTS, progress=_show_progress)

@@ -1,9 +1,9 @@
-"""The devices that can be audited: anything that turns a row into the bytes that leave a device.
+"""The devices that can be audited: objects that convert a row to the bytes that leave a device.
 
-The audit needs a :class:`Device`: bodies from `report` and `attempts`. Where a device also has the method
-`send` of :class:`RequestDevice`, the audit measures whole requests as well, and compares the reports of one
-device to two surveys. The client of this project, :class:`PublicClient`, has all three methods. For any
-other client the audit measures what its class here returns.
+The audit needs a :class:`Device`: bodies from `report` and `attempts`. If a device also has the method `send`
+of :class:`RequestDevice`, the audit measures whole requests as well, and compares the reports of one device
+to two surveys. The client of this project, :class:`PublicClient`, has all three methods. To audit another
+client, write a class with these methods.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Reporter(Protocol):
     """Makes the report of one person."""
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
-        """Return what one person's device would send: one body, empty if it sends nothing."""
+        """Return the body that one person's device would send; empty if it sends nothing."""
         ...
 
 
 class Device(Reporter, Protocol):
-    """A client, of this project or another, as an eavesdropper observes it."""
+    """A client, of this project or of another, as an eavesdropper observes it."""
 
     def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
-        """Return all that one person's device posts while the network fails and the app is restarted."""
+        """Return all bodies that a person's device posts while the network fails and the app is restarted."""
         ...
 
 
@@ -48,7 +48,7 @@ class RequestDevice(Protocol):
     """A device whose whole HTTP requests can be captured."""
 
     def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
-        """Return all requests of one new device, on which the person answers these surveys in turn."""
+        """Return all requests of a new device on which the person answers the surveys of `plans` in turn."""
         ...
 
 
@@ -68,7 +68,7 @@ class PublicClient:
         return ldp_client.make_report(plan, row, label, token=_draw_token(plan))
 
     def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
-        """Return what HttpTransport writes for :meth:`ldp_client.Client.report`."""
+        """Return the requests that HttpTransport writes for :meth:`ldp_client.Client.report`."""
         journal = _NewJournal(":memory:")
         with capture_requests() as requests:
             for plan in plans:
@@ -79,7 +79,7 @@ class PublicClient:
         return requests
 
     def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
-        """Let a client report into a failing network, and another one after a restart into a working one."""
+        """Return the bodies that a client posts while the network fails, and after a restart."""
         network, journal = _Network(), Journal(":memory:")
         token = _draw_token(plan)
         for network.works, seconds in ((False, _OFFLINE_SECONDS), (True, _TIMEOUT_SECONDS)):
@@ -91,7 +91,7 @@ class PublicClient:
         return network.bodies
 
     def _client(self, plan: Plan, journal: Journal, **options: Any) -> Client:
-        """Return a client of the device that this journal belongs to."""
+        """Return a client of the device that `journal` belongs to."""
         options = {"token": _draw_token(plan)} | options
         return self.client_class(
             plan,
@@ -115,31 +115,31 @@ class RequestReporter:
         self._device = device
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
-        """Return the body that is sent."""
+        """Return the body of the request that the device sends."""
         return request_body(self._device.send([plan], row, label))
 
 
 def list_reporters(device: Device) -> dict[str, Reporter]:
-    """Return the ways in which a device makes reports: by `report`, and by `send` if it has it."""
+    """Return the ways in which a device makes reports, by name: `report`, and `send` if it has this."""
     return {"reports": device} | (
         {"requests": RequestReporter(device)} if isinstance(device, RequestDevice) else {}
     )
 
 
 def request_body(requests: Sequence[Request]) -> bytes:
-    """Return the body of the one request, empty if there are none or several."""
+    """Return the body of the only request; empty if there is not exactly one request."""
     return requests[0].body if len(requests) == 1 else b""
 
 
 def join_requests(requests: Sequence[Request]) -> bytes:
-    """Return all that a device sends, the body first: its bytes are then at the same places."""
+    """Return all bytes that a device sends, bodies first, so that their bytes have fixed positions."""
     return b"".join(request.body + request.head for request in requests)
 
 
 def collect_requests(
     device: RequestDevice, plan: Plan, people: Sequence[Person], count: int
 ) -> dict[str, list[list[Request]]]:
-    """Return the requests of so many devices of each person."""
+    """Return the requests of `count` new devices of each person, by the person's name."""
     return {
         person.name: [device.send([plan], person.row, person.label) for _ in range(count)]
         for person in people
@@ -147,20 +147,20 @@ def collect_requests(
 
 
 def _draw_token(plan: Plan) -> str | None:
-    """Return a token for one person, where people are invited."""
+    """Return a token for one person in a survey by invitation; None in other surveys."""
     return draw_invitation(plan, SystemEntropy()) if plan.by_invitation else None
 
 
 class _NewJournal(Journal):
-    """The journal of a new device, in memory: a client that starts finds nothing to send."""
+    """The journal of a new device, in memory; it has no queued reports when a client starts."""
 
     def exists(self) -> bool:
-        """Return False."""
+        """Return False: the client that starts need not read this journal."""
         return False
 
 
 class _Network:
-    """A transport that records bodies, and responds only while it works."""
+    """A transport that records bodies, and responds only while the simulated network works."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -168,7 +168,7 @@ class _Network:
         self.attempted = threading.Event()
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Record the body."""
+        """Record the body; respond, or raise TransportError while the network fails."""
         self.bodies.append(body or b"")
         self.attempted.set()
         if not self.works:

@@ -1,8 +1,8 @@
-"""The exact layer: the epsilon that the integer tables of a question spend, as a rational number.
+"""The exact layer: computes the epsilon that the integer tables of a question spend, with rational numbers.
 
-Where payloads are one byte they are all enumerated, with every input that others are mixtures of: the
-probabilities must add up to one, and the worst ratio must be the one claimed. Longer payloads are made of
-parts whose worst ratios multiply, or one set among many, whose worst ratio is that of its cells.
+If payloads are one byte, all of them are enumerated for each of the mechanism's corners. The probabilities
+must add up to one, and the worst ratio must equal the claimed ratio. Longer payloads have independent parts
+whose worst ratios are multiplied, or are one set among many, with the worst ratio of the set's cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from encoders.mechanisms import Mechanism
 from encoders.survey import Plan, Question
 
 _MAX_PROBABILITIES = 1 << 18
-"""Probabilities to enumerate at most, per question."""
+"""Largest number of probabilities to enumerate for a question."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ExactResult:
     unused_share : float
         1 - realised epsilon / nominal epsilon: the share of the budget that rounding left unused.
     enumerated_payloads : int
-        Payloads that were enumerated; 0 if the ratio follows from its factors.
+        Number of payloads that were enumerated; 0 if the ratio was computed from factors instead.
     passed : bool
         Whether ratio <= e^epsilon and the enumeration agrees.
     """
@@ -67,7 +67,7 @@ def compute_exact(plan: Plan, question: Question) -> ExactResult:
 
 
 def _list_payloads(mechanism: Mechanism) -> list[bytes]:
-    """Return every possible payload, or none where they are too many."""
+    """Return every possible payload; an empty list if there are too many."""
     if mechanism.payload_bytes > 1 or 256 * len(mechanism.corners) > _MAX_PROBABILITIES:
         return []
     payloads = []
@@ -79,7 +79,7 @@ def _list_payloads(mechanism: Mechanism) -> list[bytes]:
 
 
 def _enumerate_ratio(mechanism: Mechanism, payloads: list[bytes]) -> Fraction:
-    """Return the worst ratio, 0 if probabilities do not add up to one or an input excludes a payload."""
+    """Return the worst likelihood ratio; 0 if probabilities do not add up to one, or one of them is 0."""
     likelihoods = [mechanism.likelihood(payload) for payload in payloads]
     add_up = all(sum(column) == 1 for column in zip(*likelihoods, strict=True))
     if not add_up or min(map(min, likelihoods)) == 0:

@@ -1,7 +1,7 @@
-"""The freshness layer: a retry sends the same bytes, each copy of a process others, and no noise repeats.
+"""The freshness layer: retries send equal bytes, copies of a process different ones, and no noise repeats.
 
-Noise that is computed from the public report id, or from the clock, repeats with one report id at a stopped
-clock: under these conditions answers must still differ.
+Noise that is computed from the public report id or from the clock repeats if the report id is the same and
+the clock is stopped. Under these conditions payloads must still differ.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ldp_audit.result import FRESHNESS, Check
 
 _FORK_TIMEOUT_SECONDS = 60.0
 _REPEATS_BEFORE_TEST = 8
-"""Equal answers in a row after which their probability is computed."""
+"""Number of equal payloads in a row after which their probability is computed."""
 _MAX_REPEATS = 500
-"""Reports of one person at most; where it takes more to exclude chance, nothing is decided."""
+"""Largest number of reports of one person; if more are needed to exclude chance, the test decides nothing."""
 _REFERENCE_MESSAGES = 5_000
 
 
 def check_retries(device: Device, plan: Plan, people: Sequence[Person]) -> Check:
-    """Check all that each person's device posts while the network fails."""
+    """Check that each person's device posts the same valid report in each attempt while the network fails."""
     name = "a retry sends the same bytes, a report of this plan"
     for person in people:
         bodies = device.attempts(plan, person.row, person.label)
@@ -41,14 +41,14 @@ def check_retries(device: Device, plan: Plan, people: Sequence[Person]) -> Check
             finding = f"({person.name}) made {len(bodies)} attempts with {len(set(bodies))} different bodies"
             return Check(FRESHNESS, name, False, finding)
         if parse_answer(bodies[0], plan) is None:
-            return Check(FRESHNESS, name, False, f"({person.name}) posted something else")
+            return Check(FRESHNESS, name, False, f"({person.name}) posted no report of this plan")
     return Check(FRESHNESS, name, True, f"{len(people)} people")
 
 
 def collect_forked_reports(device: Reporter, plan: Plan, person: Person, count: int) -> list[bytes]:
-    """Return one report of each forked copy of this process; none where processes do not fork.
+    """Return one report of each forked copy of this process; an empty list if the system cannot fork.
 
-    One report is made before, so that random bytes which a generator read ahead are copied too.
+    One report is made before the fork, so that random bytes which a generator read ahead are copied too.
     """
     if not hasattr(os, "fork"):
         return []
@@ -59,7 +59,7 @@ def collect_forked_reports(device: Reporter, plan: Plan, person: Person, count: 
 def check_forks(
     plan: Plan, sent: Sequence[bytes], reference: Sequence[bytes], alpha: float, way: str = "reports"
 ) -> Check:
-    """Check the reports of forked copies: a copied state shows in ids, or in answers that are all the same.
+    """Check the reports of forked copies: a copied random state causes equal ids, or all payloads equal.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def check_forks(
     sent : sequence of bytes
         See :func:`collect_forked_reports`.
     reference : sequence of bytes
-        Messages of the same person from one process, which show how often an answer occurs by chance.
+        Messages of the same person from one process, which show how often a payload occurs by chance.
     alpha : float
-        The probability of finding fault where there is none.
+        The probability of finding a fault in a client that has none.
     way : str
-        The way of reporting.
+        How the reports were made: the name of the method.
     """
     name = f"{way}: {len(sent)} forked copies of a process send different ones"
     if not sent:
@@ -84,20 +84,20 @@ def check_forks(
         answer = answers.pop()
         hits = sum(parse_answer(message, plan) == answer for message in reference)
         if clopper_pearson_upper(hits, len(reference), alpha / 2) ** (len(sent) - 1) < alpha / 2:
-            return Check(FRESHNESS, name, False, "the ids are different, the answers all the same")
+            return Check(FRESHNESS, name, False, "the ids are different, but all payloads are the same")
     return Check(FRESHNESS, name, different == len(sent), f"{different} of {len(sent)} are different")
 
 
 def check_two_surveys(
     device: RequestDevice, plan: Plan, person: Person, reference: Sequence[bytes], alpha: float, devices: int
 ) -> Check:
-    """Check that one device's answers to two surveys are equal no more often than two devices' answers.
+    """Check that one device's payloads for two surveys are equal no more often than those of two devices.
 
     Parameters
     ----------
     device : RequestDevice
     plan : Plan
-        A survey that asks nearly always one question. The second survey asks the same under another id.
+        A survey that nearly always asks one question. The second survey asks the same under another id.
     person : Person
     reference : sequence of bytes
         Independent messages of the same person.
@@ -119,7 +119,7 @@ def check_two_surveys(
     others = [parse_answer(message, plan) for message in reference]
     pairs = list(zip(others[::2], others[1::2], strict=False))
     by_chance = clopper_pearson_upper(sum(one == other for one, other in pairs), len(pairs), alpha / 2)
-    finding = f"{equal} of {devices} devices give the same answer twice, up to {by_chance:.0%} by chance"
+    finding = f"{equal} of {devices} devices send the same payload twice, up to {by_chance:.0%} by chance"
     return Check(FRESHNESS, name, clopper_pearson_lower(equal, devices, alpha / 2) <= by_chance, finding)
 
 
@@ -131,11 +131,11 @@ class RepeatResult:
     ----------
     person : Person
     repeats : int
-        So many had the same answer; 0 if an answer differed, or if chance explains it.
+        Number of reports in a row with the same payload; 0 if a payload differed, or if chance explains it.
     same_id : bool
-        Whether all had the same report id.
+        Whether all of these reports had the same report id.
     decided : bool
-        False if chance explains so many equal answers.
+        False if chance can explain that many equal payloads, so that the test decides nothing.
     """
 
     person: Person
@@ -147,7 +147,7 @@ class RepeatResult:
 def repeat_for_all(
     device: Reporter, plan: Plan, people: Sequence[Person], messages: MessagesByPerson, alpha: float
 ) -> list[RepeatResult]:
-    """Let each person report under the same conditions, see :func:`repeat_report`; alpha is for each."""
+    """Call :func:`repeat_report` for each person, each with the error probability `alpha`."""
     with freeze_environment() as environment:
         return [
             repeat_report(environment, device, plan, person, messages[person.name], alpha)
@@ -163,7 +163,7 @@ def repeat_report(
     reference: Messages,
     alpha: float,
 ) -> RepeatResult:
-    """Let a person report under the same conditions until an answer differs, or chance is excluded.
+    """Make reports of a person under the same conditions until a payload differs, or chance is excluded.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def repeat_report(
     plan : Plan
     person : Person
     reference : Messages
-        Independent messages of the same person, which show how often an answer occurs by chance.
+        Independent messages of the same person, which show how often a payload occurs by chance.
     alpha : float
-        The probability of finding repeats where there are none.
+        The probability of finding repeated noise in a client that never repeats noise.
     """
     environment.release_bytes()
     first = device.report(plan, person.row, person.label)
@@ -198,19 +198,19 @@ def repeat_report(
 
 
 def _required_repeats(are_equal: Sequence[bool], alpha: float) -> float:
-    """Return how many equal answers in a row exclude chance, given which independent answers are equal."""
+    """Return how many equal payloads in a row exclude chance, given how often independent ones are equal."""
     likely = clopper_pearson_upper(sum(are_equal), len(are_equal), alpha / 2)
     return 1 + math.log(alpha / 2) / math.log(likely) if likely < 1 else math.inf
 
 
 def check_noise_reuse(results: Mapping[str, list[RepeatResult]], way: str) -> Check:
-    """Check that answers differed under the same conditions.
+    """Check that the payloads of each person differed under the same conditions.
 
     Parameters
     ----------
     results : mapping from a question's name to the result of each person
     way : str
-        How reports were made.
+        How the reports were made: the name of the method.
     """
     name = f"{way}: answers differ with the same report id at a stopped clock"
     for question, repeated in results.items():
@@ -225,14 +225,14 @@ def check_noise_reuse(results: Mapping[str, list[RepeatResult]], way: str) -> Ch
     decided = sum(each.decided for each in everyone)
     finding = f"{decided} people and questions"
     if decided < len(everyone):
-        finding = f"{decided} of {len(everyone)} people and questions; the others have likely answers"
+        finding = f"{decided} of {len(everyone)} people and questions; for the others, chance is not excluded"
     if not all(each.same_id for each in everyone):
-        finding += "; the id could not be held, only the clock"
+        finding += "; only the clock could be stopped, the id could not be fixed"
     return Check(FRESHNESS, name, True, finding)
 
 
 def parse_answer(message: bytes, plan: Plan) -> tuple[int, bytes] | None:
-    """Return the question and the payload of a report; None if it is no report of the plan."""
+    """Return the question and the payload of a report; None if the message is not a report of the plan."""
     try:
         report = unpack(message)
     except ReportError:
@@ -248,7 +248,7 @@ def _parse_id(message: bytes) -> bytes:
 
 
 def _report_in_fork(device: Reporter, plan: Plan, person: Person) -> bytes:
-    """Return the report of a forked child, empty if it makes none in time."""
+    """Return the report of a forked child; empty if it makes no report in time."""
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(

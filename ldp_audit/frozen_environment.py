@@ -1,4 +1,4 @@
-"""An environment in which chosen random bytes and the clock stay the same, to detect noise that repeats.
+"""An environment with fixed random bytes and a stopped clock, to detect noise that repeats.
 
 `os.urandom` and the functions of module `time` are replaced for the calling thread. Other sources
 (`datetime.now`, a clock that compiled code reads, another process) cannot be replaced.
@@ -29,7 +29,7 @@ class FrozenEnvironment:
         self._calls = 0
 
     def start_report(self) -> None:
-        """Begin a report."""
+        """Begin a report: the next random bytes are the first of the report."""
         self._calls = 0
 
     def release_bytes(self) -> None:
@@ -39,13 +39,13 @@ class FrozenEnvironment:
         self.start_report()
 
     def fix_bytes(self, part: bytes) -> None:
-        """Let all further reports draw these bytes where the latest report drew them."""
+        """Give all further reports the bytes `part` at the position at which the latest report drew them."""
         for call, data in enumerate(self._drawn):
             if part and part in data:
                 self._fixed = (call, data.index(part), part)
 
     def urandom(self, size: int) -> bytes:
-        """Return random bytes: fresh ones, but for those that are fixed."""
+        """Return random bytes: the fixed ones at their positions, otherwise fresh ones."""
         data = self._urandom(size)
         if threading.get_ident() != self._owner:
             return data
@@ -58,14 +58,14 @@ class FrozenEnvironment:
         return data
 
     def stop_clock(self, clock: Callable[[], Any]) -> Callable[[], Any]:
-        """Return a clock that stands still for the owner, and goes on for other threads."""
+        """Return a clock that is stopped for the thread of this environment, and runs for other threads."""
         now, owner = clock(), self._owner
         return lambda: now if threading.get_ident() == owner else clock()
 
 
 @contextmanager
 def freeze_environment() -> Iterator[FrozenEnvironment]:
-    """Replace this process's random bytes and clocks for the calling thread."""
+    """Return a context that replaces random bytes and clocks of this process for the calling thread."""
     environment = FrozenEnvironment()
     clocks = {getattr(time, name): environment.stop_clock(getattr(time, name)) for name in _CLOCKS}
     with ExitStack() as stack:
@@ -78,7 +78,7 @@ def freeze_environment() -> Iterator[FrozenEnvironment]:
 
 
 def _find_attributes(module: object, replacements: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Return the names in a module that are bound to one of the functions, and what replaces it."""
+    """Return the names in a module that are bound to one of the functions, each with the replacement."""
     by_id = {id(function): value for function, value in replacements.items()}
     attributes = list(getattr(module, "__dict__", {}).items())
     return [(name, by_id[id(value)]) for name, value in attributes if id(value) in by_id]

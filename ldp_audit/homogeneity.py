@@ -1,4 +1,4 @@
-"""The homogeneity layer: length, header, question and report id have one distribution for everybody."""
+"""The homogeneity layer: length, header, question and report id have the same distribution for everybody."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ReportsByPerson = dict[str, list[Report]]
 
 
 def check_homogeneity(plan: Plan, messages_by_person: MessagesByPerson, alpha: float) -> list[Check]:
-    """Compare the messages of several people, all parts of them but the randomised answer.
+    """Compare all parts of the messages of several people, except the payload.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def check_homogeneity(plan: Plan, messages_by_person: MessagesByPerson, alpha: f
     messages_by_person : dict of Messages
         The first 50,000 of each person are checked.
     alpha : float
-        The probability that the statistical tests together find fault where there is none.
+        The probability that any of the statistical tests finds a fault in a client that has none.
     """
     messages = {person: each.first(_MAX_MESSAGES) for person, each in messages_by_person.items()}
     reports, malformed = _unpack_reports(messages)
@@ -46,14 +46,14 @@ def check_homogeneity(plan: Plan, messages_by_person: MessagesByPerson, alpha: f
 
 
 def _unpack_reports(messages: Mapping[str, Sequence[bytes]]) -> tuple[ReportsByPerson, str]:
-    """Return what can be unpacked as reports, and who sends something else."""
+    """Return the messages that can be unpacked as reports, and a text that names a person with others."""
     reports: ReportsByPerson = {person: [] for person in messages}
     malformed = ""
     for person, message in ((person, message) for person, sent in messages.items() for message in sent):
         try:
             reports[person].append(unpack(message))
         except ReportError as error:
-            description = f"{len(message)} bytes that are no report ({error})" if message else "nothing"
+            description = f"{len(message)} bytes that are not a report ({error})" if message else "nothing"
             malformed = malformed or f"{person} sends {description}"
     return reports, malformed
 
@@ -98,7 +98,7 @@ def _check_always(name: str, passed: bool) -> Check:
 
 
 def _check_weights(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
-    """Compare the questions of each person with the public weights."""
+    """Test how often each person was asked each question against the public weights."""
     weights = np.array([question.weight for question in plan.questions], dtype=np.float64)
     known = len(weights)
     p = 1.0
@@ -110,7 +110,7 @@ def _check_weights(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
 
 
 def _check_ids(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
-    """Compare each person's report ids with uniform bytes, each value of each byte by itself."""
+    """Test each person's report ids against uniform bytes, separately for each value of each byte."""
     prefix = INDEX_BYTES if plan.by_invitation else 0
     p = 1.0
     for sent in reports.values():
@@ -126,7 +126,7 @@ def _check_p_value(name: str, p: float, limit: float) -> Check:
 
 
 def _min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:
-    """Return the least p-value of exact two-sided binomial tests; chi-square is wrong so far in the tail."""
+    """Return the least p-value of exact two-sided binomial tests; chi-square is wrong for tiny p-values."""
     tails = np.minimum(binom.cdf(counts, trials, shares), binom.sf(counts - 1, trials, shares))
     return float(min(1.0, 2 * tails.min()))
 

@@ -1,4 +1,4 @@
-"""Many messages of one person, as an eavesdropper has them: bytes and lengths."""
+"""Many messages of one person, as an eavesdropper sees them: bytes and lengths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Messages:
     Attributes
     ----------
     data : uint8 array, shape (n, longest)
-        One message per row, zeros behind its end.
+        One message per row, followed by zeros.
     lengths : int array, shape (n,)
     """
 
@@ -27,7 +27,7 @@ class Messages:
 
     @classmethod
     def from_bytes(cls, messages: Sequence[bytes]) -> Messages:
-        """Return messages as an array."""
+        """Return Messages that hold the given messages as one array."""
         lengths = np.fromiter(map(len, messages), np.int64, len(messages))
         width = int(lengths.max(initial=0))
         joined = b"".join(each.ljust(width, b"\0") for each in messages)
@@ -37,16 +37,16 @@ class Messages:
         return len(self.lengths)
 
     def slice(self, start: int, end: int) -> Messages:
-        """Return the messages from `start` to before `end`."""
+        """Return the messages with the indices from `start` to `end` - 1."""
         return Messages(self.data[start:end], self.lengths[start:end])
 
     def pad(self, width: int) -> Messages:
-        """Return the messages as an array of at least `width` columns."""
+        """Return the messages as an array of at least `width` columns; added columns are zero."""
         more = max(0, width - self.data.shape[1])
         return Messages(np.pad(self.data, ((0, 0), (0, more))), self.lengths) if more else self
 
     def first(self, count: int) -> list[bytes]:
-        """Return the first messages as they were sent."""
+        """Return the first `count` messages as bytes, without the zeros after their ends."""
         pairs = zip(self.data[:count], self.lengths[:count], strict=True)
         return [row.tobytes()[:length] for row, length in pairs]
 

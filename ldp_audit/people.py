@@ -1,4 +1,4 @@
-"""The people whom the audit compares: made up, at the ends of what a survey allows and in its middle."""
+"""The made-up people whom the audit compares: with the lowest, middle and highest values of a survey."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from encoders.survey import CategoricalFeature, Feature, Plan, Question
 from encoders.survey.plan_checks import MAX_WEIGHT
 
 POSITIONS = ("first", "last", "middle", "beyond", "missing")
-"""A feature's first and last value, one between, a number far out of its range, and no value at all."""
+"""A feature's first, last and middle value, a number far outside its range, and a missing value."""
 
 _RANGES_BEYOND = 100
 _MISSING_SHARE = 0.2
@@ -24,7 +24,7 @@ class Person:
     Attributes
     ----------
     name : str
-        What is special about this person.
+        The property in which this person differs from others, as text.
     row : dict
     label : str
     """
@@ -35,12 +35,12 @@ class Person:
 
 
 def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
-    """Return people who differ in what a question asks, or in everything.
+    """Return people who differ in the features of a question or, without a question, in all features.
 
-    Labels are the first, the last and one between; values are `POSITIONS`, as far as the features have them.
-    Where a number is a component of a projection, its inputs make it least or greatest. In a validation
-    round, people follow whose codes differ from those of all people before: the model may predict another
-    label.
+    The labels are the first, the last and a middle one. The values are at `POSITIONS`, if the feature has
+    them. If a number is a component of a projection, its inputs are chosen so that it is least or greatest.
+    In a validation round, people with other codes than all people before are added, because the model may
+    predict another label for them.
     """
     # in a validation round, the whole row decides on the code
     asked = plan.row_schema.features if question is None or plan.validation else question.asked_features
@@ -59,7 +59,7 @@ def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
 def _add_other_codes(
     plan: Plan, rows: Mapping[str, dict[str, object]], people: Sequence[Person]
 ) -> Iterator[Person]:
-    """Yield people of whose codes nobody is yet."""
+    """Yield people whose codes differ from those of all people so far."""
     known = {plan.encode(person.row, person.label) for person in people}
     for position, label in product(rows, plan.row_label.values):
         codes = plan.encode(rows[position], label)
@@ -69,7 +69,7 @@ def _add_other_codes(
 
 
 def draw_people(plan: Plan, count: int) -> list[Person]:
-    """Return people whose values are drawn independently: features are combined in every way."""
+    """Return `count` people whose values are drawn independently, so that all combinations can occur."""
     draw = SystemRandom()
     rows = [{entry.name: _draw_value(entry, draw) for entry in plan.entries} for _ in range(count)]
     return [
@@ -79,7 +79,7 @@ def draw_people(plan: Plan, count: int) -> list[Person]:
 
 
 def _draw_value(feature: Feature, draw: SystemRandom) -> object:
-    """Draw one of all values, or a number within its range."""
+    """Draw one of a feature's values, or a number within its range."""
     if not isinstance(feature, CategoricalFeature):
         low, high = feature.bounds
         return _value_at(feature, "missing") if draw.random() < _MISSING_SHARE else draw.uniform(low, high)
@@ -87,7 +87,7 @@ def _draw_value(feature: Feature, draw: SystemRandom) -> object:
 
 
 def focus_plan(plan: Plan, question: Question) -> Plan:
-    """Return the plan with nearly all weight on one question, for the power of its test."""
+    """Return the plan with nearly all weight on one question, so that its test has more power."""
     weights = (MAX_WEIGHT if each is question else 1 for each in plan.questions)
     pairs = zip(plan.questions, weights, strict=True)
     return replace(plan, questions=tuple(replace(each, weight=weight) for each, weight in pairs))

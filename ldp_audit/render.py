@@ -20,7 +20,7 @@ _EXPLANATION = (
 
 
 def render_text(result: AuditResult) -> str:
-    """Return the result as text."""
+    """Return the result as text for a terminal."""
     parts = [_title(result), ""]
     for head, rows in _tables(result):
         parts += [*format_table([head, *rows], "<" * len(head)), ""]

@@ -11,7 +11,7 @@ from ldp_audit.result import HOMOGENEITY, Check
 from ldp_client import transport
 
 HOST = "audit.invalid"
-"""Requests to this host are captured; those to any other host go their usual way."""
+"""Requests to this host are captured; requests to other hosts are sent as usual."""
 
 _END_OF_HEAD = b"\r\n\r\n"
 _BODY = b'{"status": "recorded"}'
@@ -47,7 +47,7 @@ def capture_requests() -> Iterator[list[Request]]:
 
 
 class _Connection:
-    """The part of a socket that HttpTransport uses; it answers that the report was recorded."""
+    """The part of a socket that HttpTransport uses; it responds that the report was recorded."""
 
     def __init__(self, requests: list[Request]) -> None:
         self._requests = requests
@@ -56,10 +56,10 @@ class _Connection:
         self._closed = False
 
     def settimeout(self, seconds: float) -> None:
-        """Do nothing: no call here waits."""
+        """Do nothing: no method of this class waits."""
 
     def send(self, data: memoryview) -> int:
-        """Record what is written."""
+        """Record the bytes that are written."""
         self._written += data
         return len(data)
 
@@ -70,7 +70,7 @@ class _Connection:
         return len(part)
 
     def close(self) -> None:
-        """Record the request, once: HttpTransport closes a line without TLS twice."""
+        """Record the request, once: HttpTransport closes a connection without TLS twice."""
         if not self._closed:
             head, _, body = self._written.partition(_END_OF_HEAD)
             self._requests.append(Request(head, body))
@@ -78,7 +78,7 @@ class _Connection:
 
 
 def check_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
-    """Check that every device sends one request, with a request line and headers that all share.
+    """Check that every device sends one request, and that all have the same request line and headers.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def check_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
 
 
 def _describe_difference(expected: bytes, found: bytes) -> str:
-    """Return the name of the first line of a head that differs."""
+    """Return the name of the first line in which two heads differ."""
     one, other = expected.split(b"\r\n"), found.split(b"\r\n")
     lines = [line for line in other if line not in one] or [line for line in one if line not in other]
     if not lines or lines[0] == other[0]:

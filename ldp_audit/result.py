@@ -24,9 +24,9 @@ class Check:
     layer : str
         The part of the audit that makes the claim.
     name : str
-        What should hold.
+        The claim as text.
     passed : bool or None
-        None: reported without a decision.
+        Whether the claim holds; None if the result is reported without a decision.
     finding : str
         What was observed.
     """
@@ -46,8 +46,9 @@ class BlackBoxResult:
     question : str
         The question's name, or `audit.ANY_QUESTION` or `audit.WHOLE_REQUESTS`.
     leak : Leak
-        The largest of all pairs of people.
+        The largest leak of all pairs of people.
     pairs : int
+        Number of pairs of people.
     """
 
     question: str
@@ -63,9 +64,9 @@ class AuditResult:
     ----------
     plan : Plan
     trials : int
-        Messages of each person compared.
+        Number of messages of each person that were compared.
     alpha : float
-        The probability of finding fault where there is none, all tests together.
+        The probability that any test finds a fault in a client that has none.
     exact : tuple of ExactResult
     black_box : tuple of BlackBoxResult
     checks : tuple of Check
@@ -85,7 +86,7 @@ class AuditResult:
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong, a sentence each that begins with the layer that found it; empty if all is well."""
+        """One sentence per fault, which begins with the layer that found it; empty if there is no fault."""
         unproved = [each.question for each in self.exact if not each.passed]
         leaks = [each for each in self.black_box if each.leak.epsilon_lower_bound > float(self.plan.epsilon)]
         return [
@@ -96,7 +97,7 @@ class AuditResult:
 
     @property
     def notes(self) -> list[str]:
-        """What this audit could not have detected, a sentence each."""
+        """One sentence for each leak that this audit could not have detected."""
         return [
             f"black box: {each.question}: with this many messages the test cannot detect a leak above "
             f"{each.leak.max_detectable_epsilon:.2f}; use more trials"
@@ -106,16 +107,16 @@ class AuditResult:
 
     @property
     def warnings(self) -> list[str]:
-        """Who cannot answer the survey, a sentence each: no test of messages detects those who send none."""
+        """One sentence per reason why some people cannot answer; tests of messages do not detect this."""
         return silence_warnings(self.plan)
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the audit found no fault."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON; ratios are pairs of decimal strings."""
+        """Return the whole result as a dict for JSON; ratios are pairs of decimal strings."""
         return {
             "survey": self.plan.id,
             "plan_digest": self.plan.digest,

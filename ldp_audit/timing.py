@@ -1,8 +1,8 @@
-"""The timing layer: how long a device computes for one person or another; reported without a decision.
+"""The timing layer: compares the computing times of different people; reported without a decision.
 
-People take turns in random order, so that whatever else the machine does falls on all alike. Python is not
-constant-time: coding a row takes longer with a number than without, and a test with many runs sees even tens
-of nanoseconds. What that means is in docs/privacy.md.
+People take turns in random order, so that other work of the machine affects all of them equally. Python is
+not constant-time: coding a row takes longer with a number than without, and a test with many runs detects
+even tens of nanoseconds. docs/privacy.md explains the consequences.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Timing:
     ----------
     people : tuple of str
     median : float
-        Microseconds that one report takes, the median of all.
+        Median over all reports of the microseconds that one report takes.
     relative_difference : float
-        Difference of two people's medians, as a share of the smaller; the largest of all pairs.
+        Largest difference of two people's medians, divided by the smaller one.
     p : float
         The least p-value of Kolmogorov and Smirnov's test over all pairs.
     runs : int
-        Of each person.
+        Number of timed reports of each person.
     """
 
     people: tuple[str, str]
@@ -49,7 +49,7 @@ class Timing:
 
 
 def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Check:
-    """Compare the times that so many reports of each person take."""
+    """Compare the times that `runs` reports of each person take."""
     timing = measure_timing(device, plan, people, runs)
     finding = (
         f"{timing.relative_difference:.1%} of {timing.median:.1f} microseconds, p = {timing.p:.1g} over "
@@ -59,7 +59,7 @@ def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int
 
 
 def measure_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Timing:
-    """Time so many reports of each person."""
+    """Measure the times of `runs` reports of each person, and compare them."""
     order = list(people) * runs
     random.SystemRandom().shuffle(order)
     times: dict[str, list[int]] = {person.name: [] for person in people}
@@ -77,7 +77,7 @@ def measure_timing(device: Device, plan: Plan, people: Sequence[Person], runs: i
 
 
 def compare_times(times: Mapping[str, NDArray[np.int64]]) -> Timing:
-    """Return how the times of several people, in nanoseconds, compare."""
+    """Compare the times of several people, in nanoseconds."""
     medians = {name: float(np.median(found)) for name, found in times.items()}
     pairs = list(combinations(times, 2))
     differences = {

@@ -1,4 +1,4 @@
-"""The device's side: randomise one answer, keep it in a journal, send it once.
+"""The device's side: randomises one answer, writes the report to a journal, and sends it once.
 
 >>> import ldp_client
 >>> client = ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")  # doctest: +SKIP
@@ -111,13 +111,13 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
     Returns
     -------
     Client
-        Also closed when the process exits, or when `configure` is called again.
+        The client. It is closed when the process exits, or when `configure` is called again.
 
     Raises
     ------
     LdpError
-        If there is no URL, it is no survey's, or an option is none: mistakes of the application, not of a
-        device.
+        If there is no URL, if it is not the URL of a survey, or if an option is invalid or unknown: these
+        are mistakes of the application, not of a device.
     """
     from ldp_client.client import Client
     from ldp_client.errors import TransportError
@@ -139,10 +139,10 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
 
 @redact_traceback
 def report(row: Mapping[str, object], label: object) -> Receipt:
-    """Answer the configured survey: see :meth:`Client.report`.
+    """Answer the survey that `configure` chose: see :meth:`Client.report`.
 
-    Without `configure` before it, the survey is that of ``LDP_SURVEY_URL``; if that names none, nothing is
-    raised either: the receipt says so.
+    If `configure` was not called, the survey's URL is in ``LDP_SURVEY_URL``. If that is not set either, no
+    error is raised: the receipt gives the reason.
     """
     from ldp_client.errors import TransportError
     from ldp_client.receipt import Receipt

@@ -1,7 +1,7 @@
-"""The client for asyncio applications: the same client, never blocking the event loop.
+"""The client for asyncio applications: a Client whose methods never block the event loop.
 
-The journal is read and written on another thread. Sending stays on the client's own thread, which outlives
-the loop; a transport of asyncio is called back into the loop.
+The journal is read and written on another thread. The client's own thread sends, and may outlive the loop.
+An asyncio transport is called on the loop.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class AsyncTransport(Protocol):
 
 
 class AsyncClient:
-    """A :class:`~ldp_client.client.Client` whose calls are awaited.
+    """A :class:`~ldp_client.client.Client` whose methods are coroutines.
 
     Parameters
     ----------
     survey, url
         As for `Client`.
     transport : AsyncTransport, optional
-        For example over the application's own HTTP library; by default the client's, on a thread.
+        For example the application's own HTTP library; by default the client's transport, on a thread.
     on_outcome : callable, optional
         Called on the event loop.
     **options
@@ -52,7 +52,7 @@ class AsyncClient:
     Attributes
     ----------
     client : Client
-        The synchronous client, for attributes like `survey` and `outcomes`.
+        The synchronous client, which has attributes such as `survey` and `outcomes`.
 
     Examples
     --------
@@ -122,8 +122,8 @@ class AsyncClient:
     async def _call(self, function: Callable[[], Result]) -> Result:
         """Run a function on a new thread, and await its result.
 
-        The loop's executor is not used: a flush that nobody awaits any more would delay the end of the loop,
-        and of the interpreter.
+        The loop's executor is not used, because a flush that is no longer awaited would delay the end of the
+        loop and of the interpreter.
         """
         self._bridge.loop = asyncio.get_running_loop()
         future: Future[Result] = Future()
@@ -149,18 +149,18 @@ class _LoopBridge:
         self.loop: asyncio.AbstractEventLoop | None = None
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Run the request on the loop, and wait for it on this thread."""
+        """Run the request on the loop, and wait on this thread for the response."""
         if self._transport is None or self.loop is None or not self.loop.is_running():
-            raise TransportError("no answer from the collector: the event loop has ended")
+            raise TransportError("no response from the collector: the event loop has ended")
         request = self._transport.request(method, url, body, timeout)
         future = asyncio.run_coroutine_threadsafe(request, self.loop)
         try:
             return future.result(timeout)
         except Exception as error:
             future.cancel()
-            raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
+            raise TransportError(f"no response from the collector: {type(error).__name__}") from error
 
     def deliver_outcome(self, receipt: Receipt) -> None:
-        """Call the application back on its loop, if the loop still runs."""
+        """Call `on_outcome` on the application's loop, if the loop still runs."""
         if self._on_outcome and self.loop is not None and self.loop.is_running():
             self.loop.call_soon_threadsafe(self._on_outcome, receipt)

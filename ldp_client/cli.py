@@ -1,4 +1,4 @@
-"""ldp-client: the command for the person at the device; lists, shows and withdraws their answers."""
+"""ldp-client: the command for the person at the device; lists, shows and withdraws their reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATE_TEXTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command."""
+    """Run the subcommand that the arguments name."""
     options = _parser().parse_args(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(

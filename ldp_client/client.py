@@ -1,4 +1,4 @@
-"""The client that an application embeds: one randomised answer, written to a journal, sent once."""
+"""The client that an application embeds: it randomises one answer, writes it to a journal, sends it once."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 class Client:
     """Answers one survey for the person at this device.
 
-    Nothing is drawn or sent before :meth:`grant` recorded that the person agrees. From then on the survey's
-    plan is pinned on this device, and :meth:`report` needs no network: it returns at once, and the report
-    is sent in the background, by the next start of the application if need be.
+    Nothing is drawn or sent before :meth:`grant` has recorded that the person agrees. From then on the
+    survey's plan is pinned on this device, and :meth:`report` needs no network. It returns at once, and the
+    report is sent in the background, if necessary after the next start of the application.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class Client:
     digest : str, optional
         The only plan to accept, by its published digest (64 hexadecimal digits).
     public_key : str, optional
-        Accept only what its author signed with this key; not together with a `Plan` object.
+        Accept only a plan that its author signed with this key; not together with a `Plan` object.
     token : str, optional
-        The invitation, where the survey is answered by invitation; see `ldp-collector tokens`.
+        The invitation, if the survey needs one; see `ldp-collector tokens`.
     journal : path or Journal, optional
-        See :class:`~ldp_client.journal.Journal`; all clients of one person share one.
+        See :class:`~ldp_client.journal.Journal`; all clients of one person share one journal.
     person : str, optional
         The person who answers, where several people answer through one device or process; not together with
         `journal`. Each person has their own journal, so their own consent, answers and budget. Use an id
@@ -61,14 +61,15 @@ class Client:
     transport : Transport, optional
         HTTP by default; tests inject their own.
     max_epsilon : float
-        A plan above this is refused before anything is drawn.
+        A plan with a greater epsilon is refused before anything is drawn.
     max_total_epsilon : float, optional
         What all surveys of the journal may spend together; no limit by default.
     on_outcome : callable, optional
-        Called with what `report` returns, and, on another thread, with the outcome at the collector.
+        Called with the receipt that `report` returns, and later, on another thread, with the receipt of the
+        outcome at the collector.
     spread : float
-        A report is first sent at a random time within so many seconds. One that an earlier run left waits
-        for a random time with at least this mean.
+        A report is first sent at a random time within this number of seconds. A report of an earlier run
+        waits for a random time with at least this mean.
     strict : bool
         Raise errors instead of returning them as receipts.
 
@@ -77,7 +78,7 @@ class Client:
     survey : str
         The survey's id.
     identity : SurveyIdentity
-        What makes this survey the same as one in the journal: its id, and its origin or its author's key.
+        Identifies this survey in the journal: its id, and its origin or its author's key.
     outcomes : Counter of State
         How often each outcome occurred; the same outcomes are passed to `on_outcome`.
     """
@@ -123,7 +124,7 @@ class Client:
         _clients.add(self)
 
     def _reset(self) -> None:
-        """Use the default journal and transport anew, and forget all results of the former ones."""
+        """Choose the default journal and transport again, and forget all results of the former ones."""
         self._journal = self._own_journal or Journal(person=self._person)
         self.transport = self._own_transport or HttpTransport()
         self.outcomes: Counter[State] = Counter()
@@ -140,30 +141,31 @@ class Client:
 
     @property
     def plan(self) -> Plan:
-        """The survey's plan: given, pinned on this device, or fetched; checked on first use.
+        """The survey's plan: given to the client, pinned on this device, or fetched; checked on first use.
 
         Raises
         ------
         SurveyError, PrivacyError
-            If it is no plan, or would spend more than its epsilon.
+            If it is not a plan, or would spend more than its epsilon.
         PlanError
             If it is not the plan that this client, or this device, is bound to.
         TransportError
-            If it has to be fetched and cannot be.
+            If it has to be fetched and the collector cannot be reached.
         """
         return self._participation.plan
 
     @return_errors
     def grant(self) -> Receipt:
-        """Record that the person agrees to answer this survey by this very plan.
+        """Record that the person agrees to answer this survey with its present plan.
 
-        Call it when they agree and nowhere else: a call at every start would undo a withdrawal.
-        May fetch the plan, once in the survey's life.
+        Call it only when the person agrees: a call at every start would undo a withdrawal.
+        Fetches the plan if this device does not have it.
 
         Returns
         -------
         Receipt
-            READY if the survey can be answered; as in :meth:`status` if it was; else why not.
+            READY if the survey can be answered; the receipt of :meth:`status` if it is answered already;
+            otherwise the reason why it cannot be answered.
         """
         self._require_open()
         self._participation.grant()
@@ -171,7 +173,7 @@ class Client:
 
     @return_errors
     def withdraw(self) -> Receipt:
-        """Record that the person no longer agrees; a queued report of any round is deleted, for good."""
+        """Record that the person no longer agrees; delete a queued report of any round of the survey."""
         self._journal.withdraw(self.identity)
         return self.status()
 
@@ -188,21 +190,21 @@ class Client:
 
     @redact_traceback
     def preview(self, row: Mapping[str, object], label: object) -> Preview:
-        """Show what `report` would do with a row, by the same steps; nothing is sent, spent or kept.
+        """Return what `report` would do with a row, by the same steps; nothing is sent, spent or stored.
 
-        `row` and `label` are as in :meth:`report`. Every call draws anew, as `report` will: its bytes are an
-        example of what will be sent.
+        `row` and `label` are as in :meth:`report`. Every call draws again, as `report` will. So the bytes
+        are an example of what will be sent.
 
         Returns
         -------
         Preview
-            Which question was drawn, the true answer to it, what could be sent for it and with what
-            probability, the bytes; `str` returns it as text. For the person's eyes only.
+            The question that was drawn, the true answer to it, the bytes that could be sent, and their
+            probability for each possible answer; `str` returns these as text. Show it only to the person.
 
         Raises
         ------
         LdpError
-            If the row or the token does not fit, or the plan is out of reach.
+            If the row or the token does not fit the survey, or the plan cannot be fetched.
         """
         from encoders.explain.preview import preview
 
@@ -212,8 +214,8 @@ class Client:
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Randomise one answer, write it to the journal, and start sending it.
 
-        A second call for the same survey draws nothing and returns ``already_reported``: one report per
-        person and survey, for good. An unsent report of an earlier run is sent in the background.
+        A second call for the same survey draws nothing and returns ``already_reported``: a person sends one
+        report per survey. An unsent report of an earlier run is sent in the background.
 
         Parameters
         ----------
@@ -224,7 +226,7 @@ class Client:
         Raises
         ------
         LdpError
-            In strict mode only.
+            In strict mode only; otherwise the receipt gives the error.
         """
         receipt = self._report(row, label)
         self.handle_outcome(receipt)  # before the sender can pass on the collector's response
@@ -241,17 +243,18 @@ class Client:
 
     @return_errors
     def flush(self, timeout: float = 10.0) -> Receipt:
-        """Try now to send the queued report, and wait for the collector's response.
+        """Try to send the queued report now, and wait for the collector's response.
 
         Parameters
         ----------
         timeout : float
-            Seconds to wait at most; sending goes on in the background afterwards.
+            Largest number of seconds to wait; sending continues in the background afterwards.
 
         Returns
         -------
         Receipt
-            The status of the survey now: ``queued`` if the report still waits; `reason` and `why` say why.
+            The status of the survey after the attempt: ``queued`` if the report still waits; `reason` and
+            `why` give the cause.
         """
         entry = self._participation.find_entry()
         if entry and entry.state is State.QUEUED and not self._closed_reason:
@@ -263,7 +266,7 @@ class Client:
         return replace(receipt, reason=reason, why="the report waits here, and is sent in the background")
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
-        """Stop; the last client of a journal first tries to send one report, in `timeout` seconds at most."""
+        """Close the client; a journal's last client first tries for `timeout` seconds to send one report."""
         self._close("this client was closed", timeout)
 
     def __enter__(self) -> Client:
@@ -281,7 +284,7 @@ class Client:
             log.error("on_outcome failed: %s", type(error).__name__)
 
     def _start_sender(self, has_new_report: bool = False) -> Sender:
-        """Let the sender read the journal; `has_new_report` if this client has just made a report."""
+        """Make the sender read the journal; `has_new_report` if this client has just made a report."""
         self._sender = self._sender or get_sender(self._journal)
         self._sender.send_queued(self, has_new_report)
         return self._sender

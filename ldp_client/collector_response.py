@@ -1,4 +1,4 @@
-"""What the collector's response to one attempt means: the outcome of a report, or why it still waits."""
+"""Interprets a collector's response to one attempt: the outcome of the report, or why it still waits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _FINAL_REASONS = {
 def parse_outcome(response: Response) -> tuple[State, str] | None:
     """Return a report's final state and the reason of a rejection; None if it must be sent again.
 
-    Only the collector's own response about these very bytes, or about the end of this survey, is final. A
-    proxy's page, a captive portal's "200 OK", or a collector that was restarted without this survey is not.
+    Only the collector's own response about these bytes, or about the end of this survey, is final. The page
+    of a proxy, the "200 OK" of a captive portal, and the response of a collector that was restarted without
+    this survey are not final.
     """
     status, reason = response.entry("status"), response.entry("reason")
     if response.status == 200 and status in ("recorded", "duplicate"):
@@ -41,7 +42,7 @@ def is_survey_closed(response: Response) -> bool:
 def concerns_collector(response: Response | None) -> bool:
     """Return whether a failure concerns all surveys of a collector: it is busy, or cannot be reached.
 
-    A response without a collector's reason comes from something in between.
+    A response without a collector's reason comes from a proxy or network in between.
     """
     if response is None or response.status == 429 or response.status >= 500:
         return True
@@ -49,15 +50,15 @@ def concerns_collector(response: Response | None) -> bool:
 
 
 def explain_failure(response: Response | None) -> tuple[str, str]:
-    """Return why an attempt did not deliver a report: a stable word, and a sentence for people."""
+    """Return why an attempt did not deliver a report: a stable word (reason), and a sentence for people."""
     if response is None:
         return (
             TransportError.reason,
-            "the collector did not answer; the report waits here and is tried again",
+            "the collector did not respond; the report stays here and will be sent again",
         )
     if reason := _collector_reason(response):
         return reason, (
-            f"the collector did not take the report now ({reason}); it waits here and is tried again"
+            f"the collector did not accept the report now ({reason}); it stays here and will be sent again"
         )
     return TransportError.reason, (
         f"an answer with HTTP status {response.status} came, but not in the collector's words: a proxy or a "

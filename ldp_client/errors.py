@@ -1,17 +1,17 @@
-"""What can go wrong on the device.
+"""The errors of the client.
 
 ::
 
     LdpError
     ├── RowError, TokenError, SurveyError, ReportError    from the shared part: rows, plans, report bytes
     └── ClientError                           (.reason)
-        ├── BudgetError        the plan asks for more epsilon than this client grants
+        ├── BudgetError        the plan spends more epsilon than this client allows
         ├── ClosedError        the client was closed; nothing was drawn
         ├── ConsentError       the person has not agreed, or this device's environment forbids reports
         ├── ExpiredError       the collector has closed the survey
         ├── JournalError       the journal cannot be used; nothing was spent
-        ├── PlanError          another plan than the one that this device, or the application, is bound to
-        └── TransportError     the collector cannot be reached or answers nonsense
+        ├── PlanError          not the plan that this device, or the application, is bound to
+        └── TransportError     the collector cannot be reached, or the response is not a collector's
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ClientError(LdpError):
 
 
 class BudgetError(ClientError, reason="epsilon-above-cap"):
-    """The plan asks for more epsilon than this client grants; nothing was drawn."""
+    """The plan spends more epsilon than this client allows; nothing was drawn."""
 
 
 class ClosedError(ClientError, reason="client-closed"):
@@ -85,8 +85,8 @@ class JournalError(ClientError, reason="journal-unavailable"):
 
 
 class PlanError(ClientError, reason="plan-changed"):
-    """Another plan than the one that this device or the application is bound to; nothing was drawn."""
+    """The plan is not the one that this device or the application is bound to; nothing was drawn."""
 
 
 class TransportError(ClientError, reason="collector-unreachable"):
-    """The collector cannot be reached, or its answer is not a collector's."""
+    """The collector cannot be reached, or the response is not a collector's."""

@@ -1,4 +1,4 @@
-"""The environment variables by which a device forbids all reports.
+"""The environment variables that forbid all reports of a device.
 
 Whether the person has consented to a survey is in :mod:`ldp_client.journal.consent`.
 """
@@ -10,20 +10,20 @@ import os
 from ldp_client.errors import ConsentError
 
 OPT_OUT_VARIABLES = ("DO_NOT_TRACK", "LDP_CLIENT_OFF")
-"""While one of them is set, nothing is drawn or sent, whatever was agreed to."""
+"""While one of these variables is set, nothing is drawn or sent, even if the person has agreed."""
 
 _UNSET_VALUES = ("", "0", "false")
 
 
 def active_opt_out() -> str:
-    """Return the name of the environment variable that forbids reports, or an empty string."""
+    """Return the name of the environment variable that forbids reports; an empty string if none is set."""
     return next(
         (name for name in OPT_OUT_VARIABLES if os.environ.get(name, "").lower() not in _UNSET_VALUES), ""
     )
 
 
 def require_no_opt_out() -> None:
-    """Raise ConsentError while the environment forbids reports."""
+    """Raise ConsentError if an environment variable forbids reports."""
     if name := active_opt_out():
         raise ConsentError(
             f"the environment variable {name} is set: nothing is drawn or sent", "do-not-track"

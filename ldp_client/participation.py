@@ -1,6 +1,6 @@
-"""What a client checks before it reports: opt-out, consent, the plan, the policy, the invitation.
+"""The checks before a client reports: opt-out, consent, the plan, the policy, the invitation.
 
-The rules of consent are in :mod:`ldp_client.journal.consent`, those of the environment's opt-out in
+The rules of consent are in :mod:`ldp_client.journal.consent`, the rules of opting out in
 :mod:`ldp_client.opt_out`.
 """
 
@@ -37,9 +37,9 @@ class Participation:
     url : str
         The survey's URL at its collector.
     source : str, path or Plan
-        Where the plan comes from, as for :class:`~ldp_client.client.Client`.
+        The source of the plan, as for :class:`~ldp_client.client.Client`.
     token : str or None
-        The invitation, where the survey needs one.
+        The invitation, if the survey needs one.
     policy : ClientPolicy
     journal : Journal
     transport : Transport
@@ -61,7 +61,7 @@ class Participation:
         return self._plan or self._load_plan(self.journal.find(self.identity))
 
     def grant(self) -> None:
-        """Record that the person agrees to the plan, unless the survey is answered."""
+        """Record that the person agrees to the plan, unless the survey is answered already."""
         require_no_opt_out()
         entry = self.journal.find(self.identity)
         if not (entry and entry.is_answered):
@@ -69,7 +69,7 @@ class Participation:
             self.journal.grant(self.plan, self.url, self.policy.public_key, self.policy.max_total_epsilon)
 
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
-        """Randomise one answer and write it to the journal, unless the survey is answered."""
+        """Randomise one answer and write it to the journal, unless the survey is answered already."""
         require_no_opt_out()
         entry = self.find_entry()
         if entry and entry.is_answered:
@@ -101,7 +101,7 @@ class Participation:
         return self.journal.find_answered(self.identity, entry.family) or entry
 
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
-        """Return the receipt of the survey's status, or of a repeated answer, by its journal entry."""
+        """Return the receipt for a journal entry: the survey's status, or that of a repeated answer."""
         if entry is None or not entry.is_answered:
             require_no_opt_out()
         if entry is None or entry.state is State.NO_CONSENT:
@@ -121,7 +121,7 @@ class Participation:
         return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
 
     def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> Plan:
-        """Return the plan that the application gave, the journal holds or the collector serves, checked."""
+        """Return the checked plan: given by the application, stored in the journal, or fetched."""
         public_key = self.policy.public_key
         if isinstance(self.source, Plan):
             plan = self.source
@@ -133,9 +133,11 @@ class Participation:
             require_no_opt_out()
             plan = load_plan(self.url, self.transport, public_key or None)
         else:
-            raise ConsentError("the person has agreed to a plan without the signature that is asked for now")
+            raise ConsentError(
+                "the person agreed to a plan without the signature that is now required: call grant() again"
+            )
         if plan.id != self.identity.survey:
-            raise SurveyError("the URL names another survey than the plan", "id")
+            raise SurveyError("the plan is of another survey than the URL", "id")
         require_pinned_plan(entry, plan)
         self.policy.check(plan.digest, str(plan.epsilon))
         self._plan = plan

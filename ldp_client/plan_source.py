@@ -1,4 +1,4 @@
-"""Where a client gets its plan: a collector's URL, a compiled plan or an authored survey."""
+"""Loads a client's plan: from a collector's URL, a compiled plan or a survey file."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def load_plan(
     Parameters
     ----------
     source : str or path
-        A collector's URL (http://host/v1/surveys/ID), or a file: authored TOML or a compiled plan.
+        A survey's URL (http://host/v1/surveys/ID), or a file: a survey in TOML, or a compiled plan.
     transport : Transport, optional
     public_key : str, optional
-        Take only a plan that was signed with this key, see `ldp-survey sign`; needs the extra [signed].
+        Accept only a plan that was signed with this key, see `ldp-survey sign`; needs the extra [signed].
 
     Raises
     ------
     SurveyError, PrivacyError
-        If it is no plan, or one that would spend more than its epsilon.
+        If the source is not a plan, or a question would spend more than the plan's epsilon.
     SignatureError
-        If it lacks the signature that is asked for.
+        If the plan is not signed with the required key.
     TransportError
-        If the collector does not answer with one.
+        If the collector cannot be reached, or its response is not a plan.
     ExpiredError
         If the collector says that the survey is closed.
     """
@@ -69,17 +69,17 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
     if response.entry("reason") == Reason.NO_SIGNATURE:
         raise SignatureError("the collector has no signature of the plan")
     if response.status != 200:
-        raise TransportError(f"the collector answers {response.status} instead of {what}")
+        raise TransportError(f"the collector responds with HTTP status {response.status} instead of {what}")
     return response.body
 
 
 def check_survey_url(url: str) -> tuple[str, str]:
-    """Return a survey's URL without a closing slash, and the survey's id, which it ends with.
+    """Return a survey's URL without a final slash, and the survey's id, which is the end of the URL.
 
     Raises
     ------
     TransportError
-        If it is no http or https URL of a survey.
+        If it is not an http or https URL of a survey.
     """
     try:
         parts = urlsplit(url)

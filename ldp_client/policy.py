@@ -1,4 +1,4 @@
-"""What an application accepts on behalf of its users: limits on epsilon, and which plan."""
+"""The limits that an application sets on behalf of its users: on epsilon, and on the plan."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ClientPolicy:
     Attributes
     ----------
     max_epsilon : Fraction
-        Of one survey.
+        Largest epsilon of one survey.
     max_total_epsilon : Fraction or None
-        Of all surveys of a journal together.
+        Largest sum of epsilon over all surveys of a journal.
     digest : str
         The only plan to accept, if not empty.
     public_key : str
@@ -41,7 +41,7 @@ class ClientPolicy:
         Raises
         ------
         BudgetError, PlanError, SignatureError
-            If a limit is no number, a digest no digest, a key no key.
+            If a limit is not a positive number, or the digest or the key is malformed.
         """
         if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
@@ -57,13 +57,13 @@ class ClientPolicy:
         )
 
     def check_queued_report(self, entry: JournalEntry) -> None:
-        """Raise PlanError or BudgetError if a queued report is for a plan that is no longer acceptable."""
+        """Raise PlanError or BudgetError if the policy no longer accepts the plan of a queued report."""
         self.check(entry.digest, entry.epsilon)
         if self.public_key not in ("", entry.signer):
-            raise PlanError("the report that waits answers a plan without the signature that is asked for")
+            raise PlanError("the waiting report's plan does not have the signature that this client requires")
 
     def accepts_queued_report(self, entry: JournalEntry) -> bool:
-        """Return whether a queued report may be sent: the application may have become stricter."""
+        """Return whether the policy, which may have become stricter, still accepts a queued report."""
         try:
             self.check_queued_report(entry)
         except (PlanError, BudgetError):
@@ -71,12 +71,12 @@ class ClientPolicy:
         return True
 
     def check(self, digest: str, epsilon: str) -> None:
-        """Raise PlanError or BudgetError unless a plan is acceptable; its signature is checked elsewhere."""
+        """Raise PlanError or BudgetError unless the policy accepts a plan; does not check the signature."""
         if self.digest not in ("", digest):
-            raise PlanError(f"the plan has digest {digest}, and the application takes {self.digest} alone")
+            raise PlanError(f"the plan has digest {digest}, but the application accepts only {self.digest}")
         if Fraction(epsilon) > self.max_epsilon:
             raise BudgetError(
-                f"the plan's epsilon is {float(epsilon):g}, this client grants {float(self.max_epsilon):g}"
+                f"the plan's epsilon is {float(epsilon):g}, but the client allows {float(self.max_epsilon):g}"
             )
 
 

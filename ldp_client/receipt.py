@@ -1,4 +1,4 @@
-"""The receipt of a call: the state of a survey on this device, and why; errors become receipts too."""
+"""The receipt of a call: the state of a survey on this device, and the reason; errors become receipts too."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class State(StrEnum):
     """The state of a survey on this device, or the outcome of a call."""
 
     NO_CONSENT = "no_consent"
-    """The person has not agreed, or has withdrawn before answering; nothing was drawn or spent."""
+    """The person has not agreed, or withdrew before answering; nothing was drawn or spent."""
     READY = "ready"
     """The person has agreed, and the plan is on this device: `report` will answer."""
     QUEUED = "queued"
-    """Randomised and written to the journal; on its way."""
+    """The answer is randomised and written to the journal; the report is still to be sent."""
     SENT = "sent"
-    """Counted by the collector."""
+    """The collector has counted the report."""
     DUPLICATE = "duplicate"
-    """The collector had counted these very bytes before: as good as sent."""
+    """The collector had already counted the same bytes; equivalent to SENT."""
     REJECTED = "rejected"
-    """Refused for good, by the collector or by this client; `reason` says why."""
+    """The collector or this client has refused the report for good; `reason` gives the cause."""
     EXPIRED = "expired"
     """The survey was closed, and still closed a day later; the report is deleted. It may have been counted
     before, if the collector's answer was lost."""
@@ -54,7 +54,7 @@ class State(StrEnum):
     INVALID = "invalid"
     """The row, label or token does not fit the survey; nothing was drawn or spent."""
     UNAVAILABLE = "unavailable"
-    """Plan or journal are out of reach, or the client is closed; nothing was drawn or spent: try again."""
+    """The plan or journal cannot be read, or the client is closed; nothing was drawn or spent: try again."""
 
 
 _STATES: dict[type[Exception], State] = {
@@ -79,15 +79,15 @@ class Receipt:
     ----------
     state : State
     survey : str
-        Its id; of an earlier round, if that is what this device answered.
+        The survey's id; the id of an earlier round, if this device answered that round.
     epsilon : float
-        What this call spent of the person's budget: 0 unless it queued a report.
+        The epsilon that this call spent of the person's budget: 0 unless it queued a report.
     reason : str
-        A stable word for a rejection, what is unavailable, or why a report still waits.
+        A stable word for why a report was rejected or still waits, or what is unavailable.
     field : str
         The feature or label that was invalid, or "token"; of several, the first.
     why : str
-        One sentence for people, without any value of the row; about `field`, where there is one.
+        The cause as a sentence for people, without any value of the row; about `field`, if it is set.
     clipped : tuple of str
         Names of the numbers that were beyond the survey's public bounds, and were clipped to them.
     problems : tuple of (str, str)
@@ -140,7 +140,7 @@ Method = TypeVar("Method", bound=Callable[..., Receipt])
 
 
 def return_errors(method: Method) -> Method:
-    """Return an error of a client's method as a receipt, unless the client is strict.
+    """Decorate a client's method: an error is returned as a receipt, unless the client is strict.
 
     A survey must never stop the application that embeds it.
     """
@@ -158,7 +158,7 @@ def return_errors(method: Method) -> Method:
 
 
 def warn_of_repeats() -> None:
-    """Log once per process that several people may share one journal."""
+    """Log a warning, once per process, that several people may share one journal."""
     if next(_repeat_numbers) == REPEATS_BEFORE_WARNING:
         log.warning(
             "%d reports of this process were already_reported: if several people answer here, they share one "

@@ -1,4 +1,4 @@
-"""From a row to the bytes that leave the device: the pure core, without journal and network."""
+"""Makes the bytes of a report from a row, without journal and network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def make_report(
     rng: RandomSource | None = None,
     token: str | None = None,
 ) -> bytes:
-    """Randomise one answer and return the report's bytes: no journal, no network.
+    """Randomise one answer and return the report's bytes; uses no journal and no network.
 
     Each call draws fresh noise: sending the results of two calls spends epsilon twice. Applications use
     :meth:`ldp_client.Client.report`, which makes one report per survey and resends those bytes.
@@ -28,21 +28,21 @@ def make_report(
         Every feature of the survey by name; None for a missing value. Other entries are ignored.
     label : object
     rng : RandomSource, optional
-        The operating system's entropy by default; given bytes for test vectors and audits. Taken in
-        this order: 8 for the question, 16 for the report id, then the mechanism's.
+        The operating system's entropy by default; given bytes for test vectors and audits. 8 bytes are
+        taken for the question, then 16 for the report id, then those of the mechanism.
     token : str, optional
-        The invitation, where the survey is answered by invitation; it stands for question and id.
+        The invitation, if the survey needs one; it determines the question and the report id.
 
     Returns
     -------
     bytes
-        One packed report; its length depends on the plan and the question alone.
+        One packed report; its length depends only on the plan and the question.
 
     Raises
     ------
     RowError
         If the row or label does not fit the survey; raised before anything is drawn.
     TokenError
-        If the token is none of this survey, or missing, or not asked for; likewise.
+        If the token is missing, not needed, or not a token of this survey; raised before anything is drawn.
     """
     return randomise(plan, row, label, rng or SystemEntropy(), token=token).report

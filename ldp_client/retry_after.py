@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: the collector's Retry-After, and exponential backoff."""
+"""Computes the pause before the next attempt: the collector's Retry-After, and exponential backoff."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STEPS_SECONDS = (0.0, 60.0, 3600.0, MAX_RETRY_AFTER_SECONDS)
 
 
 def parse_retry_after(retry_after: str, date: str) -> float | None:
-    """Return the seconds of a Retry-After header; a date is compared with the server's own `Date` header."""
+    """Return the seconds of a Retry-After header; a date is compared with the response's `Date` header."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text)
@@ -26,22 +26,22 @@ def parse_retry_after(retry_after: str, date: str) -> float | None:
 
 
 def limit_retry_after(seconds: float | None) -> float:
-    """Return the seconds to wait at the collector's request: at most a day, 0 if it names none."""
+    """Limit the seconds that a collector asks a device to wait: at most a day; 0 if it asks for none."""
     return min(seconds, MAX_RETRY_AFTER_SECONDS) if seconds and seconds > 0 else 0.0  # NaN is not above 0
 
 
 def round_up_retry_after(seconds: float) -> float:
-    """Round up to a step that all devices share: with exact times, a collector could mark a device."""
+    """Round seconds up to a step that all devices share; by exact times, a collector could mark a device."""
     return min(step for step in _STEPS_SECONDS if step >= seconds)
 
 
 def draw_uniform() -> float:
-    """Draw uniformly from [0, 1): when to send never depends on what is sent."""
+    """Draw a number uniformly from [0, 1); sending times are drawn with it, independently of the report."""
     return int.from_bytes(os.urandom(4), "little") / 2**32
 
 
 def backoff_limit(failures: int) -> float:
-    """Return the longest backoff after so many failures in a row; it doubles with every failure."""
+    """Return the longest backoff after a number of failures in a row; it doubles with every failure."""
     return min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2.0 ** min(failures, 16))
 
 

@@ -1,4 +1,4 @@
-"""What makes two surveys the same one on this device."""
+"""The identity of a survey on this device: its id together with its publisher."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class SurveyIdentity(NamedTuple):
         return self.survey, self.origin
 
     def matches(self, other: SurveyIdentity) -> bool:
-        """Return whether both are one survey: the same id, and the same origin or the same author's key."""
+        """Return whether both identify one survey: equal ids, and equal origins or author's keys."""
         same_author = self.signer != "" and self.signer == other.signer
         return self.survey == other.survey and (self.origin == other.origin or same_author)
 
 
 def origin_of_url(url: str) -> str:
-    """Return scheme, host and port of a URL, in one spelling: ``https://collector.example:443``."""
+    """Return scheme, host and port of a URL in canonical form: ``https://collector.example:443``."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     if not host.isascii():

@@ -40,12 +40,12 @@ _TIMEOUT_SECONDS = 5.0
 
 
 class Recorder:
-    """A transport that answers as a collector does, and keeps what it was sent.
+    """A transport that responds as a collector does, and keeps the reports that it receives.
 
     Attributes
     ----------
     bodies : list of bytes
-        Every body that was posted, repeated ones too.
+        Every body that was posted, including repeated ones.
     offline : bool
         Set it to True to let every request fail, as without a network.
     """
@@ -58,13 +58,13 @@ class Recorder:
 
     @property
     def reports(self) -> list[Report]:
-        """Each counted report, once; what is still on its way is sent now, and waited for."""
+        """Each counted report, once. Reports that still wait are sent first."""
         if not self.offline:
             stop_senders(_TIMEOUT_SECONDS, send_all=True)
         return list(self._reports.values())
 
     def serve(self, plan: Plan, signature: bytes | None = None) -> str:
-        """Serve a survey; return its URL. Any host will do: what counts is how the path ends."""
+        """Serve a survey; return its URL. The host does not matter: only the end of the path is compared."""
         self._served[plan.id] = plan, signature
         return URL + plan.id
 
@@ -73,9 +73,9 @@ class Recorder:
         return draw_invitation(self._served[survey][0], SystemEntropy())
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Answer one request."""
+        """Return the response of a collector to one request."""
         if self.offline:
-            raise TransportError("no answer from the collector: offline")
+            raise TransportError("no response from the collector: offline")
         survey, _, page = url.partition("/v1/surveys/")[2].partition("/")
         if survey not in self._served:
             return _json_response(404, {"reason": Reason.UNKNOWN_SURVEY})
@@ -115,7 +115,7 @@ class UnrecordedRequestError(Exception):
 
 @pytest.fixture
 def ldp_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """Let every client without a transport talk to a Recorder, and every default journal be the test's own.
+    """Give each client without a transport a Recorder, and each client without a journal the test's journal.
 
     Clients that were made before, for example while the application was imported, are included; after the
     test they are as before. A client that was given a journal or a transport keeps it.
@@ -131,7 +131,7 @@ def ldp_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
 
 @contextmanager
 def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """Do what the fixture :func:`ldp_recorder` does, with the default journal in a folder."""
+    """Return a context that does what the fixture :func:`ldp_recorder` does, with the journal in `folder`."""
     recorder, refused, ended = Recorder(), list[str](), Event()  # `patch` is undone some time after the end
     request = HttpTransport.request
 
@@ -169,9 +169,9 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
 
 @contextmanager
 def _restore_clients() -> Iterator[list[Client]]:
-    """Yield the clients that use a default; afterwards restore their state, and renew those that were added.
+    """Yield the clients that use a default; afterwards restore their state, and reset those that were added.
 
-    What waits in their journals already is held: it is not the test's.
+    Reports that already wait in their journals are held back, because they are not the test's.
     """
     before = {each: (dict(vars(each)), each._participation._plan) for each in list(_clients)}
     defaults = _find_clients_with_defaults()

@@ -12,10 +12,10 @@ _NOTE_PREFIX = "lines of the dropped traceback: "
 
 
 def redact_traceback(function: Function) -> Function:
-    """Decorate a function of a row and a label: no frame of an error that it raises holds either.
+    """Decorate a function of a row and a label: no frame of an error that it raises contains row or label.
 
-    The error keeps its type, message and attributes. It loses its traceback, cause and context; an error that
-    is not ours has a note instead, with the lines alone.
+    The error keeps its type, message and attributes, and loses its traceback, cause and context. An error
+    that is not an LdpError gets a note with the line numbers of the traceback instead.
     """
 
     @wraps(function)

@@ -1,7 +1,7 @@
-"""HTTP as the client needs it: fetch a plan, post a report. Standard library only.
+"""The client's HTTP: fetches a plan and posts a report, with the standard library only.
 
-No cookies, no redirects, one fixed user agent and header order: requests of two devices differ in the
-report's bytes alone.
+No cookies, no redirects, one fixed user agent and header order: requests of two devices differ only in the
+report's bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Response:
     status : int
     body : bytes
     retry_after : float or None
-        Seconds, if the server named them.
+        Seconds to wait before the next attempt, if the server gave them.
     """
 
     status: int
@@ -50,7 +50,7 @@ class Response:
     retry_after: float | None = None
 
     def entry(self, name: str) -> object:
-        """Return one entry of a JSON object in the body, or None if it is no such thing."""
+        """Return one entry of the JSON object in the body; None if there is no such object or entry."""
         try:
             document = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ Answer = Response
 
 
 class Transport(Protocol):
-    """Carries one request; applications inject their own, for a proxy or a test."""
+    """Sends one HTTP request; applications can inject their own transport, for a proxy or a test."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Return the server's response, or raise TransportError if there is none.
@@ -80,19 +80,19 @@ def post_report(transport: Transport, url: str, report: bytes, timeout: float) -
     except TransportError:
         return None
     except Exception as error:  # an injected transport may raise anything, and the sender's thread must live
-        log.warning("the transport raised %s, and no TransportError", type(error).__name__)
+        log.warning("the transport raised %s instead of a TransportError", type(error).__name__)
         return None
 
 
 class HttpTransport:
-    """Requests over :mod:`http.client`, a connection each: a device sends one report in its life.
+    """Sends requests with :mod:`http.client`, each over a new connection, since a device sends one report.
 
     Parameters
     ----------
     gateway_tokens : mapping of str to str, optional
-        A token by the URL of a collector, sent with each report to that collector as
-        `Authorization: Bearer ...`. A gateway that reports for many machines needs one where a collector
-        limits the rate of reports. Never give one to a person's device.
+        For the URL of each collector, a token that is sent with each report to it as
+        `Authorization: Bearer ...`. A gateway that reports for many machines needs one if a collector limits
+        the rate of reports. Never give one to a person's device.
     """
 
     def __init__(self, gateway_tokens: Mapping[str, str] | None = None) -> None:
@@ -120,7 +120,7 @@ class HttpTransport:
                 )
                 return Response(response.status, data, pause)
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
-            raise TransportError(f"no answer from the collector: {type(error).__name__}") from error
+            raise TransportError(f"no response from the collector: {type(error).__name__}") from error
 
     def _headers(self, url: str, body: bytes | None) -> dict[str, str]:
         headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
@@ -132,7 +132,7 @@ class HttpTransport:
 
 
 def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.socket], socket.socket]]:
-    """Return a connection that is not connected yet, and what secures its socket."""
+    """Return an HTTP connection that is not yet connected, and the function that adds TLS to its socket."""
     import http.client
 
     host = parts.hostname or ""  # the port is never left out: it would be read from an IPv6 address
@@ -146,7 +146,7 @@ def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.so
 
 
 class _Deadline:
-    """The end of one exchange, whatever it waits for.
+    """The time at which one exchange of request and response must end.
 
     A socket's own timeout is for each call: a server that sends its response byte by byte would hold the
     caller for hours. No other thread watches the time, since some Pythons start none while they exit.
@@ -156,7 +156,7 @@ class _Deadline:
         self._end = monotonic() + seconds
 
     def set(self, line: socket.socket, share: int = 1) -> None:
-        """Let the next act take what is left, or an equal share of it; raise TimeoutError if nothing is."""
+        """Set the socket's timeout to the time left or a share of it; raise TimeoutError if none is left."""
         left = self._end - monotonic()
         if left <= 0:
             raise TimeoutError
@@ -164,7 +164,7 @@ class _Deadline:
 
 
 def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:
-    """Connect to the first of a host's addresses that answers; the next has its share of the time too."""
+    """Connect to the first address of a host that accepts; each address gets an equal share of the time."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failure = OSError("the host has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(addresses):
@@ -183,13 +183,13 @@ def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:
 
 
 class _DeadlineSocket(io.RawIOBase):
-    """The side of a socket that http.client uses; every act ends by the deadline."""
+    """The part of a socket's interface that http.client uses; every operation ends by the deadline."""
 
     def __init__(self, line: socket.socket, deadline: _Deadline) -> None:
         self._line, self._deadline = line, deadline
 
     def sendall(self, data: ReadableBuffer) -> None:
-        """Send everything."""
+        """Send all of the data."""
         left = memoryview(data)
         while left:
             self._deadline.set(self._line)
@@ -204,7 +204,7 @@ class _DeadlineSocket(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Read what has arrived."""
+        """Read bytes that have arrived into a buffer; return their number."""
         self._deadline.set(self._line)
         return self._line.recv_into(buffer)
 

@@ -6,7 +6,7 @@
 
 The device applies the weights to a row in ``encoders.survey.projection``.
 
-No numpy is loaded until one of the modules is.
+numpy is imported only when one of the modules is imported.
 """
 
 from encoders import __version__

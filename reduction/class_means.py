@@ -1,4 +1,4 @@
-"""Learn components from noisy class means, which are estimated from randomised reports.
+"""Computes components from noisy class means, which are estimated from randomised reports.
 
 The weights depend on the differences of the class means only. Noise in estimated variances would make them
 worse, and dividing by variances gains little if all inputs have similar variances within their bounds.

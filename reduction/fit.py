@@ -1,4 +1,4 @@
-"""Fit the components of a projection on public rows."""
+"""Fits the components of a projection on public rows."""
 
 from __future__ import annotations
 

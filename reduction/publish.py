@@ -1,4 +1,4 @@
-"""Turn fitted components of any method into what a survey publishes: decimal weights, offsets and bounds."""
+"""Converts fitted components to what a survey publishes: decimal weights, offsets and bounds."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _text(number: float) -> str:
 
 
 def round_outward(low: float, high: float) -> tuple[str, str]:
-    """Return low < high as decimal texts, rounded outward to two digits of their distance."""
+    """Return low < high as decimal texts, rounded away from each other to two digits of their distance."""
     step = Decimal(1).scaleb(math.floor(math.log10(high - low)) - 1)
     start = (Decimal(float(low)) / step).to_integral_value(ROUND_FLOOR) * step
     end = (Decimal(float(high)) / step).to_integral_value(ROUND_CEILING) * step

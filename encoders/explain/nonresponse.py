@@ -31,7 +31,7 @@ _TEXTS = {
 
 
 def is_complete(values: Sequence[str]) -> bool:
-    """Return whether a list has a value for every answer, by the rule of this module."""
+    """Return whether a list of values covers every answer, by the rule of this module."""
     return len(values) <= 2 or any(map(_is_for_the_rest, values)) or _are_consecutive(values)
 
 

@@ -84,7 +84,7 @@ def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fracti
 
 
 def _compute_likelihoods(question: Question, payload: bytes, truth: Any) -> dict[Any, Fraction]:
-    """Return P[payload | value] for every value, or for some numbers: lowest, middle, highest, the truth."""
+    """Return P[payload | value] for each value; of a number's: the lowest, middle, highest and true ones."""
     mechanism = question.mechanism
     if isinstance(mechanism, NumericMechanism):
         return {value: mechanism.probability(payload, value) for value in _sample_values(mechanism, truth)}

@@ -101,7 +101,7 @@ def preview(
 
 
 def explain(shown: Preview) -> str:
-    """Return a preview in words. It contains the true answer, so only the person may see it."""
+    """Return the text of a preview. It contains the true answer, so only the person may see it."""
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
     clipped = [f"  (clipped to its public range: {', '.join(shown.clipped)})"] if shown.clipped else []
     return _paragraphs(
@@ -119,7 +119,7 @@ def explain(shown: Preview) -> str:
 
 
 def explain_report(plan: Plan, report: bytes) -> str:
-    """Return a packed report in words. It contains only what anyone with the plan can read from the report.
+    """Return a text that describes a packed report: only what anyone with the plan can read from the report.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Designs a mechanism for a question and an epsilon; "auto" chooses the one with the least variance.
+"""Designs a mechanism for a question and an epsilon; "auto" chooses the mechanism of least variance.
 
 Every function here proves that the mechanism it returns spends at most epsilon.
 """

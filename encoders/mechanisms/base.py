@@ -1,4 +1,4 @@
-"""The interface of every mechanism: for the device, the collector, the trainer and the auditor.
+"""The interface of every mechanism, as the device, the collector, the trainer and the auditor use it.
 
 A mechanism randomises one answer. The lengths of its payload and of its randomness are fixed. Its
 probabilities are integers in `parameters`, which are part of the plan: device, collector and trainer compute
@@ -35,7 +35,7 @@ class Mechanism(ABC):
     multivariate : bool
         Whether a value is a tuple with one entry for each of several numbers.
     parameters : Mapping[str, object]
-        Its integers as the plan stores them, as decimal strings.
+        The integers of the mechanism's tables, as decimal strings, as the plan stores them.
     cells : int
         Number of counters that a report adds to.
     payload_bytes, random_bytes : int
@@ -134,7 +134,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the range of what one payload can add to weighted sums of counters.
+        """Return the least and the greatest amount that one payload can add to weighted sums of counters.
 
         This is the effect of a dishonest device, whose payload must pass `check`: exact and in closed form.
 
@@ -153,9 +153,9 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def corners(self) -> Sequence[Any]:
-        """Values such that the output distribution of any other value is a mixture of theirs.
+        """Values such that the output distribution of any other value is a mixture of their distributions.
 
-        So the worst likelihood ratio occurs between two of them.
+        So the worst likelihood ratio occurs between two corners.
         """
 
     @abstractmethod
@@ -165,7 +165,7 @@ class Mechanism(ABC):
     # -- helpers ---------------------------------------------------------------------------
 
     def _integer(self, key: str, low: int, high: int) -> int:
-        """Read one integer of the parameters from its decimal string, between `low` and `high`."""
+        """Return one integer of the parameters, between `low` and `high`, from its decimal string."""
         return read_integer(self.parameters.get(key), f"{self.name} table {key!r}", low, high)
 
 
@@ -199,11 +199,11 @@ class IntegerVectorPayload(Mechanism):
         return np.asarray(((low <= vectors) & (vectors <= high)).all(axis=1))
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Sum the components; see :meth:`Mechanism.tally`."""
+        """Return the sums of the components; see :meth:`Mechanism.tally`."""
         return np.asarray(np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64))
 
     def contribution(self, payload: bytes) -> list[int]:
-        """List the components; see :meth:`Mechanism.contribution`."""
+        """Return the components as a list; see :meth:`Mechanism.contribution`."""
         return list(struct.unpack(f"<{self.cells}h", payload))
 
 

@@ -35,18 +35,18 @@ class BitVector(FrequencyOracle):
         """Randomise one block of values."""
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Count the ones at every position."""
+        """Return the number of ones at every position; see :meth:`Mechanism.tally`."""
         return count_bits(payloads, self.domain)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """List the bits; see :meth:`Mechanism.contribution`."""
+        """Return the bits as a list; see :meth:`Mechanism.contribution`."""
         return unpack_bits(payload, self.domain)
 
     cell_range = (0, 1)
 
 
 def count_bits(payloads: ByteArray, length: int) -> IntArray:
-    """Count the ones at every position, from a histogram of each byte."""
+    """Return the number of ones at every position, computed from a histogram of each byte."""
     table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     bits_of = table.astype(np.int64)
     columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]

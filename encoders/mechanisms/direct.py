@@ -60,7 +60,7 @@ class DE(IndexPayload, FrequencyOracle):
         return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe p and q; see :meth:`Mechanism.describe_output`."""
+        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         kept, others = Fraction(self._keep, WORD), self._others
         moved = percent((1 - kept) / others)
         return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"
@@ -75,12 +75,12 @@ class DE(IndexPayload, FrequencyOracle):
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Count how often each value was reported."""
+        """Return how often each value was reported; see :meth:`Mechanism.tally`."""
         reported = unpack_indices(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Count the reported value; see :meth:`Mechanism.contribution`."""
+        """Return 1 for the reported value, 0 for all others; see :meth:`Mechanism.contribution`."""
         counts = [0] * self.domain
         counts[int.from_bytes(payload, "little")] = 1
         return counts

@@ -65,7 +65,7 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         return self._vector.pack(*[clamped[index] for index in noise])
 
     def describe_output(self, value: int) -> str:
-        """Describe the noise; see :meth:`Mechanism.describe_output`."""
+        """Describe the noise of a component; see :meth:`Mechanism.describe_output`."""
         empty = noise_text(self._zero, self._steps - 1)
         return (
             f"a whole number for each of the {self.domain} possible answers: 1 plus noise for the true one, "

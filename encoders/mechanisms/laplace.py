@@ -169,7 +169,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return Fraction(sum(y**power * weight for y, weight in law), WORD)
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return the means of the slots; see :meth:`NumericMechanism.moments`."""
+        """Divide the slots' means by the steps per unit; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._slot_scale * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -179,7 +179,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Add up noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
+        """Add the variances of noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
         absent = self._noise_variance + missing - missing**2
         return independent_slot_covariance(self.slot_variance(share, first, second), absent, first, missing)
 

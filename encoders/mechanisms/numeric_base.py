@@ -130,9 +130,9 @@ class NumericMechanism(Mechanism):
 
     @cached_property
     def reference_variance(self) -> float:
-        """Variance of one report's E[x 1(class)], for x uniform over [-1, 1] in equally likely classes.
+        """Variance of one report's estimate of E[x 1(class)], for x uniform over [-1, 1] and equal classes.
 
-        For a square, the number that is squared is uniform. "auto" compares this variance.
+        In a question about squares, the number that is squared is uniform. "auto" compares this variance.
         """
         share = 1 / self.domain.labels
         first, second = (0.0, 1 / 3) if self.domain.low else (1 / 3, 1 / 5)
@@ -140,7 +140,7 @@ class NumericMechanism(Mechanism):
 
     @property
     def label_variance(self) -> float:
-        """Variance of one report's P(class) for equally likely classes; infinite if it is not estimated."""
+        """Variance of one report's estimate of P(class), if classes are equally likely; infinite if none."""
         return math.inf
 
     @abstractmethod
@@ -166,7 +166,7 @@ class NumericMechanism(Mechanism):
 
     @property
     def corners(self) -> Sequence[Any]:
-        """The least and the greatest number, and a missing number, in every class."""
+        """The codes of the least and the greatest number, and of a missing number, in every class."""
         return [
             code * self.domain.labels + c for code in self._corner_codes() for c in range(self.domain.labels)
         ]

@@ -122,7 +122,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return reported.to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe how likely the window is; see :meth:`Mechanism.describe_output`."""
+        """Describe the window and its probability; see :meth:`Mechanism.describe_output`."""
         near, window, cells = percent(Fraction(self._near, WORD)), self._window_points, self.indices
         return (
             f"one of {cells} points, {self._line_points} for each of {self.domain.slots_text}; with "
@@ -146,7 +146,7 @@ class Piecewise(IndexPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Count the reports on each line, and add up their positions."""
+        """Return the number of reports on each line, and the sum of their positions."""
         line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line_points)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
@@ -154,25 +154,25 @@ class Piecewise(IndexPayload, NumericMechanism):
         return np.concatenate([counts.astype(np.int64, copy=False), positions])
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Count the line, and add the position; see :meth:`Mechanism.contribution`."""
+        """Return 1 and the position for the reported line, else 0; see :meth:`Mechanism.contribution`."""
         line, cell = divmod(int.from_bytes(payload, "little"), self._line_points)
         counts, positions = [0] * self.domain.slots, [0] * self.domain.slots
         counts[line], positions[line] = 1, cell - self._line_end
         return counts + positions
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the range over the ends of all lines; see :meth:`Mechanism.contribution_range`."""
+        """Return the extreme sums over the ends of all lines; see :meth:`Mechanism.contribution_range`."""
         lines = weights[..., : self.domain.slots]
         ends = self._line_end * abs(weights[..., self.domain.slots :])
         return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Name lines and positions; see :meth:`NumericMechanism.counter_names`."""
+        """Return names of the lines and positions; see :meth:`NumericMechanism.counter_names`."""
         lines = super().counter_names(numbers, labels)
         return [*lines, *(f"position of {line}" for line in lines)]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Scale the positions, and debias the lines' counts; see :meth:`NumericMechanism.moments`."""
+        """Scale the sums of positions, debias the counts of lines; see :meth:`NumericMechanism.moments`."""
         slots, k = self.domain.slots, self.domain.labels
         shares = (totals[:slots] / n - (1 - self._near_probability) / slots) / self._near_probability
         numbers = totals[slots:] / (self._position_scale * n)
@@ -183,12 +183,12 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @property
     def label_variance(self) -> float:
-        """The variance of counting lines; see :attr:`NumericMechanism.label_variance`."""
+        """Variance of the debiased count of a line; see :attr:`NumericMechanism.label_variance`."""
         share = 1 / self.domain.labels
         return share * (1 - share) / self._near_probability**2
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Combine position and line; see :meth:`NumericMechanism.slot_variance`."""
+        """Combine the variances of position and line; see :meth:`NumericMechanism.slot_variance`."""
         if not self._doubled:
             return self._position_variance(share, first, second)
         first, second = 2 * first - share, 4 * second - 4 * first + share
@@ -212,7 +212,7 @@ class Piecewise(IndexPayload, NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Combine positions and lines; see :meth:`NumericMechanism.covariance`."""
+        """Combine the covariances of positions and lines; see :meth:`NumericMechanism.covariance`."""
         drawn, gone = self._line_probability(share), self._line_probability(missing) * self.domain.missing[0]
         blank = 1 - drawn - gone
         position = 2 * first - share if self._doubled else first

@@ -1,4 +1,4 @@
-"""The mechanisms by their names in the literature: checks a name, and builds a mechanism from a plan."""
+"""The mechanisms by their names in the literature: checks names, and builds mechanisms from plans."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def check_numeric_name(name: str) -> str:
 
 
 def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:
-    """Build a frequency oracle from a plan; the caller proves that it keeps the plan's epsilon."""
+    """Build a frequency oracle from a plan's parameters; the caller proves that it keeps epsilon."""
     _check_plan_entry(name, MECHANISMS, parameters)
     return MECHANISMS[name](domain, parameters)
 
 
 def load_numeric(name: str, domain: NumericDomain, parameters: MechanismParameters) -> NumericMechanism:
-    """Build a mechanism for numbers from a plan; the caller proves that it keeps the plan's epsilon."""
+    """Build a mechanism for numbers from a plan's parameters; the caller proves that it keeps epsilon."""
     _check_plan_entry(name, NUMERIC_MECHANISMS, parameters)
     return NUMERIC_MECHANISMS[name](domain, parameters)
 

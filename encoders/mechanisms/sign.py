@@ -102,11 +102,11 @@ class Sign(NumericMechanism):
         return self.oracle.are_valid(payloads)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Count as the oracle does."""
+        """Return the oracle's tally."""
         return self.oracle.tally(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Count as the oracle does; see :meth:`Mechanism.contribution`."""
+        """Return the oracle's contribution; see :meth:`Mechanism.contribution`."""
         return self.oracle.contribution(payload)
 
     @property
@@ -115,16 +115,16 @@ class Sign(NumericMechanism):
         return self.oracle.support_counters
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what the oracle can add; see :meth:`Mechanism.contribution_range`."""
+        """Return the oracle's range; see :meth:`Mechanism.contribution_range`."""
         return self.oracle.contribution_range(weights)
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Name the oracle's values; see :meth:`NumericMechanism.counter_names`."""
+        """Return names of the oracle's values; see :meth:`NumericMechanism.counter_names`."""
         signs = ["lowest", "highest", "missing"][: 2 + self.domain.missing[0]]
         return [f"{numbers[0]} {sign}, {label}" for sign in signs for label in labels]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Combine the frequencies; see :meth:`NumericMechanism.moments`."""
+        """Combine the frequencies of +, - and missing; see :meth:`NumericMechanism.moments`."""
         counts, _ = self.oracle.estimate(totals, n)
         frequencies = (counts / n).reshape(-1, self.domain.labels)
         found: FloatArray = (self._mixing_matrix() @ frequencies)[None]

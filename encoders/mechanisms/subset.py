@@ -99,7 +99,7 @@ class SS(BitVector):
         return (around & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe p and q; see :meth:`Mechanism.describe_output`."""
+        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
         true = f"the true answer is among them with probability {percent(kept)}"
@@ -124,7 +124,7 @@ class SS(BitVector):
 
     @cached_property
     def _combinations(self) -> Words:
-        """All combinations of omega others, then all of omega - 1."""
+        """All combinations of omega of the other values, then all of omega - 1 of them."""
         left = np.repeat([self._size, self._size - 1], self._combination_counts)
         rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._combination_counts])
         return _unrank(self._binomial_rows, rank, left)

@@ -51,7 +51,7 @@ class SupportCounters:
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:
-        """Probabilities that two bits are both 1: without the true value's bit, and with it."""
+        """Probabilities that two bits are both 1: for pairs without and with the true value's bit."""
         if self.ones is None:
             return self.off * self.off, self.own[1] * self.off
         more, others, own = self.ones - 1, self.length - 1, self.own[1]

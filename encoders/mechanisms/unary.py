@@ -65,7 +65,7 @@ class Unary(BitVector):
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe p and q; see :meth:`Mechanism.describe_output`."""
+        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}; a yes has probability {p} for the true answer, {q} for every other"

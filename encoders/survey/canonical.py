@@ -1,4 +1,4 @@
-"""Canonical JSON: one encoding per plan, so that a program in any language can reproduce its digest.
+"""Canonical JSON: a plan has one encoding, so that programs in all languages compute the same digest.
 
 Keys are sorted by code point. There is no white space and there are no floats; the encoding is UTF-8.
 Integers above 2^53 are decimal strings. Reading is strict: bytes that are not canonical are refused.
@@ -13,7 +13,7 @@ from encoders.errors import SurveyError
 
 
 def dump_canonical_json(document: object) -> bytes:
-    """Return the canonical bytes of a document; floats, which a plan must not contain, must be finite."""
+    """Return the canonical bytes of a document; floats, which a plan does not contain, must be finite."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 

@@ -19,7 +19,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def parse_decimal(value: object) -> Decimal | None:
-    """Return a number of at most 20 digits as a Decimal; None if it is not finite, also as a double."""
+    """Return a number of at most 20 digits as a Decimal; None unless it is finite, also as a double."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     exact = Decimal(value)

@@ -1,4 +1,4 @@
-"""Codes columns of values; each distinct value is coded once, by the same function as a single value."""
+"""Codes columns of values; each distinct value is coded once, by the function that codes one value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_TABLE_SPAN = 1 << 16
 
 
 def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> IntArray:
-    """Code the columns of some features; shape (m, number of features).
+    """Return the codes of the columns of some features, shape (m, number of features).
 
     Raises
     ------
@@ -44,7 +44,7 @@ def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
 
 
 def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | None:
-    """Code whole numbers by a table of those that occur; None if their range is large or one is refused."""
+    """Return the codes of whole numbers, by a table; None if their range is large or a number is refused."""
     if values.dtype.kind not in "iu" or not np.can_cast(values.dtype, np.int64) or not len(values):
         return None
     low, high = int(values.min()), int(values.max())
@@ -61,7 +61,7 @@ def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | 
 
 
 def encode_values(values: Sequence[object], code: Callable[[object], int], name: str) -> IntArray:
-    """Code m values, each distinct one once; shape (m,)."""
+    """Return the codes of m values, shape (m,); each distinct value is coded once."""
     # the type is part of the key: 1, 1.0 and True are equal, but their codes may differ
     plain = values.tolist() if hasattr(values, "tolist") else list(values)
     cells = list(zip(map(type, plain), plain, strict=True))

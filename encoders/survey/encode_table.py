@@ -11,7 +11,7 @@ from encoders.survey.plan import Plan
 
 
 def encode_table(plan: Plan, columns: Mapping[str, Any]) -> IntArray:
-    """Code the features of a table; for a validation round, the features of its model.
+    """Return the codes of a table's features; in a validation round, of the features of the model.
 
     Parameters
     ----------
@@ -34,5 +34,5 @@ def encode_table(plan: Plan, columns: Mapping[str, Any]) -> IntArray:
 
 
 def encode_labels(plan: Plan, labels: Sequence[object]) -> IntArray:
-    """Code m labels; shape (m,)."""
+    """Return the codes of m labels, shape (m,)."""
     return encode_values(labels, plan.row_label.code, plan.row_label.name)

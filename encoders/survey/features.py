@@ -1,4 +1,4 @@
-"""The label and the features of a row, and the code of each value.
+"""The label and the features of a survey; each codes its values as integers.
 
 This module has labels and categories; numbers are in numeric_features.py.
 
@@ -71,7 +71,7 @@ class CategoricalFeature:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of the codes, for people."""
+        """The name of each code, for people."""
         return self.values + ((MISSING_TEXT,) if self.missing == "category" else ())
 
     @property
@@ -110,7 +110,7 @@ def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str,
 
 
 def _read_as(value: object) -> str:
-    """Return how a value of this type is written as a category, without the value itself."""
+    """Return a note on how values of this type are written as categories, without the value itself."""
     if isinstance(value, bool):
         return ' (a bool is read as the text "true" or "false")'
     return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'

@@ -30,7 +30,7 @@ _HASH_PREFIX = b"ldp-bayes token kept\0"
 
 
 def draw_invitation(plan: Plan, rng: RandomSource) -> str:
-    """Draw an invitation to a question that is drawn by the public weights; for audits and tests."""
+    """Draw a question by the public weights and return an invitation to it; for audits and tests."""
     return format_token(plan, draw_report_id(plan, plan.draw(rng), rng))
 
 
@@ -74,7 +74,7 @@ def _parse_token(plan: Plan, text: str) -> tuple[Question, bytes]:
 
 
 def hash_token(plan: Plan, token_id: bytes) -> bytes:
-    """Return the hash of a token that a collector stores, 16 bytes; nobody can answer with the hash."""
+    """Return a token's hash, 16 bytes, which a collector stores; nobody can answer with the hash."""
     return hashlib.sha256(_HASH_PREFIX + plan.digest_bytes + token_id).digest()[:HASH_BYTES]
 
 

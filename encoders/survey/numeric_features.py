@@ -1,4 +1,4 @@
-"""Numbers of a row: in bins, or clipped to public bounds and rounded to a fine grid.
+"""Features whose values are numbers: put into bins, or clipped to public bounds and rounded to a grid.
 
 The code of a number is an integer. For a binned feature it is the index of the bin. For a numeric feature it
 is the nearest point of a grid over [-1, 1], so that all further steps on a device are integer arithmetic.
@@ -169,7 +169,7 @@ def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
 
 
 def _with_missing(feature: BinnedFeature | NumericFeature, codes: IntArray, numbers: FloatArray) -> IntArray:
-    """Set the codes of NaN to that of a missing value; raise RowError for infinity, and if there is none."""
+    """Give NaN the code of a missing value; raise RowError for infinity, or if no value may be missing."""
     gaps = np.flatnonzero(~np.isfinite(numbers))
     refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
     if len(refused):

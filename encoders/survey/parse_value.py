@@ -23,7 +23,7 @@ Scalar = None | bool | int | float | Decimal | str
 
 
 def row_entry(row: Mapping[str, object], name: str) -> object:
-    """Return the row's value of a feature or label; raises RowError if the row has no such entry."""
+    """Return a row's value of the feature or label `name`; raise RowError if the row has no such entry."""
     try:
         return row[name]
     except KeyError:
@@ -45,7 +45,7 @@ def is_missing(value: object) -> bool:
 
 
 def encode_missing(name: str, missing: str, size: int) -> int:
-    """Return the code of a missing value, the last of `size`; raises RowError if there is none."""
+    """Return the code of a missing value, the last of `size`; raise RowError if none is allowed."""
     if missing != "category":
         raise RowError(name, 'is missing, and the survey has no category for that (missing = "category")')
     return size - 1

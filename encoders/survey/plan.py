@@ -40,7 +40,7 @@ class Plan:
     label : Label
     features : tuple of Feature
     questions : tuple of Question
-        Those with a positive weight.
+        The questions with a positive weight.
     projection : Projection or None
         Computes some of the features from other numbers of the row.
     family : str
@@ -91,7 +91,7 @@ class Plan:
 
     @cached_property
     def digest_bytes(self) -> bytes:
-        """The digest as in reports, 32 bytes."""
+        """The plan's digest in the form that reports contain, 32 bytes."""
         return bytes.fromhex(self.digest)
 
     @classmethod
@@ -128,7 +128,7 @@ class Plan:
 
     @property
     def row_schema(self) -> Plan | Validation:
-        """The label, features and projection that code rows: this plan's, or those of a validated model."""
+        """The object whose label, features and projection code rows: this plan, or the model it validates."""
         return self.validation or self
 
     @property
@@ -138,7 +138,7 @@ class Plan:
 
     @property
     def row_label(self) -> Label:
-        """The label that codes a row's label: this plan's, or that of a validated model."""
+        """The label that codes a row's label: this plan's, or the label of the model it validates."""
         return self.row_schema.label
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
@@ -147,7 +147,7 @@ class Plan:
         Raises
         ------
         RowError
-            For an absent feature, an unknown category or a wrong type. It never contains the value.
+            For an absent feature, an unknown category or a wrong type. The error never contains the value.
         """
         full = self._projected(row)
         return tuple(feature.code(row_entry(full, feature.name)) for feature in self.row_schema.features)
@@ -159,7 +159,7 @@ class Plan:
         return {**row, **projection.apply(row)} if projection else row
 
     def clipped_names(self, row: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the names of a row's entries that are outside their public bounds; the row must fit."""
+        """Return the names of the entries outside their public bounds, of a row that `encode` accepts."""
         full, rows = self._projected(row), self.row_schema
         numbers = [each for each in rows.features if not isinstance(each, CategoricalFeature)]
         inputs = rows.projection.clipped_inputs(row) if rows.projection else ()
@@ -171,7 +171,7 @@ class Plan:
         Raises
         ------
         RowError
-            With one error for each entry that does not fit in `problems`. It never contains a value.
+            If an entry does not fit; `problems` has one error for each. No error contains a value.
         """
         with suppress(RowError):
             return self._coded(row, label)

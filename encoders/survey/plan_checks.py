@@ -1,4 +1,4 @@
-"""Checks that every plan must pass, also one from an untrusted collector."""
+"""Checks that every plan must pass, including a plan from an untrusted collector."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_plan(
 def check_validation(
     validation: Validation, label: Label, features: Sequence[Feature], questions: Sequence[Question]
 ) -> None:
-    """Check a model, and that the plan asks about all of its outcomes; raises SurveyError."""
+    """Raise SurveyError unless a model is valid and the plan asks about all of its outcomes."""
     _check_form(validation.label, validation.features, validation.projection)
     validation.check()
     if label != validation.question_label or tuple(features) != validation.question_features:
@@ -114,7 +114,7 @@ def _check_feature(feature: Feature) -> None:
 
 
 def _check_numbers(texts: Sequence[object], name: str) -> None:
-    """Check edges or bounds: canonical decimals that increase, as double-precision numbers too."""
+    """Check that edges or bounds are canonical decimals that increase, also as double-precision numbers."""
     numbers = list(_doubles(texts, name))
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise SurveyError("edges must increase, as double-precision numbers too", name)
@@ -185,7 +185,7 @@ def _order(question: Question, features: int) -> tuple[int, int]:
 
 
 def _check_kind(question: Question, field: str) -> None:
-    """Check that the question asks for moments if, and only if, its features are numbers."""
+    """Check that a question asks for a moment if, and only if, its features are numbers."""
     if question.moment not in (None, MEAN, SQUARE) or isinstance(question.moment, bool):
         raise SurveyError("a moment must be 1 or 2", field)
     numeric = [isinstance(feature, NumericFeature) for feature in question.asked_features]

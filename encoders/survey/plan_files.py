@@ -1,4 +1,4 @@
-"""Loads plans and signatures from files; a survey file and a compiled plan are distinguished by content."""
+"""Loads plans and signatures from files; the content shows whether a file is a survey or a compiled plan."""
 
 from __future__ import annotations
 

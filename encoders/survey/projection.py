@@ -74,7 +74,7 @@ class Projection:
     components: tuple[Component, ...]
 
     def apply(self, row: Mapping[str, object]) -> dict[str, float | None]:
-        """Project a row.
+        """Return the components of a row.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class Projection:
         return {each.name: total / (UNIT * GRID) for each, total in zip(self.components, sums, strict=True)}
 
     def columns(self, columns: Mapping[str, Sequence[object]]) -> dict[str, FloatArray]:
-        """Project a table, as `apply` does each row.
+        """Return the components of the rows of a table, the same as `apply` returns for each row.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Projection:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Projection:
-        """Read the plan's form; `check` raises if it cannot be used."""
+        """Read a projection from its entry in a plan; `check` raises an error if it cannot be used."""
         inputs = tuple(_input(entry) for entry in document["inputs"])
         components = (
             Component(entry["name"], tuple(entry["weights"]), entry["offset"])

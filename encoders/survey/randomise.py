@@ -1,4 +1,4 @@
-"""The device's protocol from a row to the bytes of one report, and the check of these bytes."""
+"""The device's protocol, from a row to the bytes of one report; and the check of a report against a plan."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def randomise(
     question_name: str | None = None,
     token: str | None = None,
 ) -> RandomisedReport:
-    """Draw a question and randomise its answer to one report.
+    """Draw a question, randomise the row's answer to it, and pack one report.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def randomise(
         Every feature of the survey by name; None for a missing value. Other entries are ignored.
     label : object
     rng : RandomSource
-        8 bytes are taken for the question, then 16 for the report id, then the mechanism's.
+        8 bytes are taken for the question, then 16 for the report id, then those of the mechanism.
     question_name : str, optional
         Name of a question to answer instead of a drawn one, without the 8 bytes. Never send such a report:
         the choice of the question may depend on the row.

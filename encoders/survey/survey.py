@@ -1,4 +1,4 @@
-"""The authored survey, which is compiled to a plan."""
+"""The survey as its author writes it; it is compiled to a plan."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Survey:
     label : Label
     features : tuple of Feature
     weights : tuple of int
-        Public weights of the questions: the label's first, then each feature's. The label's is None if the
-        author gives none. It is then asked for alone if no other question estimates its prior, or if few
-        `users` are expected.
+        Public weights of the questions: the label's first, then each feature's. The label's weight is None
+        if the author gives none. The label is then asked for alone if no other question estimates its
+        prior, or if few `users` are expected.
     frequency : str
         Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each.
     numeric : str
@@ -65,7 +65,7 @@ class Survey:
         return required_features(rows.features, rows.projection)
 
     def with_validation(self, validation: Validation) -> Survey:
-        """Return the survey that asks whether a model is right, with all its features and with its top k."""
+        """Return a survey that asks whether a model predicts right, with all and with its top k features."""
         return replace(
             self,
             label=validation.question_label,

@@ -41,7 +41,7 @@ def read_tables(document: Table) -> tuple[Survey, list[Mistake]]:
 
 
 class _SurveyReader(EntryReader):
-    """Reads the tables in order; a default replaces an entry with a mistake, so that reading continues."""
+    """Reads the tables in order; a default replaces a mistaken entry, so that reading continues."""
 
     def __init__(self, document: Table) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ class Mistake(NamedTuple):
 
 
 class EntryReader:
-    """Reads kinds of entries that several tables have, and notes every mistake."""
+    """Reads entries that occur in several tables, such as names and bounds, and notes every mistake."""
 
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []

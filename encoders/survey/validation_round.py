@@ -1,4 +1,4 @@
-"""A validation round: devices report whether a model predicts their label, with all or the top k features.
+"""A validation round: devices report whether a model predicts their label, with all and the top k features.
 
 Only the device has both a row and its label, so only the device can validate a model. The model is Naive
 Bayes in whole numbers: each value has a score for each label, the score of a label is the sum over a row's
@@ -99,7 +99,7 @@ class Validation:
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
 
     def validate_table(self, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-        """Validate a coded table (m, n) with labels (m,); returns arrays (m, len(top_k)) and (m,)."""
+        """Validate coded rows (m, n) with labels (m,); return answers as arrays (m, len(top_k)) and (m,)."""
         sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
         outcomes = {}
         for used, place in enumerate(self.order, 1):

@@ -1,4 +1,4 @@
-"""The journal on the device: consent, the one report of each survey, and how it ended."""
+"""The journal on the device: consent, the one report of each survey, and the report's outcome."""
 
 from ldp_client.journal.journal import Journal
 

@@ -1,4 +1,4 @@
-"""Whether the person has consented: to the survey, and to one plan of it."""
+"""Checks that the person has consented to a survey, and to the plan to be used."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ldp_client.receipt import State
 
 
 def require_consent(entry: JournalEntry | None) -> JournalEntry:
-    """Return the entry of a survey; raise ConsentError unless the person has agreed to the survey."""
+    """Return `entry`, the survey's journal entry, if the person has agreed; otherwise raise ConsentError."""
     if entry is None or entry.state is State.NO_CONSENT:
-        raise ConsentError("the person has not agreed to this survey: grant() notes their consent")
+        raise ConsentError("the person has not agreed to this survey: call grant() when they agree")
     return entry
 
 
 def require_pinned_plan(entry: JournalEntry | None, plan: Plan) -> None:
-    """Raise PlanError if this device is bound to another plan of the survey."""
+    """Raise PlanError if `plan` is not the plan of the survey that this device is bound to."""
     if entry and entry.digest != plan.digest:
         raise PlanError(
             f"the plan has digest {plan.digest}, but this device is bound to {entry.digest}, which it saw "

@@ -44,14 +44,14 @@ class JournalFile:
     Raises
     ------
     JournalError
-        If the path is empty, or the person's name is not valid. All else that is wrong with the file shows
-        when it is used.
+        If the path is empty, or the person's name is not valid. Other errors of the file are raised when it
+        is used.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, person: str | None = None) -> None:
         self._path = "" if path is None else os.fsdecode(path)
         if path is not None and not self._path:
-            raise JournalError("the journal needs a path: an empty one would forget each report")
+            raise JournalError("the journal needs a path: with an empty one, every report would be forgotten")
         self._person = check_person(person, path)
         self._memory: sqlite3.Connection | None = None
         self._number = next(_memory_numbers)
@@ -75,17 +75,17 @@ class JournalFile:
         return f":memory:{self._number}" if self._memory else self.path
 
     def exists(self) -> bool:
-        """Return whether there is anything to read; never raises."""
+        """Return whether the journal's file exists; never raises an error."""
         try:
             return self._memory is not None or os.path.exists(self.path)
         except JournalError:
             return False
 
     def forget_damaged(self) -> bool:
-        """Delete a damaged journal that was renamed; return whether there was one.
+        """Delete a damaged journal file that was renamed; return whether there was one.
 
-        With it goes what this device knew of its answers: from then on a survey may be answered, and its
-        epsilon be spent, a second time.
+        This also deletes the record of which surveys this device answered. So a survey may then be answered,
+        and its epsilon spent, a second time.
         """
         existed = os.path.exists(self.path + _DAMAGED_SUFFIX)
         for suffix in _FILE_SUFFIXES:
@@ -95,7 +95,7 @@ class JournalFile:
 
     @contextmanager
     def _transaction(self, writes: bool = True) -> Iterator[sqlite3.Connection]:
-        """Hold the file's lock; commit on success, roll back on any error."""
+        """Return a context of one transaction: locks the file, commits on success, rolls back on errors."""
         with _process_lock, _journal_errors(), self._connect(writes) as connection:
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             self._require_undamaged()
@@ -139,7 +139,7 @@ class JournalFile:
             raise
 
     def _rename_damaged(self, file_id: tuple[int, int]) -> None:
-        """Rename a damaged file. While it exists nothing is reported: the answers in it are unknown."""
+        """Rename a damaged file. While the renamed file exists, nothing is reported: its answers are lost."""
         with suppress(OSError):
             if _file_id(os.stat(self.path)) == file_id:  # else another process was faster
                 for suffix in _FILE_SUFFIXES:
@@ -157,12 +157,12 @@ class JournalFile:
 
 
 def check_person(person: str | None, path: object) -> str:
-    """Return a person's name, or "" for none.
+    """Return the name of the person whose journal is meant, or "" without a name.
 
     Raises
     ------
     JournalError
-        If the name is not valid, or there is a path of a journal too. The message does not hold the name.
+        If the name is not valid, or a journal's path is given too. The message does not contain the name.
     """
     if person is None:
         return ""
@@ -189,11 +189,11 @@ def journal_path(person: str) -> str:
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
-    """Resolve a path once: a changed directory or a second name must lead to the same journal."""
+    """Return the absolute path, without symbolic links, so that two names of a file lead to one journal."""
     try:
         return os.path.realpath(os.path.expanduser(path))
     except (OSError, ValueError) as error:
-        raise JournalError(f"no path for a journal: {error}") from error
+        raise JournalError(f"this path cannot be a journal's: {error}") from error
 
 
 def default_path() -> Path:
@@ -215,7 +215,7 @@ def default_path() -> Path:
 
 
 def _create_private_file(path: str) -> tuple[int, int]:
-    """Create the file if there is none, readable by its owner only; return its id on this machine."""
+    """Create the file, readable only by its owner, unless it exists; return its device and inode number."""
     Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not os.access(path, os.W_OK):
         # never where the file is there: to close it would unlock, by POSIX, what an outer transaction holds
@@ -233,7 +233,7 @@ def _file_id(status: os.stat_result) -> tuple[int, int]:
 
 @contextmanager
 def _journal_errors() -> Iterator[None]:
-    """Raise errors of SQLite and of the operating system as JournalError."""
+    """Return a context that raises errors of SQLite and of the operating system as JournalError."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:

@@ -1,4 +1,4 @@
-"""The journal: consent, the one report of each survey, and its outcome; on disk before anything is sent.
+"""The journal: consent, one report per survey, and its outcome, written to disk before anything is sent.
 
 One small SQLite file holds an entry per survey and origin. The state of an entry changes only like this::
 
@@ -8,8 +8,8 @@ One small SQLite file holds an entry per survey and origin. The state of an entr
 
 Entries are found by :class:`~ldp_client.survey_identity.SurveyIdentity`: equal ids and families mean the same
 survey only at one origin, or under one author's key. The raw row is never written. A report is made inside
-the transaction that records it: two threads or processes can never both randomise, and what was not
-recorded was never sent.
+the transaction that records it. So two threads or processes can never both randomise, and a report that was
+not recorded was never sent.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Journal(JournalFile):
     Parameters
     ----------
     path : path, optional
-        By default ``$LDP_JOURNAL``, else the platform's place for application data.
-        ":memory:" forgets everything with the process: for simulations and tests only.
+        By default ``$LDP_JOURNAL``, or without it a file in the platform's folder for application data.
+        ":memory:" keeps the journal in memory until the process ends: for simulations and tests only.
     person : str, optional
         Use this person's own file, in a folder beside the default one; not together with `path`. 1 to 64
         ASCII letters, digits, "-" and "_"; upper and lower case differ.
@@ -70,7 +70,7 @@ class Journal(JournalFile):
         Returns
         -------
         JournalEntry
-            READY; or as it was, if the survey is answered.
+            In the state READY; if the survey is answered already, the unchanged entry.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Journal(JournalFile):
             return get_entry(connection, identity)
 
     def withdraw(self, identity: SurveyIdentity) -> JournalEntry | None:
-        """Record that the person no longer agrees; a queued report, of any round, is deleted.
+        """Record that the person no longer agrees; delete a queued report of any round of the survey.
 
         What a collector has counted cannot be taken back: it does not know which report came from whom.
         """
@@ -121,27 +121,27 @@ class Journal(JournalFile):
         make_report: Callable[[], bytes],
         max_total: Fraction | None = None,
     ) -> tuple[JournalEntry, bool]:
-        """Make and record this device's one report for a survey, unless its family has one already.
+        """Make and record this device's one report for a survey, unless its family has a report already.
 
         Parameters
         ----------
         identity : SurveyIdentity
-            Of the survey that the plan belongs to.
+            Identifies the survey that the plan belongs to.
         plan : Plan
-            The plan that the person agreed to; the report goes to the URL of that consent.
+            The plan that the person agreed to; the report is sent to the URL that they agreed to.
         make_report : callable
-            Randomises; called at most once, while the journal is locked, and only if its result will
-            be recorded in the same transaction. It must not read the row: an error that a row raises here
-            would be taken for an error of the journal.
+            Returns the report's bytes. Called at most once, while the journal is locked, and only if its
+            result will be recorded in the same transaction. It must not read the row, because an error that
+            a row raises here would be taken for an error of the journal.
         max_total : Fraction, optional
-            What all reports of this journal may spend together.
+            The epsilon that all reports of this journal may spend in total.
 
         Returns
         -------
         entry : JournalEntry
         created : bool
-            False if a survey of the family had been answered before; then nothing was drawn, and the
-            entry is that survey's.
+            False if a survey of the family had been answered before. Then nothing was drawn, and `entry` is
+            the entry of that survey.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class Journal(JournalFile):
         BudgetError
             If the journal's reports would spend more than `max_total`; nothing was drawn.
         JournalError
-            If the journal cannot be written (the report, if made, is forgotten unsent), or
+            If the journal cannot be written (the report, if made, is discarded unsent), or
             `MAX_QUEUED_REPORTS` reports wait already.
         """
         with self._transaction() as connection:
@@ -168,7 +168,7 @@ class Journal(JournalFile):
             ).fetchone()
             if waiting >= MAX_QUEUED_REPORTS:
                 raise JournalError(
-                    f"{waiting} reports wait to be sent already; nothing was drawn", "queue-full"
+                    f"{waiting} reports already wait to be sent; nothing was drawn", "queue-full"
                 )
             _require_budget(connection, plan, max_total)
             connection.execute(
@@ -178,26 +178,26 @@ class Journal(JournalFile):
             return get_entry(connection, agreed.identity), True
 
     def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> None:
-        """Record how a queued report ended, and delete its bytes; the state of an ended report stays."""
+        """Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged."""
         with self._transaction() as connection:
             _end_report(connection, identity, state, reason)
 
     def record_closed(self, identity: SurveyIdentity, now: float) -> bool:
-        """Record that the collector says "closed"; end the report if it first said so a day ago.
+        """Record that the collector says that a survey is closed; after a day of this, the report expires.
 
-        One such response may come from a wrong clock, or from a survey that was closed by mistake.
+        A single such response may come from a wrong clock, or from a survey that was closed by mistake.
 
         Parameters
         ----------
         identity : SurveyIdentity
         now : float
-            Seconds since the epoch. If the device's clock was set back, the day begins anew; if it was set
+            Seconds since the epoch. If the device's clock was set back, the day begins again; if it was set
             forward, the day may end early.
 
         Returns
         -------
         bool
-            Whether the report has ended: its state is EXPIRED, else QUEUED with reason "closed-once".
+            Whether the report has expired. If not, it stays QUEUED with the reason "closed-once".
         """
         with self._transaction() as connection:
             row = connection.execute(
@@ -218,22 +218,22 @@ class Journal(JournalFile):
     # -- reading ---------------------------------------------------------------------------
 
     def find(self, identity: SurveyIdentity) -> JournalEntry | None:
-        """Return a survey's entry."""
+        """Return the entry of a survey; None if it has none."""
         with self._transaction(writes=False) as connection:
             return find_entry(connection, identity)
 
     def find_answered(self, identity: SurveyIdentity, family: str) -> JournalEntry | None:
-        """Return the entry of the one survey of a family, of the same publisher, that was answered."""
+        """Return the entry of the answered survey of a publisher's family; None if none was answered."""
         with self._transaction(writes=False) as connection:
             return find_answered_entry(connection, identity, family)
 
     def entries(self) -> list[JournalEntry]:
-        """Return all entries."""
+        """Return the entries of all surveys."""
         with self._transaction(writes=False) as connection:
             return read_entries(connection)
 
     def queued_surveys(self) -> list[SurveyIdentity]:
-        """Return the survey of every report that waits."""
+        """Return the identity of the survey of every queued report."""
         with self._transaction(writes=False) as connection:
             rows = connection.execute(
                 "SELECT survey, origin, signer FROM surveys WHERE state = ?", (State.QUEUED,)
@@ -253,7 +253,7 @@ def _require_budget(connection: sqlite3.Connection, plan: Plan, max_total: Fract
     if spent + Fraction(plan.epsilon) > max_total:
         raise BudgetError(
             f"the survey would spend epsilon {plan.epsilon}, "
-            f"but {float(spent):g} of at most {float(max_total):g} are already spent",
+            f"but {float(spent):g} of {float(max_total):g} are already spent",
             "total-epsilon-spent",
         )
 

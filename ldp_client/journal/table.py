@@ -71,17 +71,17 @@ class JournalEntry:
     survey, origin : str
         The entry's key: the survey's id, and scheme, host and port of `url`.
     family, url, digest : str
-        What the person agreed to: the survey's family, where reports go, which plan.
+        What the person agreed to: the survey's family, the URL that the report is sent to, the plan's digest.
     signer : str
-        The public key by which the plan's signature was checked, if it was.
+        The public key with which the plan's signature was verified; empty if it was not verified.
     epsilon : str
-        What was spent: "0" until there is a report.
+        The epsilon that was spent: "0" until there is a report.
     state : State
     reason : str
-        Why it was rejected or has expired; "closed-once" while it waits after the collector said that the
-        survey is closed.
+        Why the report was rejected or has expired; "closed-once" while it waits after the collector said
+        that the survey is closed.
     plan, report : bytes or None
-        Until the report is delivered, or deleted.
+        Stored until the report is delivered or deleted.
     """
 
     survey: str
@@ -103,7 +103,7 @@ class JournalEntry:
 
     @property
     def is_answered(self) -> bool:
-        """Whether this device made its one report."""
+        """Whether this device has made its one report for the survey."""
         return self.state not in _UNANSWERED
 
 
@@ -113,12 +113,12 @@ _SELECT = (
 
 
 def read_entries(connection: sqlite3.Connection) -> list[JournalEntry]:
-    """Return all entries."""
+    """Return the entries of all surveys."""
     return [_parse_row(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
 
 
 def find_survey_entries(connection: sqlite3.Connection, identity: SurveyIdentity) -> list[JournalEntry]:
-    """Return all entries of a survey.
+    """Return the entries of a survey at all origins.
 
     An application that no longer pins the author's key finds its entry by origin. The key in that entry leads
     to the entries at other origins.
@@ -129,7 +129,7 @@ def find_survey_entries(connection: sqlite3.Connection, identity: SurveyIdentity
 
 
 def find_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry | None:
-    """Return a survey's entry; of several the answered one, else the one of this origin."""
+    """Return a survey's entry; of several entries the answered one, otherwise the entry of this origin."""
     entries = find_survey_entries(connection, identity)
     return min(
         entries, key=lambda entry: (not entry.is_answered, entry.origin != identity.origin), default=None
@@ -137,7 +137,7 @@ def find_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> Jour
 
 
 def get_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
-    """Return the entry of a survey that has one."""
+    """Return the entry of a survey that must have an entry."""
     entry = find_entry(connection, identity)
     assert entry is not None
     return entry
@@ -146,7 +146,7 @@ def get_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> Journ
 def find_family_entries(
     connection: sqlite3.Connection, identity: SurveyIdentity, family: str
 ) -> list[JournalEntry]:
-    """Return the entries of a family, by the publisher of a survey of it and by those its entries name."""
+    """Return the entries of a family: of the publisher of one survey, and of publishers its entries name."""
     publishers = [identity, *(entry.identity for entry in find_survey_entries(connection, identity))]
     return _select_entries(connection, publishers, "family", family)
 
@@ -154,7 +154,7 @@ def find_family_entries(
 def find_answered_entry(
     connection: sqlite3.Connection, identity: SurveyIdentity, family: str
 ) -> JournalEntry | None:
-    """Return the answered entry of any survey of a family."""
+    """Return the entry of the survey of a family that was answered; None if none was answered."""
     entries = find_family_entries(connection, identity, family)
     return next((entry for entry in entries if entry.is_answered), None)
 
@@ -165,7 +165,7 @@ def _select_entries(
     column: Literal["survey", "family"],
     name: str,
 ) -> list[JournalEntry]:
-    """Return the entries of a survey or family by the origins and authors of the publishers."""
+    """Return the entries whose `column` is `name`, with the origin or the author's key of a publisher."""
     # as SurveyIdentity.matches
     query = f"{_SELECT} WHERE {column} = ? AND (origin = ? OR (signer = ? AND signer <> ''))"
     rows = [row for each in publishers for row in connection.execute(query, (name, each.origin, each.signer))]
@@ -180,7 +180,7 @@ def _parse_row(row: Sequence[Any]) -> JournalEntry:
 
 
 def upgrade_schema(connection: sqlite3.Connection) -> None:
-    """Create the tables, or upgrade those of an older version."""
+    """Create the journal's tables, or upgrade the tables of an older version."""
     if _read_version(connection) == _VERSION:
         return
     connection.create_function("origin_of_url", 1, origin_of_url, deterministic=True)
@@ -192,7 +192,7 @@ def upgrade_schema(connection: sqlite3.Connection) -> None:
 
 
 def _select_statements(connection: sqlite3.Connection) -> Sequence[str]:
-    """Return the statements that lead from the file's tables to those of this version."""
+    """Return the SQL statements that change the file's tables to those of this version."""
     version = _read_version(connection)
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if version == 0 and not tables:
@@ -200,7 +200,7 @@ def _select_statements(connection: sqlite3.Connection) -> Sequence[str]:
     if version not in range(_VERSION + 1):
         raise JournalError(_NEWER_VERSION)
     if ("answers" if version < 2 else "surveys") not in tables:
-        raise JournalError("this file is another application's database, no journal")
+        raise JournalError("this file is another application's database, not a journal")
     return [statement for old in range(version, _VERSION) for statement in _UPGRADES[old]]
 
 

@@ -1,1 +1,1 @@
-"""Sending what a journal holds: the thread, the times, and the pauses after failures."""
+"""Sends the queued reports of a journal: the thread, the sending times, and the pauses after failures."""

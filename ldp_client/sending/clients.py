@@ -33,7 +33,7 @@ class SenderClients:
     Attributes
     ----------
     last_transport : Transport or None
-        Of the client that was added last; it sends the reports of surveys without an open client.
+        The transport of the client that was added last; it sends reports of surveys without an open client.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The senders of this process, one per journal: found by every client, stopped at exit, renewed by a fork."""
+"""The senders of this process, one per journal: shared by clients, stopped at exit, reset after a fork."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def get_sender(journal: Journal) -> Sender:
 
 
 def stop_senders(timeout: float = EXIT_SECONDS, send_all: bool = False) -> None:
-    """End all threads, in `timeout` seconds together.
+    """End the threads of all senders, within `timeout` seconds in total.
 
-    Each first tries to send one report, or all reports with `send_all`.
+    Each sender first tries to send one report or, with `send_all`, all of its reports.
     """
     senders = [sender for sender in list(_senders.values()) if not sender.is_closed]
     end = monotonic() + timeout

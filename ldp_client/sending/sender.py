@@ -1,8 +1,8 @@
-"""The thread that sends the reports of a journal, in the background and after a restart too.
+"""The thread that sends the reports of a journal in the background, including reports of earlier runs.
 
-One thread for all clients that share a journal in this process. It lives while there is something to send.
-When a report is sent depends on the public clock, the network and fresh random bytes only; `schedule` draws
-a time for each. The thread sends one report at a time, each over a connection of its own.
+All clients of this process that share a journal share one thread. It runs while there is something to send.
+When a report is sent depends only on the public clock, the network and fresh random bytes: `sending_times`
+draws a time for each report. The thread sends one report at a time, each over a new connection.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Mode(Enum):
 class Sender:
     """Sends the queued reports of one journal, each to the collector that it was made for.
 
-    Made by :func:`~ldp_client.sending.process_exit.get_sender`, once per journal and process.
+    :func:`~ldp_client.sending.process_exit.get_sender` makes one sender per journal and process.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -61,7 +61,7 @@ class Sender:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew: a forked child has no thread, and another thread may have held the lock for ever."""
+        """Return to the initial state in a forked child: it has no thread, and its locks may stay locked."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._new_report_spreads: dict[tuple[str, str], float] = {}  # by journal key
@@ -73,7 +73,7 @@ class Sender:
         self.is_closed = False  # the last client was removed, and the thread waited for
 
     def send_queued(self, client: SenderClient, has_new_report: bool = False) -> None:
-        """Read the journal again, and send what it holds; the client has just made a report, or none."""
+        """Read the journal again and send its reports; `has_new_report` if `client` has just made one."""
         with self._changed:
             self._clients.add(client)
             if has_new_report:
@@ -88,10 +88,10 @@ class Sender:
             self._changed.notify_all()
 
     def flush(self, survey: SurveyIdentity, timeout: float) -> None:
-        """Try a survey's report now, and wait until its collector has answered.
+        """Try to send a survey's report now, and wait until its collector has responded.
 
-        Neither its scheduled time nor a backoff is waited for. A pause that the collector asked for is kept;
-        if it lasts longer than `timeout`, this returns at once.
+        The attempt does not wait for the scheduled time or a backoff. It does wait for the end of a pause
+        that the collector asked for; if that lasts longer than `timeout`, this method returns at once.
         """
         end = monotonic() + timeout
         with self._changed:
@@ -115,7 +115,7 @@ class Sender:
             return self._failures.get(survey) or self._failures.get(survey.origin, ("", ""))
 
     def remove_client(self, client: SenderClient, timeout: float) -> None:
-        """Remove a client; after the last one try to send one report, for `timeout` seconds at most."""
+        """Remove a client; after the last one, try for at most `timeout` seconds to send one report."""
         with self._changed:
             self._clients.close(client)
             is_last = not list(self._clients)
@@ -125,9 +125,9 @@ class Sender:
             self.is_closed = True
 
     def start_exit(self, send_all: bool = False) -> None:
-        """Let one report that the schedule allows have an attempt now; then end the thread.
+        """Try to send one report that the schedule allows, then end the thread.
 
-        With `send_all`, for tests of applications, every queued report has an attempt.
+        With `send_all`, for tests of applications, the thread tries every queued report.
         """
         with self._changed:
             for client in self._clients if send_all else ():
@@ -136,7 +136,7 @@ class Sender:
             self._changed.notify_all()
 
     def pause(self) -> None:
-        """Send nothing that is queued now until `resume`, and let an attempt under way end."""
+        """Hold back all reports that are queued now, until `resume`; an attempt that has begun may end."""
         with suppress(JournalError):
             self._paused = frozenset(self._journal.queued_surveys())
         with self._changed:
@@ -145,13 +145,13 @@ class Sender:
         self.join_thread(EXIT_SECONDS)
 
     def resume(self) -> None:
-        """Send again what was paused."""
+        """Send the reports that `pause` held back."""
         self._paused = frozenset()
         for client in self._clients:
             self.send_queued(client)
 
     def join_thread(self, timeout: float) -> None:
-        """Wait for the thread to end, but no longer than so many seconds."""
+        """Wait for the thread to end, for at most `timeout` seconds."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread() and thread.is_alive():
             thread.join(max(timeout, 0.0))
@@ -175,7 +175,7 @@ class Sender:
                         self._schedule.report_failed(survey, None)
 
     def _wait_for_due(self) -> SurveyIdentity | None:
-        """Wait until a report is due, and return its survey; None ends the thread."""
+        """Wait until a report is due, and return its survey; None if the thread is to end."""
         while True:
             if self._reads_done != self._reads_requested:
                 self._read_journal()
@@ -192,7 +192,7 @@ class Sender:
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
 
     def _choose_next(self) -> tuple[float, SurveyIdentity | None]:
-        """Return in how many seconds which report is next; no survey ends the thread."""
+        """Return the seconds until the next report is due, and its survey; None if the thread is to end."""
         if active_opt_out() or self._mode is _Mode.LAST_REPORT_TRIED:
             return inf, None
         if self._mode is _Mode.SCHEDULED:
@@ -200,7 +200,7 @@ class Sender:
         return self._schedule.next_before_exit(all_untried=self._mode is not _Mode.LAST_REPORT)
 
     def _read_journal(self) -> None:
-        """Read which reports are queued, and schedule what is new."""
+        """Read the queued reports from the journal, and schedule the new ones."""
         request = self._reads_requested
         try:
             queued = self._journal.queued_surveys()
@@ -224,7 +224,7 @@ class Sender:
         return QueuedReport(survey, spread, is_new=survey.key in self._new_report_spreads)
 
     def _attempt(self, survey: SurveyIdentity) -> None:
-        """Send a report once, and record its outcome, or draw the time of the next attempt."""
+        """Send a survey's report once; record its outcome, or draw the time of the next attempt."""
         entry = self._journal.find(survey)
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
             self._remove(survey)  # withdrawn, or sent by another process
@@ -259,7 +259,7 @@ class Sender:
         self._remove(survey, has_outcome=True)
 
     def _handle_failure(self, survey: SurveyIdentity, response: Response | None) -> None:
-        """Draw new times: of this report, or of all reports of a collector that cannot serve any."""
+        """Draw a new time for a report, or for all reports of a collector that cannot accept any."""
         with self._changed:
             self._failures.pop(survey, None)
             self._failures.pop(survey.origin, None)

@@ -2,13 +2,13 @@
 
 The schedule has no thread, network or journal of its own: clock and random source are arguments.
 
-- A report that this run made is first sent at a time uniform in its `spread`.
+- A report that this run made is first sent at a random time, uniform within its `spread`.
 - A report that waits alone for its collector is tried again after a random pause that grows with every
   failure.
-- All other reports wait for exponential times, each for its own: those of an earlier run, those that wait
-  together for a collector that failed, and those whose pauses have reached their limit. Such times are
-  memoryless: after a failure, when a report is sent depends neither on when another one is sent nor on when
-  this device last tried.
+- All other reports wait for independent, exponentially distributed times: reports of an earlier run, reports
+  that wait with others for a collector that failed, and reports whose pauses have reached their limit. Such
+  times are memoryless: after a failure, the time of a report depends neither on the time of another report
+  nor on when this device last tried.
 
 The mean of the exponential grows with the number of reports that wait for the same collector. So a device
 with many reports tries no more often than a device with one.
@@ -94,7 +94,7 @@ class SendingSchedule:
         return survey in self._reports
 
     def update(self, queued: Iterable[QueuedReport]) -> None:
-        """Take over which reports are queued; draw a time for each new one, and keep all other times."""
+        """Replace the reports by `queued`; draw a time for each new report, and keep all other times."""
         former, self._reports = self._reports, {}
         new_reports = []
         for survey, spread, is_new in queued:
@@ -116,7 +116,7 @@ class SendingSchedule:
         self._expedited_before_known.clear()
 
     def next_due(self) -> tuple[float, SurveyIdentity | None]:
-        """Return in how many seconds which report is due; (inf, None) if none waits."""
+        """Return the seconds until the next report is due, and its survey; (inf, None) if no report waits."""
         now = self._clock()
         due = [survey for survey, report in self._reports.items() if report.due <= now]
         urgent = [survey for survey in due if self._reports[survey].is_urgent]
@@ -147,7 +147,7 @@ class SendingSchedule:
         return (0.0, self._choose_random(ready)) if ready else (inf, None)
 
     def retry_after_end(self, survey: SurveyIdentity) -> float:
-        """Return the end of the pause that the collector asked for, on the clock of this schedule."""
+        """Return the time on the schedule's clock at which the pause ends that the collector asked for."""
         report = self._reports.get(survey)
         return max(report.retry_after_end, self._collector_of(report).retry_after_end) if report else 0.0
 
@@ -158,9 +158,9 @@ class SendingSchedule:
             report.is_tried, report.retry_after_end = False, 0.0
 
     def expedite(self, survey: SurveyIdentity) -> None:
-        """Make a report due now, or when the pause ends that its collector asked for.
+        """Make a report due now, or at the end of the pause that its collector asked for.
 
-        Until `end_expedite` it is tried again soon, whatever happens to other reports.
+        Until `end_expedite`, each failure is followed by a short backoff, independently of other reports.
         """
         report = self._reports.get(survey)
         if report is None:
@@ -170,7 +170,7 @@ class SendingSchedule:
         report.due = max(self._clock(), self.retry_after_end(survey))
 
     def end_expedite(self, survey: SurveyIdentity) -> None:
-        """End the urgency that `expedite` gave; an attempt that is due already is still made."""
+        """End the effect of `expedite`; an attempt that is due already is still made."""
         if report := self._reports.get(survey):
             report.stays_urgent = False
             report.is_urgent = report.due <= self._clock()
@@ -220,7 +220,7 @@ class SendingSchedule:
     def remove(self, survey: SurveyIdentity, has_outcome: bool = False) -> None:
         """Remove a report that needs no further attempt.
 
-        `has_outcome`: its collector has accepted or rejected it, so the collector has not failed.
+        `has_outcome` means that its collector has accepted or rejected it, so the collector has not failed.
         """
         if has_outcome:
             self._collectors.pop(survey.origin, None)
@@ -235,11 +235,11 @@ class SendingSchedule:
         return Counter(report.collector for report in self._reports.values())
 
     def _redraw_overdue(self, now: float) -> None:
-        """Draw anew what fell due during an attempt: it must not follow that attempt at once."""
+        """Draw new times for reports that fell due during an attempt: they must not follow it at once."""
         self._draw_times([each for each in self._reports.values() if each.due <= now and not each.is_urgent])
 
     def _draw_retry(self, report: _ScheduledReport, failures: int, pause: float) -> None:
-        """Draw the next time of a report that failed: by backoff if it is urgent, or waits alone."""
+        """Draw the next time of a report that failed: after a backoff if it is urgent, or waits alone."""
         is_alone = self._count_reports()[report.collector] == 1
         limit = retry_after.backoff_limit(failures)
         if report.is_urgent or (is_alone and limit < retry_after.MAX_BACKOFF_SECONDS):

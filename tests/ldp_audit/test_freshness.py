@@ -83,7 +83,7 @@ def test_an_id_that_cannot_be_fixed_is_reported_and_is_no_fault(
 ) -> None:
     check = check_noise_reuse({"kind": repeat(device, messages)}, "reports")
     assert check.passed
-    assert check.finding.endswith("; the id could not be held, only the clock")
+    assert check.finding.endswith("; only the clock could be stopped, the id could not be fixed")
 
 
 class ConstantClient(StepwiseClient):
@@ -95,7 +95,7 @@ def test_an_answer_that_is_the_same_for_all_devices_is_no_repetition() -> None:
     messages = collect_reports(ConstantClient(), PLAN, PEOPLE, 200)
     results = repeat(ConstantClient(), messages)
     assert [(each.repeats, each.decided) for each in results] == [(0, False)] * 2
-    words = "0 of 2 people and questions; the others have likely answers"
+    words = "0 of 2 people and questions; for the others, chance is not excluded"
     assert check_noise_reuse({"kind": results}, "reports").finding == words
 
 

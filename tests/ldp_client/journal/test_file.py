@@ -170,6 +170,6 @@ def test_without_a_home_directory_the_error_names_the_variable(monkeypatch: pyte
 
 
 def test_paths_that_are_none_are_clear_errors() -> None:
-    with pytest.raises(JournalError, match="no path"):
+    with pytest.raises(JournalError, match="cannot be a journal"):
         Journal("nul\0byte")
     assert Journal("~/j.db").path == os.path.realpath(Path.home() / "j.db")

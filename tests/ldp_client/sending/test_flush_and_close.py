@@ -94,7 +94,7 @@ def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(
 @pytest.mark.parametrize(
     ("answer", "reason", "words"),
     [
-        (TransportError("refused by 10.0.0.7"), "collector-unreachable", "did not answer"),
+        (TransportError("refused by 10.0.0.7"), "collector-unreachable", "did not respond"),
         (Response(503, b'{"reason":"store-unavailable"}', 30.0), "store-unavailable", "store-unavailable"),
         (Response(429, b'{"reason":"too-many-requests"}', 30.0), "too-many-requests", "too-many-requests"),
         (Response(404, b'{"reason":"unknown-survey"}'), "unknown-survey", "unknown-survey"),

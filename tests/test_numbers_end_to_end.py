@@ -1,25 +1,24 @@
-"""Numbers, the whole way: a mixed survey with a projection, reports over HTTP, a mixed model."""
+"""The whole protocol with numbers: a mixed survey with a projection, reports over HTTP, a mixed model."""
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.report import MEDIA_TYPE
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
+from tests.support.commands import post_reports, run_command
 from tests.support.servers import TOKEN, collector, redis_server
-from tests.test_end_to_end import command
+
+pytestmark = pytest.mark.slow
 
 SURVEY = """
 [survey]
 id = "numbers"
-epsilon = 12.0   # so that the truth comes out as it went in
+epsilon = 12.0   # estimates are close to the truth
 
 [label]
 name = "kind"
@@ -52,7 +51,7 @@ numeric = "{numeric}"
 PEOPLE = 3000
 
 
-def someone(rng: random.Random) -> tuple[dict[str, object], str]:
+def draw_person(rng: random.Random) -> tuple[dict[str, object], str]:
     """Draw a row: class b is taller, and its left hand stronger."""
     kind = rng.choice("ab")
     strength = 0.4 if kind == "b" else -0.4
@@ -65,40 +64,34 @@ def someone(rng: random.Random) -> tuple[dict[str, object], str]:
     return row, kind
 
 
-def post(url: str, body: bytes) -> dict[str, object]:
-    request = Request(f"{url}/reports", body, {"Content-Type": MEDIA_TYPE})
-    with urlopen(request, timeout=30) as answer:
-        return dict(json.loads(answer.read()))
-
-
 @pytest.mark.parametrize("numeric", ["auto", "onebit", "sign-vector"])
-def test_means_and_classes_come_out_as_they_went_in(numeric: str, tmp_path: Path) -> None:
+def test_the_model_has_the_means_and_classes_of_the_people(numeric: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/ldp.db"
-    check(numeric, store, tmp_path)
+    check_model(numeric, store, tmp_path)
 
 
-def test_redis_counts_numbers_alike(tmp_path: Path) -> None:
+def test_redis_counts_numbers(tmp_path: Path) -> None:
     with redis_server(tmp_path) as store:
-        check("laplace", store, tmp_path)
+        check_model("laplace", store, tmp_path)
 
 
-def check(numeric: str, store: str, folder: Path) -> None:
+def check_model(numeric: str, store: str, folder: Path) -> None:
     (folder / "survey.toml").write_text(SURVEY.format(numeric=numeric))
     rng, noise = random.Random(numeric), FastStream(7)
     with collector([folder / "survey.toml"], store) as (base, _):
         url = f"{base}/v1/surveys/numbers"
         plan = load_plan(url)
-        reports = [make_report(plan, *someone(rng), noise) for _ in range(PEOPLE)]
-        assert post(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
-        assert post(url, b"".join(reports[:9])) == {"recorded": 0, "duplicate": 9, "rejected": []}
+        reports = [make_report(plan, *draw_person(rng), noise) for _ in range(PEOPLE)]
+        assert post_reports(url, b"".join(reports)) == {"recorded": PEOPLE, "duplicate": 0, "rejected": []}
+        assert post_reports(url, b"".join(reports[:9])) == {"recorded": 0, "duplicate": 9, "rejected": []}
         with Client(plan, url, journal=":memory:", max_epsilon=20) as client:
             client.grant()
-            row, kind = someone(rng)
+            row, kind = draw_person(rng)
             receipt = client.report({**row, "height": 99, "left": -2}, kind)
             assert (receipt.state, receipt.clipped) == (State.QUEUED, ("left", "height"))
             assert client.flush().state is State.SENT
-        said = command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
-    assert f"{PEOPLE + 1} reports" in said
+        output = run_command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+    assert f"{PEOPLE + 1} reports" in output
 
     features = {each["name"]: each for each in load_model(folder / "model.json").estimates_["features"]}
     for name, truths in {"height": (4.0, 7.0), "sum": (0.0, 0.0)}.items():
@@ -108,5 +101,5 @@ def check(numeric: str, store: str, folder: Path) -> None:
     (folder / "rows.csv").write_text(
         "colour,height,left,right\nred,7,0.4,-0.4\nred,4,-0.4,0.4\nblue,,0.4,-0.4\nblue,99,-0.4,0.4\n"
     )
-    lines = command("ldp-predict", folder / "model.json", folder / "rows.csv").splitlines()
+    lines = run_command("ldp-predict", folder / "model.json", folder / "rows.csv").splitlines()
     assert [line[0] for line in lines[1:4]] == ["b", "a", "b"]

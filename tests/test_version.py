@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from encoders import __version__
-from tests.support.servers import inherited_environment
+from ldp_aggregator.cli import serve
 
-COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts").names
-RUN_COMMAND = """
-import importlib.metadata, sys
-sys.argv = sys.argv[1:]
-[command] = importlib.metadata.entry_points(group="console_scripts", name=sys.argv[0])
-command.load()()
-"""
-
-
-def run_command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = inherited_environment() | variables
-    command = [sys.executable, "-c", RUN_COMMAND, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_a_command_prints_its_name_and_version(command: str) -> None:
-    result = run_command(command, "--version")
-    assert (result.returncode, result.stdout) == (0, f"{command} {__version__}{os.linesep}"), result.stderr
+@pytest.mark.parametrize("command", sorted(COMMANDS.names))
+def test_a_command_prints_its_name_and_version(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [command, "--version"])
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # click prints the name of a script
+    with pytest.raises(SystemExit) as exit_:
+        COMMANDS[command].load()()
+    printed = capsys.readouterr()
+    assert (exit_.value.code, printed.out) == (0, f"{command} {__version__}\n"), printed.err
 
 
-@pytest.mark.slow
 def test_a_variable_named_version_does_not_stop_the_collector(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'missing.db'}"
-    result = run_command("ldp-collector", "status", "--store", store, LDP_COLLECTOR_VERSION="1")
+    runner = CliRunner(env={"LDP_COLLECTOR_VERSION": "1"})
+    result = runner.invoke(serve.main, ["status", "--store", store])
     assert __version__ not in result.stdout
     assert "missing.db" in result.stderr
 

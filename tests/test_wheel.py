@@ -1,8 +1,9 @@
-"""The wheel that README builds holds all that the packages need, and its commands run from it alone."""
+"""The wheel that README builds contains all that the packages need; its commands run from it alone."""
 
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import subprocess
 import sys
@@ -15,8 +16,27 @@ import pytest
 from tests.support.servers import inherited_environment
 from tests.test_layering import MAY_IMPORT
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+RUN_EVERY_COMMAND = """
+import contextlib, io, json, runpy, sys
+
+def run(folder, *words):
+    sys.argv = list(words)
+    output = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        runpy.run_path(f"{folder}/{words[0]}", run_name="__main__")
+    output.flush()
+    return output.buffer.getvalue().decode()
+
+folder, *names = sys.argv[1:]
+printed = {name: run(folder, name, "--help") for name in names}
+printed["survey"] = run(folder, "ldp-survey", "init")
+import ldp_aggregator.collector.dashboard.page as page, ldp_aggregator.stores.redis
+print(json.dumps(printed | {"page": page.__file__}))
+"""
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -39,27 +59,15 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(installed: Path, *command: str) -> str:
-    """Run a command of the installed wheel, outside the folder of its sources."""
-    environment = inherited_environment() | {"PYTHONPATH": str(installed)}
-    program, *arguments = command
-    words = [sys.executable, "-P", str(installed / "bin" / program), *arguments]
-    result = subprocess.run(
-        words, env=environment, cwd=installed, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     files = {
         path.relative_to(ROOT).as_posix()
         for package in MAY_IMPORT
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
     }
-    held = set(ZipFile(wheel).namelist())
-    assert {name for name in held if ".dist-info/" not in name} == files
+    contained = set(ZipFile(wheel).namelist())
+    assert {name for name in contained if ".dist-info/" not in name} == files
     for needed in (
         "ldp_aggregator/stores/lua/record.lua",
         "ldp_aggregator/collector/dashboard/static/index.html",
@@ -67,7 +75,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) ->
         "ldp_aggregator/authoring/example.toml",
         *(f"{package}/py.typed" for package in MAY_IMPORT),
     ):
-        assert needed in held
+        assert needed in contained
 
 
 def test_the_wheel_declares_the_commands_and_the_extras(wheel: Path) -> None:
@@ -82,18 +90,16 @@ def test_the_wheel_declares_the_commands_and_the_extras(wheel: Path) -> None:
 
 
 def test_every_command_of_the_wheel_runs_from_it(installed: Path) -> None:
-    for name in PROJECT["scripts"]:
-        assert run(installed, name, "--help").lower().startswith("usage")
-    survey = run(installed, "ldp-survey", "init")
-    assert survey.encode() == (ROOT / "ldp_aggregator" / "authoring" / "example.toml").read_bytes()
-    modules = "ldp_aggregator.stores.redis, ldp_aggregator.collector.dashboard.page as page"
-    code = f"import {modules}; print(page.__file__)"
     environment = inherited_environment() | {"PYTHONPATH": str(installed)}
-    command = [sys.executable, "-P", "-c", code]
-    loaded = subprocess.run(
-        command, env=environment, cwd=installed, capture_output=True, text=True, check=True
-    )
-    assert Path(os.path.realpath(loaded.stdout.strip())).is_relative_to(os.path.realpath(installed))
+    command = [sys.executable, "-P", "-c", RUN_EVERY_COMMAND, str(installed / "bin"), *PROJECT["scripts"]]
+    run = subprocess.run(command, env=environment, cwd=installed, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    printed = json.loads(run.stdout)
+    for name in PROJECT["scripts"]:
+        assert printed[name].lower().startswith("usage"), name
+    example = ROOT / "ldp_aggregator" / "authoring" / "example.toml"
+    assert printed["survey"].encode() == example.read_bytes()
+    assert Path(os.path.realpath(printed["page"])).is_relative_to(os.path.realpath(installed))
 
 
 def test_the_documentation_installs_from_no_index() -> None:

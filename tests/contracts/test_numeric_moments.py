@@ -22,9 +22,6 @@ SIGMAS = 5.5
 """Two-sided false alarms of one z-test: 4e-8. The seeds are fixed, so a pass stays a pass."""
 
 
-# -- the person at the device -------------------------------------------------------------------
-
-
 def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
     """Return what each report on its own estimates, shape (m, numbers, 3, k)."""
     unique, which = np.unique(payloads, axis=0, return_inverse=True)

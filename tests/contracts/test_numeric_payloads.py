@@ -25,8 +25,6 @@ from tests.support.numeric_mechanisms import (
     values_of,
 )
 
-# -- the collector ------------------------------------------------------------------------------
-
 
 @every_name
 @every_moment
@@ -135,9 +133,6 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
         assert tally.dtype == np.int64
         assert tally.tolist() == np.sum(slow, axis=0).tolist()
         assert tally.tolist() == (mechanism.tally(payloads[:11]) + mechanism.tally(payloads[11:])).tolist()
-
-
-# -- the trainer --------------------------------------------------------------------------------
 
 
 @every_name

@@ -38,9 +38,6 @@ def by_reference(mechanism: NumericMechanism, values: tuple[int, ...], data: byt
     )
 
 
-# -- the device, and populations ----------------------------------------------------------------
-
-
 @every_name
 @every_moment
 def test_perturb_follows_the_wire_format(name: str, low: int) -> None:

@@ -32,7 +32,7 @@ def test_a_design_does_not_depend_on_the_application_s_decimal_context(name: str
 
 
 @every_epsilon
-def test_auto_is_the_least_variance_that_any_mechanism_has(epsilon: str) -> None:
+def test_auto_has_the_least_variance_of_all_mechanisms(epsilon: str) -> None:
     for form in (NumericDomain(2), NumericDomain(3, (True,)), NumericDomain(10)):
         best = design_numeric("auto", form, Decimal(epsilon))
         rivals = [made(name, form, epsilon) for name in NAMES]

@@ -1,4 +1,4 @@
-"""What the client's tests share: a small survey and a collector that answers as it is told."""
+"""Fixtures of the client's tests: a small plan, and clients with a fake collector."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def plan() -> Plan:
     return read_survey(SLEEP).compile()
 
 
-class Script:
-    """A transport that plays answers in order, the last one for ever; an exception is raised."""
+class FakeTransport:
+    """Returns responses in order, and the last one again and again; raises those that are exceptions."""
 
-    def __init__(self, *answers: Response | TransportError) -> None:
-        self.answers = list(answers)
+    def __init__(self, *responses: Response | TransportError) -> None:
+        self.responses = list(responses)
         self.requests: list[tuple[str, str, bytes | None]] = []
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         self.requests.append((method, url, body))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        response = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     @property
     def bodies(self) -> list[bytes | None]:
@@ -55,14 +55,16 @@ class Script:
 
 @pytest.fixture
 def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Client]]:
-    """Build clients of the plan, agreed to, with one journal and hardly any waiting between attempts."""
+    """Build clients of one journal that have consent and retry almost at once."""
     monkeypatch.setattr("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.001)
     made: list[Client] = []
 
-    def build(transport: Script, survey: object = plan, agreed: bool = True, **options: object) -> Client:
+    def build(
+        transport: FakeTransport, survey: object = plan, granted: bool = True, **options: object
+    ) -> Client:
         options = {"journal": tmp_path / "journal.db", "spread": 0, **options}
         made.append(Client(survey, URL, transport=transport, **options))  # type: ignore[arg-type]
-        if agreed:
+        if granted:
             made[-1].grant()
         return made[-1]
 

@@ -10,13 +10,13 @@ from ldp_client import (
     State,
     TransportError,
 )
-from tests.ldp_client.conftest import RECORDED, ROW, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 
 def test_every_outcome_is_counted_and_called_back(client: Build) -> None:
     outcomes: list[tuple[State, str]] = []
     one = client(
-        Script(TransportError("down"), RECORDED),
+        FakeTransport(TransportError("down"), RECORDED),
         on_outcome=lambda receipt: outcomes.append((receipt.state, threading.current_thread().name)),
     )
     one.report({"age": "old"}, "no")
@@ -37,7 +37,7 @@ def test_the_callback_gets_the_report_before_its_outcome(client: Build) -> None:
     for _ in range(50):
         outcomes: list[State] = []
         one = client(
-            Script(RECORDED),
+            FakeTransport(RECORDED),
             journal=":memory:",
             on_outcome=lambda receipt, outcomes=outcomes: outcomes.append(receipt.state),
         )
@@ -46,8 +46,8 @@ def test_the_callback_gets_the_report_before_its_outcome(client: Build) -> None:
         assert outcomes == [State.QUEUED, State.SENT]
 
 
-def test_a_callback_that_fails_harms_nobody(client: Build, caplog: pytest.LogCaptureFixture) -> None:
-    one = client(Script(RECORDED), on_outcome=lambda _: 1 // 0)
+def test_failing_callback_changes_no_outcome(client: Build, caplog: pytest.LogCaptureFixture) -> None:
+    one = client(FakeTransport(RECORDED), on_outcome=lambda _: 1 // 0)
     assert one.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
     one.close()
@@ -56,7 +56,7 @@ def test_a_callback_that_fails_harms_nobody(client: Build, caplog: pytest.LogCap
 
 def test_a_callback_may_use_its_client(client: Build) -> None:
     seen: list[State] = []
-    one = client(Script(RECORDED), on_outcome=lambda _: seen.append(one.flush().state))
+    one = client(FakeTransport(RECORDED), on_outcome=lambda _: seen.append(one.flush().state))
     one.report(ROW, "no")
     assert one.flush().state is State.SENT
     assert seen[-1] is State.SENT

@@ -10,7 +10,7 @@ import pytest
 from encoders.survey import Plan
 from ldp_client import State, TransportError
 from ldp_client.cli import main
-from tests.ldp_client.conftest import RECORDED, ROW, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 DOWN = TransportError("no network")
 
@@ -29,14 +29,14 @@ def test_status_shows_the_state_of_each_survey(
     run: Callable[..., str], client: Build, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "no survey was agreed to" in run("status")
-    script = Script(DOWN)
-    one = client(script)
+    transport = FakeTransport(DOWN)
+    one = client(transport)
     assert "agreed to, not answered yet" in run("status")
     one.report(ROW, "no")
     shown = run("status")
     assert "answered, waits to be sent" in shown
     assert plan.digest in shown
-    script.answers = [RECORDED]
+    transport.responses = [RECORDED]
     one.flush()
     assert "answered and counted" in run("status")
     assert run("status").splitlines()[-1] == "epsilon spent in all: 1"
@@ -44,21 +44,21 @@ def test_status_shows_the_state_of_each_survey(
     assert "DO_NOT_TRACK is set: nothing is drawn or sent" in run("status")
 
 
-def test_preview_shows_the_very_bytes_that_wait(run: Callable[..., str], client: Build) -> None:
+def test_preview_shows_the_bytes_of_the_queued_report(run: Callable[..., str], client: Build) -> None:
     assert run("preview") == "nothing waits to be sent\n"
-    script = Script(DOWN)
-    one = client(script)
+    transport = FakeTransport(DOWN)
+    one = client(transport)
     one.report(ROW, "no")
     one.flush(0.05)
     shown = run("preview", "sleep")
-    assert script.bodies[0] is not None
-    assert script.bodies[0].hex() in "".join(shown.split())
+    assert transport.bodies[0] is not None
+    assert transport.bodies[0].hex() in "".join(shown.split())
     assert "<- this one" in shown
     assert "<- the truth" not in shown
 
 
 def test_purge_withdraws_and_deletes(run: Callable[..., str], client: Build) -> None:
-    one = client(Script(DOWN))
+    one = client(FakeTransport(DOWN))
     one.report(ROW, "no")
     assert run("purge", "sleep").startswith("sleep: withdrawn")
     assert one.flush(0.05).state is State.WITHDRAWN
@@ -69,10 +69,10 @@ def test_purge_withdraws_and_deletes(run: Callable[..., str], client: Build) -> 
 def test_a_damaged_journal_is_explained_and_can_be_forgotten(
     run: Callable[..., str], tmp_path: Path, client: Build
 ) -> None:
-    (tmp_path / "journal.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
+    (tmp_path / "journal.db").write_bytes(b"this is not a database, and long enough to see that" * 20)
     with pytest.raises(SystemExit, match="purge --damaged"):
         run("status")
-    receipt = client(Script(RECORDED), agreed=False).grant()
+    receipt = client(FakeTransport(RECORDED), granted=False).grant()
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-damaged")
     run("purge", "--damaged")
     assert "no survey was agreed to" in run("status")
@@ -82,7 +82,7 @@ def test_a_damaged_journal_is_explained_and_can_be_forgotten(
 def test_a_survey_that_is_not_known_is_named(
     run: Callable[..., str], client: Build, arguments: list[str]
 ) -> None:
-    client(Script(RECORDED))
+    client(FakeTransport(RECORDED))
     with pytest.raises(SystemExit, match=r"diet.*ldp-client status"):
         run(*arguments)
 

@@ -43,7 +43,7 @@ def test_only_a_response_about_the_bytes_is_final(body: bytes) -> None:
 
 
 def test_a_token_that_the_collector_does_not_know_is_kept_and_tried_again() -> None:
-    # the operator may have named the wrong store: the answer must not be lost by that
+    # the operator may have named the wrong store: that must not lose the report
     refused = Response(403, b'{"reason": "not-enrolled", "retryable": true}', 3600.0)
     assert parse_outcome(refused) is None
     survey, times = SurveyIdentity("sleep", "http://collector.test:80"), SendingSchedule(lambda: 0.0)

@@ -18,40 +18,40 @@ from ldp_client import (
     TransportError,
 )
 from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
 
 
-def test_a_plan_above_the_cap_is_refused_before_anything_is_drawn(client: Build) -> None:
-    script = Script(RECORDED)
-    capped = client(script, agreed=False, max_epsilon=0.5)
+def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(client: Build) -> None:
+    transport = FakeTransport(RECORDED)
+    capped = client(transport, granted=False, max_epsilon=0.5)
     assert (capped.grant().state, capped.status().state) == (State.REJECTED, State.NO_CONSENT)
-    client(script).close()  # agreed, with the usual cap
+    client(transport).close()  # agreed, with the usual cap
     receipt = capped.report(ROW, "no")
     assert (receipt.state, receipt.reason, receipt.epsilon) == (State.REJECTED, "epsilon-above-cap", 0.0)
     assert capped.flush().state is State.READY
-    assert client(script).report(ROW, "no").state is State.QUEUED
+    assert client(transport).report(ROW, "no").state is State.QUEUED
 
 
 def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build) -> None:
-    script = Script(Response(200, plan.json), RECORDED)
-    one = client(script, URL)
+    transport = FakeTransport(Response(200, plan.json), RECORDED)
+    one = client(transport, URL)
     assert one.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
-    assert script.requests[0] == ("GET", URL, None)
+    assert transport.requests[0] == ("GET", URL, None)
 
 
-@pytest.mark.parametrize("answer", [TransportError("down"), Response(404, b"{}"), Response(200, b"{}")])
-def test_without_a_plan_nothing_is_drawn(client: Build, answer: Response | TransportError) -> None:
-    one = client(Script(answer), URL, agreed=False)
+@pytest.mark.parametrize("response", [TransportError("down"), Response(404, b"{}"), Response(200, b"{}")])
+def test_without_a_plan_nothing_is_drawn(client: Build, response: Response | TransportError) -> None:
+    one = client(FakeTransport(response), URL, granted=False)
     assert one.grant().state in (State.UNAVAILABLE, State.REJECTED)
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.epsilon) == (State.NO_CONSENT, 0.0)
 
 
 def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
-    louder = plan.json.replace(b'"keep":"8', b'"keep":"9')
-    assert louder != plan.json
-    receipt = client(Script(Response(200, louder)), URL, agreed=False).grant()
+    tampered = plan.json.replace(b'"keep":"8', b'"keep":"9')
+    assert tampered != plan.json
+    receipt = client(FakeTransport(Response(200, tampered)), URL, granted=False).grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
 
 
@@ -65,8 +65,8 @@ def test_configure_and_report_are_the_short_form(
     receipt = ldp_client.report(ROW, "no")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "not-configured")
     monkeypatch.setenv("LDP_SURVEY_URL", URL)
-    script = Script(Response(200, plan.json), RECORDED)
-    one = ldp_client.configure(transport=script, journal=":memory:")
+    transport = FakeTransport(Response(200, plan.json), RECORDED)
+    one = ldp_client.configure(transport=transport, journal=":memory:")
     assert one.grant().state is State.READY
     assert ldp_client.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
@@ -85,7 +85,7 @@ def test_configure_and_report_are_the_short_form(
         "http://h:x/v1",
     ],
 )
-def test_a_url_that_is_none_is_refused_at_once(plan: Plan, url: str) -> None:
+def test_invalid_url_is_refused_at_once(plan: Plan, url: str) -> None:
     with pytest.raises(TransportError):
         Client(plan, url)
 
@@ -95,20 +95,23 @@ def test_a_closed_client_names_a_later_configure_as_the_cause(
 ) -> None:
     monkeypatch.setattr(ldp_client, "_client", None)
     first, second = (
-        ldp_client.configure(plan, url=URL, transport=Script(RECORDED), journal=":memory:") for _ in range(2)
+        ldp_client.configure(plan, url=URL, transport=FakeTransport(RECORDED), journal=":memory:")
+        for _ in range(2)
     )
     for receipt in (first.grant(), first.report(ROW, "no")):
         assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "client-closed")
         assert "a later configure() closed this client" in receipt.why
     second.close()
-    third = ldp_client.configure(plan, url=URL, transport=Script(RECORDED), journal=":memory:")
+    third = ldp_client.configure(plan, url=URL, transport=FakeTransport(RECORDED), journal=":memory:")
     assert second.grant().why == "this client was closed"
     third.close()
 
 
 def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldp_client, "_client", None)
-    one = ldp_client.configure(URL, transport=Script(Response(200, plan.json), RECORDED), journal=":memory:")
+    one = ldp_client.configure(
+        URL, transport=FakeTransport(Response(200, plan.json), RECORDED), journal=":memory:"
+    )
     one.grant()
     with pytest.raises(TransportError):
         ldp_client.configure("nonsense")
@@ -118,14 +121,14 @@ def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch:
 
 
 @pytest.mark.parametrize("cap", [0, -1, float("nan"), "much", None])
-def test_a_cap_that_is_no_number_is_refused_at_once(plan: Plan, cap: object) -> None:
+def test_invalid_epsilon_limit_is_refused_at_once(plan: Plan, cap: object) -> None:
     with pytest.raises(BudgetError):
         Client(plan, URL, max_epsilon=cap, journal=":memory:")  # type: ignore[arg-type]
 
 
-def test_a_plan_that_is_nested_nonsense_does_not_reach_the_app(client: Build) -> None:
+def test_deeply_nested_plan_is_refused(client: Build) -> None:
     for status in (200, 500):
-        receipt = client(Script(Response(status, b"[" * 100_000)), URL, agreed=False).grant()
+        receipt = client(FakeTransport(Response(status, b"[" * 100_000)), URL, granted=False).grant()
         assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
 
 
@@ -134,9 +137,6 @@ def test_a_url_of_another_survey_than_the_plans_is_refused(plan: Plan) -> None:
         receipt = one.grant()
         assert one.report(ROW, "no").state is State.NO_CONSENT
     assert (receipt.state, receipt.epsilon) == (State.REJECTED, 0.0)
-
-
-# -- what the application hears -----------------------------------------------------------------
 
 
 def test_a_device_without_a_place_for_its_journal_reports_nothing(
@@ -148,12 +148,9 @@ def test_a_device_without_a_place_for_its_journal_reports_nothing(
     for name in ("LDP_JOURNAL", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", nowhere)
-    with Client(plan, URL, transport=Script(RECORDED)) as one:
+    with Client(plan, URL, transport=FakeTransport(RECORDED)) as one:
         for receipt in (one.grant(), one.report(ROW, "no"), one.flush(), one.status(), one.withdraw()):
             assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")
-
-
-# -- what a strange row, a stricter application or another application can do -------------------
 
 
 def test_a_plan_object_has_no_signature_to_check(plan: Plan) -> None:
@@ -169,8 +166,8 @@ def test_a_url_that_names_no_survey_is_refused_at_once(plan: Plan, url: str) -> 
         Client(plan, url)
 
 
-def test_asking_how_a_survey_stands_leaves_no_trace(client: Build, tmp_path: Path) -> None:
-    one = client(Script(RECORDED), agreed=False, journal=tmp_path / "new" / "journal.db")
+def test_status_without_consent_creates_no_journal(client: Build, tmp_path: Path) -> None:
+    one = client(FakeTransport(RECORDED), granted=False, journal=tmp_path / "new" / "journal.db")
     assert (one.status().state, one.report(ROW, "no").state) == (State.NO_CONSENT,) * 2
     assert not (tmp_path / "new").exists()
 

@@ -45,7 +45,7 @@ def test_an_invitation_is_checked_before_consent_and_before_anything_is_drawn(
 def test_an_invitation_counts_once_on_however_many_devices(ldp_recorder: Recorder, invited: Plan) -> None:
     url, states = ldp_recorder.serve(invited), []
     token = ldp_recorder.token(invited.id)
-    for _ in range(12):  # the same answer by chance each time: 2^-12 or less, and then a duplicate
+    for _ in range(12):  # the same payload by chance each time, and then a duplicate: 2^-12 or less
         with Client(url, token=token, journal=Journal(":memory:"), spread=0) as client:
             client.grant()
             client.report(ROW, "no")

@@ -1,4 +1,4 @@
-"""One report for good: retries send the same bytes, repeated answers draw nothing."""
+"""One report per survey: retries send the same bytes, repeated answers draw nothing."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from ldp_client import (
     State,
     TransportError,
 )
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
 from tests.support.servers import wait_for
 
 
 def test_an_answer_is_queued_then_sent_once(client: Build, plan: Plan) -> None:
-    script = Script(RECORDED)
-    one = client(script)
+    transport = FakeTransport(RECORDED)
+    one = client(transport)
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.QUEUED, "sleep", 1.0)
     assert one.flush().state is State.SENT
-    assert [(method, url) for method, url, _ in script.requests] == [("POST", f"{URL}/reports")]
-    assert unpack(script.bodies[0]).plan_digest.hex() == plan.digest
+    assert [(method, url) for method, url, _ in transport.requests] == [("POST", f"{URL}/reports")]
+    assert unpack(transport.bodies[0]).plan_digest.hex() == plan.digest
 
 
 def test_a_second_answer_draws_and_sends_nothing(client: Build) -> None:
-    script = Script(RECORDED)
-    one = client(script)
+    transport = FakeTransport(RECORDED)
+    one = client(transport)
     one.report(ROW, "no")
     one.flush()
-    for again in (one, client(script)):
+    for again in (one, client(transport)):
         receipt = again.report(ROW, "yes")
         assert (receipt.state, receipt.epsilon) == (State.ALREADY_REPORTED, 0.0)
         assert again.flush().state is State.SENT
-    assert len(script.bodies) == 1
+    assert len(transport.bodies) == 1
 
 
 def test_every_retry_sends_the_same_bytes(client: Build) -> None:
-    script = Script(
+    transport = FakeTransport(
         TransportError("refused"),
         Response(503, b"", 0.0),
         Response(500, b"<html>oops</html>"),
@@ -50,15 +50,15 @@ def test_every_retry_sends_the_same_bytes(client: Build) -> None:
         Response(429, b'{"reason":"too-many-requests","retryable":true}'),
         RECORDED,
     )
-    one = client(script)
+    one = client(transport)
     one.report(ROW, "no")
     assert one.flush().state is State.SENT
-    assert len(script.bodies) == 7
-    assert len(set(script.bodies)) == 1
+    assert len(transport.bodies) == 7
+    assert len(set(transport.bodies)) == 1
 
 
-def test_what_was_not_delivered_is_sent_by_the_next_run(client: Build) -> None:
-    down, up = Script(TransportError("refused")), Script(RECORDED)
+def test_undelivered_report_is_sent_by_the_next_run(client: Build) -> None:
+    down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
     assert first.flush(0.05).state is State.QUEUED
@@ -69,25 +69,25 @@ def test_what_was_not_delivered_is_sent_by_the_next_run(client: Build) -> None:
     assert set(up.bodies) == set(down.bodies)
 
 
-def test_a_lost_answer_becomes_a_duplicate_and_counts_as_success(client: Build) -> None:
-    one = client(Script(TransportError("lost"), Response(200, b'{"status":"duplicate"}')))
+def test_lost_response_leads_to_a_duplicate_which_is_a_success(client: Build) -> None:
+    one = client(FakeTransport(TransportError("lost"), Response(200, b'{"status":"duplicate"}')))
     one.report(ROW, "no")
     assert one.flush().state is State.DUPLICATE
 
 
 def test_a_rejection_is_final_and_has_its_reason(client: Build) -> None:
-    script = Script(Response(400, b'{"reason":"bad-payload","retryable":false}'))
-    one = client(script)
+    transport = FakeTransport(Response(400, b'{"reason":"bad-payload","retryable":false}'))
+    one = client(transport)
     one.report(ROW, "no")
     receipt = one.flush()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "bad-payload")
     assert one.report(ROW, "no").state is State.ALREADY_REPORTED
-    assert len(script.bodies) == 1
+    assert len(transport.bodies) == 1
 
 
 def test_threads_of_one_app_report_once(client: Build) -> None:
-    script = Script(RECORDED)
-    one, receipts = client(script), []
+    transport = FakeTransport(RECORDED)
+    one, receipts = client(transport), []
     threads = [
         threading.Thread(target=lambda: receipts.append(one.report(ROW, "no").state)) for _ in range(8)
     ]
@@ -97,11 +97,11 @@ def test_threads_of_one_app_report_once(client: Build) -> None:
         thread.join()
     one.flush()
     assert sorted(receipts) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
-    assert len(set(script.bodies)) == 1
+    assert len(set(transport.bodies)) == 1
 
 
 def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> None:
-    down, up = Script(TransportError("refused")), Script(RECORDED)
+    down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
     first.close()
@@ -114,60 +114,59 @@ def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> 
 
 
 def test_a_closed_client_draws_nothing(client: Build) -> None:
-    script = Script(RECORDED)
-    one = client(script)
+    transport = FakeTransport(RECORDED)
+    one = client(transport)
     one.close()
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.reason, receipt.epsilon) == (State.UNAVAILABLE, "client-closed", 0.0)
-    assert client(script).report(ROW, "no").state is State.QUEUED
+    assert client(transport).report(ROW, "no").state is State.QUEUED
 
 
 def test_a_queued_report_needs_neither_the_plan_nor_a_row_to_be_sent(client: Build) -> None:
-    first = client(Script(TransportError("refused")))
+    first = client(FakeTransport(TransportError("refused")))
     first.report(ROW, "no")
     first.close()
-    script = Script(RECORDED)
-    later = client(script, URL, agreed=False)  # would have to fetch the plan, which nobody serves
+    transport = FakeTransport(RECORDED)
+    later = client(transport, URL, granted=False)  # would have to fetch the plan, which nobody serves
     assert later.report({}, None).state is State.ALREADY_REPORTED
     assert later.flush().state is State.SENT
-    assert [method for method, _, _ in script.requests] == ["POST"]
+    assert [method for method, _, _ in transport.requests] == ["POST"]
 
 
-def test_who_answered_one_round_answers_no_other(client: Build, plan: Plan, tmp_path: Path) -> None:
+def test_report_of_one_round_prevents_reports_of_the_others(
+    client: Build, plan: Plan, tmp_path: Path
+) -> None:
     pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
-    unheard = Script(TransportError("no network"))
-    with Client(pilot, url, transport=unheard, journal=tmp_path / "journal.db") as first:
+    offline = FakeTransport(TransportError("no network"))
+    with Client(pilot, url, transport=offline, journal=tmp_path / "journal.db") as first:
         first.grant()
         assert first.report(ROW, "yes").state is State.QUEUED
-    script = Script(RECORDED)
-    second = client(script, agreed=False, digest=plan.digest)
+    transport = FakeTransport(RECORDED)
+    second = client(transport, granted=False, digest=plan.digest)
     assert (second.grant().state, second.status().state) == (State.ALREADY_REPORTED,) * 2
     receipt = second.report(ROW, "yes")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.ALREADY_REPORTED, "pilot", 0)
     second.close()
-    assert [(where, body) for _, where, body in script.requests] == [(f"{url}/reports", unheard.bodies[0])]
+    assert [(where, body) for _, where, body in transport.requests] == [(f"{url}/reports", offline.bodies[0])]
 
 
-# -- what a strange row, a stricter application or another application can do -------------------
-
-
-def test_making_a_client_sends_what_an_earlier_run_left(client: Build) -> None:
-    down, up = Script(TransportError("refused")), Script(RECORDED)
+def test_new_client_sends_the_reports_of_an_earlier_run(client: Build) -> None:
+    down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
     first.close()
-    client(up, agreed=False)
+    client(up, granted=False)
     wait_for(lambda: up.bodies)
     assert set(up.bodies) == set(down.bodies)
 
 
 def test_withdrawing_covers_the_other_rounds(client: Build, plan: Plan, tmp_path: Path) -> None:
     pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
-    unheard = Script(TransportError("no network"))
-    with Client(pilot, url, transport=unheard, journal=tmp_path / "journal.db") as first:
+    offline = FakeTransport(TransportError("no network"))
+    with Client(pilot, url, transport=offline, journal=tmp_path / "journal.db") as first:
         first.grant()
         first.report(ROW, "yes")
-    second = client(unheard)
+    second = client(offline)
     assert second.withdraw().state is State.WITHDRAWN
     for _ in range(2):
         assert (second.grant().state, second.report(ROW, "yes").state) == (State.WITHDRAWN,) * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ldp_client import State, TransportError
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
 
 DOWN = TransportError("no network")
 
@@ -14,19 +14,19 @@ DOWN = TransportError("no network")
 def test_an_opt_out_variable_stops_everything(
     client: Build, monkeypatch: pytest.MonkeyPatch, switch: str
 ) -> None:
-    queued = client(Script(DOWN))
+    queued = client(FakeTransport(DOWN))
     queued.report(ROW, "no")
     queued.close()
     monkeypatch.setenv(switch, "1")
-    script = Script(RECORDED)
-    one = client(script, URL, journal=":memory:")
+    transport = FakeTransport(RECORDED)
+    one = client(transport, URL, journal=":memory:")
     for receipt in (one.grant(), one.report(ROW, "no")):
         assert (receipt.state, receipt.reason) == (State.NO_CONSENT, "do-not-track")
         assert switch in receipt.why
-    later = client(script)
+    later = client(transport)
     assert later.report(ROW, "no").state is State.NO_CONSENT
     assert later.flush(0.2).state is State.QUEUED
     later.close()
-    assert script.requests == []
+    assert transport.requests == []
     monkeypatch.setenv(switch, "0")
-    assert client(script).flush().state is State.SENT
+    assert client(transport).flush().state is State.SENT

@@ -15,11 +15,11 @@ from ldp_client import (
     State,
     TransportError,
 )
-from tests.ldp_client.conftest import RECORDED, ROW, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 
-def test_an_invalid_row_spends_nothing_and_can_be_mended(client: Build) -> None:
-    one = client(Script(RECORDED))
+def test_an_invalid_row_spends_nothing_and_can_be_corrected(client: Build) -> None:
+    one = client(FakeTransport(RECORDED))
     receipt = one.report({"age": "secret", "hours": 1}, "no")
     assert (receipt.state, receipt.field, receipt.epsilon) == (State.INVALID, "age", 0.0)
     assert "secret" not in repr(receipt)
@@ -28,8 +28,8 @@ def test_an_invalid_row_spends_nothing_and_can_be_mended(client: Build) -> None:
 
 def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(client: Build) -> None:
     outcomes: list[Receipt] = []
-    script = Script(RECORDED)
-    one = client(script, on_outcome=outcomes.append)
+    transport = FakeTransport(RECORDED)
+    one = client(transport, on_outcome=outcomes.append)
     receipt = one.report({"age": "s3cret", "hours": float("inf")}, True)
     assert receipt.problems == (
         ("age", receipt.why),
@@ -46,7 +46,7 @@ def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(clie
     assert outcomes == [receipt]
     assert "s3cret" not in repr(receipt)
     assert one.status().state is State.READY
-    assert not script.bodies
+    assert not transport.bodies
 
 
 class Secret(str):
@@ -55,12 +55,12 @@ class Secret(str):
 
 @pytest.mark.parametrize("row", [["age"], ["age", "hours"], ["age", "more"]])
 def test_a_refused_row_leaves_memory_at_once(client: Build, row: list[str]) -> None:
-    one, answers = client(Script(RECORDED)), {name: Secret("s3cret") for name in row}
-    watched = [weakref.ref(value) for value in answers.values()]
+    one, values = client(FakeTransport(RECORDED)), {name: Secret("s3cret") for name in row}
+    watched = [weakref.ref(value) for value in values.values()]
     gc.disable()  # what only a later collection would free counts as kept
     try:
-        receipt = one.report(answers, "maybe")
-        del answers
+        receipt = one.report(values, "maybe")
+        del values
         assert [ref() for ref in watched] == [None] * len(row)
     finally:
         gc.enable()
@@ -69,16 +69,13 @@ def test_a_refused_row_leaves_memory_at_once(client: Build, row: list[str]) -> N
 
 def test_strict_clients_raise(client: Build) -> None:
     with pytest.raises(RowError) as caught:
-        client(Script(RECORDED), strict=True).report({"age": "old"}, "maybe")
+        client(FakeTransport(RECORDED), strict=True).report({"age": "old"}, "maybe")
     assert [each.field for each in caught.value.problems] == ["hours", "rested"]
 
 
 def test_a_receipt_names_the_numbers_that_were_clipped(client: Build) -> None:
-    receipt = client(Script(RECORDED)).report({**ROW, "hours": 13}, "yes")
+    receipt = client(FakeTransport(RECORDED)).report({**ROW, "hours": 13}, "yes")
     assert (receipt.state, receipt.clipped) == (State.QUEUED, ("hours",))
-
-
-# -- what the application hears -----------------------------------------------------------------
 
 
 class Trap(dict[str, object]):
@@ -89,16 +86,16 @@ class Trap(dict[str, object]):
 
 
 def test_nothing_unexpected_reaches_the_application(client: Build) -> None:
-    receipt = client(Script(RECORDED)).report(Trap(ROW), "no")
+    receipt = client(FakeTransport(RECORDED)).report(Trap(ROW), "no")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "internal-error")
     assert "OSError" in receipt.why
     assert "old" not in repr(receipt)
     with pytest.raises(OSError, match="drive"):
-        client(Script(RECORDED), strict=True).report(Trap(ROW), "no")
+        client(FakeTransport(RECORDED), strict=True).report(Trap(ROW), "no")
 
 
 def test_a_receipt_prints_its_state_and_cause(client: Build) -> None:
-    one = client(Script(TransportError("no network")), agreed=False)
+    one = client(FakeTransport(TransportError("no network")), granted=False)
     assert str(one.status()) == "no_consent (no-consent)"
     assert repr(one.grant()) == "Receipt(state=<State.READY: 'ready'>, survey='sleep')"
     invalid = one.report({"age": "secret", "hours": 1}, "no")
@@ -116,7 +113,7 @@ def test_a_receipt_prints_its_state_and_cause(client: Build) -> None:
     assert str(one.flush(0)).startswith("queued (")
 
 
-# -- what a strange row, a stricter application or another application can do -------------------
+# -- errors of the application's row ------------------------------------------------------------
 
 
 class Diary(dict[str, object]):
@@ -142,10 +139,10 @@ def _damaged() -> sqlite3.DatabaseError:
 @pytest.mark.parametrize(
     "error", [OSError("HIV-positive"), _damaged(), sqlite3.OperationalError("HIV-positive")]
 )
-def test_a_row_s_own_errors_are_neither_quoted_nor_taken_for_the_journal_s(
+def test_errors_of_a_row_are_neither_quoted_nor_mistaken_for_errors_of_the_journal(
     client: Build, tmp_path: Path, entry: str, error: Exception
 ) -> None:
-    one = client(Script(RECORDED))
+    one = client(FakeTransport(RECORDED))
     receipt = one.report(Diary(entry, error), "no")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "internal-error")
     assert "HIV" not in repr(receipt)
@@ -162,9 +159,9 @@ def test_a_row_is_read_once_and_not_changed(client: Build) -> None:
             return super().__getitem__(name)
 
         def __missing__(self, name: str) -> object:
-            raise AssertionError("asked for what is not there")
+            raise AssertionError("read an absent entry")
 
-    one = client(Script(RECORDED))
+    one = client(FakeTransport(RECORDED))
     assert one.report(Row(age="old"), "no").field == "hours"
     assert one.report(Row(ROW), "no").state is State.QUEUED
     assert reads == ["age", "age", "hours"]

@@ -49,7 +49,7 @@ def test_a_report_loads_the_client_and_msgpack_alone(plan: Plan) -> None:
     assert set(loaded.split()) <= set(PACKAGES)
 
 
-def test_what_a_report_loads_weighs_at_most_three_mebibytes() -> None:
+def test_client_packages_take_at_most_three_mebibytes() -> None:
     total = 0
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)

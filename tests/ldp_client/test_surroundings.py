@@ -1,4 +1,4 @@
-"""The client amid forks, event loops and clocks that jump, before a real collector."""
+"""The client with forks, event loops and jumping clocks, at a real collector."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Response, State, TransportError
-from tests.ldp_client.conftest import RECORDED, ROW, Script
+from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
 from tests.support.endurance.client.surveys import COUNTED, ROWS, counted, require_one_report, running, url_of
 from tests.support.faulty_proxy import Proxy, faulty
 
@@ -35,7 +35,7 @@ def proxy(base: str) -> Iterator[Proxy]:
         yield proxy
 
 
-def _answer(name: str, proxy: Proxy, journal: Path) -> Client:
+def _report(name: str, proxy: Proxy, journal: Path) -> Client:
     client = Client(url_of(proxy.port, name), journal=journal, spread=0)
     client.grant()
     assert client.report(ROWS[0], "yes").state is State.QUEUED
@@ -45,21 +45,23 @@ def _answer(name: str, proxy: Proxy, journal: Path) -> Client:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_parent_and_child_of_a_fork_amid_sending_both_report(base: str, proxy: Proxy, tmp_path: Path) -> None:
+def test_parent_and_child_of_a_fork_during_sending_both_report(
+    base: str, proxy: Proxy, tmp_path: Path
+) -> None:
     journal = tmp_path / "journal.db"
     proxy.delay = 0.3
-    before = _answer("sleep", proxy, journal)
-    while not proxy.bodies:  # the sender's thread now waits for the answer
+    before = _report("sleep", proxy, journal)
+    while not proxy.bodies:  # the sender's thread now waits for the response
         time.sleep(0.001)
     ours, theirs = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            states = [before.flush(10).state, _answer("diet", proxy, journal).flush(10).state]
+            states = [before.flush(10).state, _report("diet", proxy, journal).flush(10).state]
             os.write(theirs, json.dumps(states).encode())
         finally:
             os._exit(0)
     os.close(theirs)
-    states = [before.flush(10).state, _answer("sport", proxy, journal).flush(10).state]
+    states = [before.flush(10).state, _report("sport", proxy, journal).flush(10).state]
     with os.fdopen(ours) as pipe:
         states += json.load(pipe)
     os.waitpid(child, 0)
@@ -119,14 +121,16 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(
 
     start = time.monotonic()
     gap = asyncio.run(main())
-    assert 1.0 < time.monotonic() - start < 5.0  # two slow answers, and an end without a wait
+    assert 1.0 < time.monotonic() - start < 5.0  # two slow responses, and an end without a wait
     assert gap < 0.3
     assert outcomes == [State.QUEUED, State.SENT]
     assert counted(base, name) == 1
     assert len(require_one_report(proxy.take(), set())) == 1
 
 
-def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(plan: Plan, tmp_path: Path) -> None:
+def test_report_of_an_event_loop_that_ends_during_sending_is_sent_by_the_next_run(
+    plan: Plan, tmp_path: Path
+) -> None:
     class Never:
         async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             await asyncio.sleep(60)
@@ -146,14 +150,12 @@ def test_a_loop_that_ends_amid_sending_leaves_the_report_to_the_next(plan: Plan,
     assert time.monotonic() - start < 2.0
     assert left.client.status().state is State.QUEUED
     left.client.close(0.2)
-    with Client(plan, url, journal=tmp_path / "journal.db", transport=Script(RECORDED)) as later:
+    with Client(plan, url, journal=tmp_path / "journal.db", transport=FakeTransport(RECORDED)) as later:
         assert later.flush().state is State.SENT
 
 
 @pytest.mark.slow
-def test_a_flush_that_nobody_awaits_any_more_does_not_hold_up_the_loop_s_end(
-    proxy: Proxy, plan: Plan, tmp_path: Path
-) -> None:
+def test_abandoned_flush_does_not_delay_the_end_of_the_loop(proxy: Proxy, plan: Plan, tmp_path: Path) -> None:
     async def main() -> AsyncClient:
         client = AsyncClient(plan, url_of(proxy.port), journal=tmp_path / "journal.db", spread=0)
         await client.grant()
@@ -177,12 +179,14 @@ def test_a_clock_that_jumps_changes_nothing(
     client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, jumps: tuple[float, ...]
 ) -> None:
     offsets, now = itertools.cycle(jumps), time.time
-    script = Script(TransportError("refused"), Response(503, b"", 0.2), Response(500, b""), RECORDED)
-    one = client(script, spread=0.05)
+    transport = FakeTransport(
+        TransportError("refused"), Response(503, b"", 0.2), Response(500, b""), RECORDED
+    )
+    one = client(transport, spread=0.05)
     monkeypatch.setattr("time.time", lambda: now() + next(offsets))
     start = time.monotonic()
     assert one.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
     assert 0.2 <= time.monotonic() - start < 2.0
-    assert len(script.bodies) == 4
-    assert len(set(script.bodies)) == 1
+    assert len(transport.bodies) == 4
+    assert len(set(transport.bodies)) == 1

@@ -19,7 +19,7 @@ import ldp_client
 from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import Recorder, recording
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
 
@@ -52,15 +52,15 @@ def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan)
     assert ldp_client.Client("https://elsewhere.example/v1/surveys/diet").grant().state is State.UNAVAILABLE
 
 
-def test_repeated_and_foreign_bodies_are_answered_as_by_a_collector(
+def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(
     ldp_recorder: Recorder, plan: Plan
 ) -> None:
     url = ldp_recorder.serve(plan)
     body = ldp_client.make_report(plan, ROW, "no")
-    answers = [
+    responses = [
         ldp_recorder.request("POST", f"{url}/reports", each, 1.0) for each in (body, body, b"nonsense")
     ]
-    assert [(each.status, each.entry("status") or each.entry("reason")) for each in answers] == [
+    assert [(each.status, each.entry("status") or each.entry("reason")) for each in responses] == [
         (200, "recorded"),
         (200, "duplicate"),
         (400, "malformed"),
@@ -103,7 +103,7 @@ pytest_plugins = ["ldp_client.testing"]
 
 
 class Collector:
-    """A server that answers nothing of use, and counts the requests that reach it."""
+    """A server that returns 503, and records the requests that reach it."""
 
     def __init__(self) -> None:
         self.requests: list[str] = []
@@ -139,7 +139,7 @@ RunTests = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
-    """Return what runs an application's tests, in a process whose own journal is tmp_path/own/journal.db."""
+    """Return a runner of an application's tests in another process, with its journal in tmp_path/own."""
     folder = tmp_path / "app"
     folder.mkdir()
     (folder / "app.py").write_text(APPLICATION)
@@ -237,7 +237,7 @@ def test_a_request_that_would_reach_the_network_fails_the_test(
     assert collector.requests == []
 
 
-def test_what_waits_in_the_own_journal_is_neither_sent_nor_recorded_during_a_test(
+def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = list[str]()
@@ -267,9 +267,9 @@ def test_what_waits_in_the_own_journal_is_neither_sent_nor_recorded_during_a_tes
         assert (own.outcomes, len(Journal().entries())) == ({State.QUEUED: 1}, 1)
 
 
-def test_what_waits_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_path: Path) -> None:
+def test_report_queued_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_path: Path) -> None:
     with Client(
-        plan, URL, journal=tmp_path / "own.db", transport=Script(TransportError("no network"))
+        plan, URL, journal=tmp_path / "own.db", transport=FakeTransport(TransportError("no network"))
     ) as one:
         one.grant()
         one.report(ROW, "no")
@@ -286,7 +286,7 @@ def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ldp_client, "_client", None)
-    own = ldp_client.configure(plan, url=URL, journal=tmp_path / "own.db", transport=Script(RECORDED))
+    own = ldp_client.configure(plan, url=URL, journal=tmp_path / "own.db", transport=FakeTransport(RECORDED))
     with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch):
         ldp_client.configure(plan, url=URL)
     assert own.grant().state is State.READY
@@ -319,12 +319,12 @@ def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
 
 
 def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, plan: Plan) -> None:
-    script = Script(RECORDED)
-    with Client(plan, URL, transport=script, spread=0) as one:
+    transport = FakeTransport(RECORDED)
+    with Client(plan, URL, transport=transport, spread=0) as one:
         one.grant()
         one.report(ROW, "no")
         assert one.flush().state is State.SENT
-    assert len(script.bodies) == 1
+    assert len(transport.bodies) == 1
     assert ldp_recorder.bodies == []
 
 

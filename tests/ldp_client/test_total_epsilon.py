@@ -13,20 +13,20 @@ from ldp_client import (
     Client,
     State,
 )
-from tests.ldp_client.conftest import RECORDED, ROW, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 
 @pytest.fixture
 def diet(client: Build, plan: Plan) -> Iterator[Callable[..., Client]]:
     """Build clients of a second survey, of epsilon 1, on a journal that has spent epsilon 1 on the first."""
-    first = client(Script(RECORDED))
+    first = client(FakeTransport(RECORDED))
     first.report(ROW, "no")
     made: list[Client] = []
 
     def build(**options: object) -> Client:
         second = replace(plan, id="diet", family="diet")
         url = "http://collector.test/v1/surveys/diet"
-        options = {"journal": first._journal, "transport": Script(RECORDED), **options}
+        options = {"journal": first._journal, "transport": FakeTransport(RECORDED), **options}
         made.append(Client(second, url, **options))  # type: ignore[arg-type]
         return made[-1]
 
@@ -57,13 +57,13 @@ def test_grant_refuses_a_survey_that_the_total_forbids_before_noting_consent(die
 
 
 def test_grant_does_not_count_a_survey_twice_that_was_answered(client: Build, plan: Plan) -> None:
-    one = client(Script(RECORDED), max_total_epsilon=1.0)
+    one = client(FakeTransport(RECORDED), max_total_epsilon=1.0)
     one.report(ROW, "no")
     one.flush()
     assert one.grant().state is State.SENT
     another_round = replace(plan, id="sleep-2")
     url = "http://collector.test/v1/surveys/sleep-2"
     with Client(
-        another_round, url, journal=one._journal, transport=Script(RECORDED), max_total_epsilon=1.0
+        another_round, url, journal=one._journal, transport=FakeTransport(RECORDED), max_total_epsilon=1.0
     ) as later:
         assert later.grant().state is State.ALREADY_REPORTED

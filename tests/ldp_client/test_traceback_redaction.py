@@ -16,7 +16,7 @@ import pytest
 import ldp_client
 from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, State
-from tests.ldp_client.conftest import RECORDED, URL, Script
+from tests.ldp_client.conftest import RECORDED, URL, FakeTransport
 
 PACKAGES = tuple(str(Path(ldp_client.__file__).parents[1] / name) for name in ("ldp_client", "encoders"))
 HOURS, SECRET = 7.012345, "secret-0f3b"
@@ -125,7 +125,7 @@ def raised(act: Callable[[], object]) -> Exception:
 @pytest.fixture
 def strict(plan: Plan, tmp_path: Path) -> Iterator[Client]:
     with Client(
-        plan, URL, journal=tmp_path / "journal.db", transport=Script(RECORDED), strict=True, spread=0
+        plan, URL, journal=tmp_path / "journal.db", transport=FakeTransport(RECORDED), strict=True, spread=0
     ) as client:
         client.grant()
         yield client
@@ -198,7 +198,7 @@ def test_no_frame_holds_the_answer_when_the_journal_fails(
     error = raised(lambda: strict.report(row, "no"))
     require_no_value(error)
     assert isinstance(error, ldp_client.JournalError)
-    (tmp_path / "journal.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
+    (tmp_path / "journal.db").write_bytes(b"this is not a database, and long enough to see that" * 20)
     error = raised(lambda: strict.report(row, "no"))
     require_no_value(error)
     assert isinstance(error, ldp_client.JournalError)

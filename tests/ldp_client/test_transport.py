@@ -31,7 +31,7 @@ class _Handler(BaseHTTPRequestHandler):
         type(self).seen.append((self.path, dict(self.headers), body))
         self.send_response(503)
         self.send_header("Retry-After", self.retry_after)
-        self.send_header("Set-Cookie", "who=you")
+        self.send_header("Set-Cookie", "id=1")
         self.end_headers()
         self.wfile.write(b"busy")
 
@@ -59,8 +59,8 @@ def server() -> Iterator[tuple[str, type[_Handler]]]:
 def test_requests_carry_the_body_and_nothing_about_the_device(server: tuple[str, type[_Handler]]) -> None:
     base, handler = server
     for _ in range(2):
-        answer = HttpTransport().request("POST", f"{base}/v1/surveys/sleep/reports", b"body", 5.0)
-    assert (answer.status, answer.body, answer.retry_after) == (503, b"busy", 7.0)
+        response = HttpTransport().request("POST", f"{base}/v1/surveys/sleep/reports", b"body", 5.0)
+    assert (response.status, response.body, response.retry_after) == (503, b"busy", 7.0)
     (path, headers, body), second = handler.seen
     assert (path, body) == ("/v1/surveys/sleep/reports", b"body")
     assert second == (path, headers, body)  # no cookie comes back
@@ -75,7 +75,7 @@ def test_requests_carry_the_body_and_nothing_about_the_device(server: tuple[str,
     assert headers["User-Agent"] == "ldp-client"
 
 
-def test_no_server_is_one_kind_of_error() -> None:
+def test_connection_without_a_server_is_a_transport_error() -> None:
     with pytest.raises(TransportError):
         HttpTransport().request("GET", "http://127.0.0.1:9/", None, 1.0)
 
@@ -136,7 +136,7 @@ def test_a_request_starts_no_thread(
 
 @contextmanager
 def _unaccepting() -> Iterator[tuple[str, int]]:
-    """A place whose backlog is full, so that Linux lets who connects wait."""
+    """An address whose backlog is full, so that on Linux a connection attempt waits."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))
@@ -169,7 +169,7 @@ def test_a_host_s_addresses_share_one_deadline(
             assert time.monotonic() - began < 1.5
 
 
-def test_a_date_to_retry_after_is_held_against_the_server_s_clock(
+def test_retry_after_date_is_compared_with_the_server_s_clock(
     server: tuple[str, type[_Handler]],
 ) -> None:
     base, handler = server
@@ -228,15 +228,15 @@ def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured
 def test_a_report_goes_to_a_secured_server(secured: Secured) -> None:
     port, handler = secured("localhost")
     for host in ("localhost", "127.0.0.1"):
-        answer = HttpTransport().request("POST", f"https://{host}:{port}/", b"body", 5.0)
-        assert (answer.status, answer.body) == (503, b"busy")
+        response = HttpTransport().request("POST", f"https://{host}:{port}/", b"body", 5.0)
+        assert (response.status, response.body) == (503, b"busy")
     assert [(headers["Host"], body) for _, headers, body in handler.seen] == [
         (f"localhost:{port}", b"body"),
         (f"127.0.0.1:{port}", b"body"),
     ]
 
 
-def test_a_server_that_nobody_vouches_for_gets_nothing(
+def test_server_without_a_trusted_certificate_gets_nothing(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, handler = secured("another.test")  # trusted, but another host's
@@ -252,7 +252,7 @@ def test_a_server_that_nobody_vouches_for_gets_nothing(
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", ["localhost", "localhost:8080", "[::1]", "[::1]:8080"])
-def test_the_host_is_named_with_its_port_unless_that_is_the_scheme_s(
+def test_host_header_has_the_port_unless_it_is_the_default(
     scheme: str,
     host: str,
     secured: Secured,
@@ -261,16 +261,18 @@ def test_the_host_is_named_with_its_port_unless_that_is_the_scheme_s(
 ) -> None:
     plain = int(server[0].rpartition(":")[2]), server[1]
     port, handler = secured("localhost") if scheme == "https" else plain
-    asked: list[tuple[str, int]] = []
+    connections: list[tuple[str, int]] = []
 
     def connect(name: str, number: int, *_: object) -> socket.socket:
-        asked.append((name, number))
+        connections.append((name, number))
         return socket.create_connection(("127.0.0.1", port), 5.0)
 
     monkeypatch.setattr("ldp_client.transport._connect", connect)
     HttpTransport().request("POST", f"{scheme}://{host}/v1", b"body", 5.0)
     default = 443 if scheme == "https" else 80
-    assert asked == [(host.partition(":8080")[0].strip("[]"), 8080 if host.endswith(":8080") else default)]
+    assert connections == [
+        (host.partition(":8080")[0].strip("[]"), 8080 if host.endswith(":8080") else default)
+    ]
     assert [headers["Host"] for _, headers, _ in handler.seen] == [host]
 
 

@@ -17,24 +17,10 @@ from encoders.report import pack, unpack
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise, read_report
 from ldp_client import make_report
+from tests.support.surveys import SLEEP
 
 ROOT = Path(__file__).resolve().parents[3]
-SURVEY = """
-[survey]
-id = "sleep"
-epsilon = 1.0
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-missing = "category"
-[features.hours]
-range = [0, 12]
-[mechanism]
-frequency = "{frequency}"
-numeric = "{numeric}"
-"""
+SURVEY = SLEEP.replace("bins = 4", '[mechanism]\nfrequency = "{frequency}"\nnumeric = "{numeric}"')
 ROW = {"age": "old", "hours": 7.5}
 WAYS = [*((name, "sign") for name in MECHANISMS), *(("OUE", name) for name in NUMERIC_MECHANISMS)]
 

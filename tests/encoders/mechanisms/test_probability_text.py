@@ -36,7 +36,7 @@ def test_percentage_differs_from_zero_and_one_hundred(share: Fraction, words: st
         (Fraction(1, 10**400), "1 in 10^400.0"),
     ],
 )
-def test_odds_are_never_nought_however_small(share: Fraction, words: str) -> None:
+def test_small_odds_are_never_shown_as_zero(share: Fraction, words: str) -> None:
     assert odds(share) == words
 
 

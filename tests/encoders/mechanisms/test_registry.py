@@ -64,7 +64,7 @@ def test_malformed_tables_are_refused(name: str) -> None:
         ("SHE", {"weights": ["2", str((1 << 63) - 1)]}),
     ],
 )
-def test_tables_that_say_nothing_are_refused(name: str, tables: dict[str, object]) -> None:
+def test_uninformative_tables_are_refused(name: str, tables: dict[str, object]) -> None:
     with pytest.raises(SurveyError):
         load(name, 2, tables)
 

@@ -200,11 +200,11 @@ def test_what_is_no_value_is_refused_by_name_without_repeating_it(
 
 def everything_said(error: BaseException | None) -> str:
     """Return the words of an error and of all that a traceback would show before it."""
-    said = ""
+    texts = ""
     while error is not None:
-        said += f"{error} {error.args} {vars(error)}"
+        texts += f"{error} {error.args} {vars(error)}"
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return said
+    return texts
 
 
 @pytest.mark.parametrize("text", [SECRET, "1,5", "5 h", "--", "0x10", "0b1"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,7 +61,7 @@ def same(one: float, other: float) -> bool:
     return np.float64(one).tobytes() == np.float64(other).tobytes()
 
 
-# -- what is computed ---------------------------------------------------------------------------
+# -- components ---------------------------------------------------------------------------------
 
 
 def test_the_middle_of_every_range_gives_the_offset() -> None:
@@ -78,7 +80,9 @@ def test_the_ends_of_the_ranges_are_minus_one_and_one() -> None:
 
 @settings(deadline=None)
 @given(components, st.lists(st.tuples(numbers, st.one_of(numbers, gaps), numbers), min_size=1, max_size=8))
-def test_device_table_and_definition_agree_to_the_last_bit(drawn, rows) -> None:
+def test_device_table_and_definition_agree_to_the_last_bit(
+    drawn: tuple[list[tuple[str, ...]], str], rows: list[tuple[float | None, ...]]
+) -> None:
     weights, offset = drawn
     named = tuple(Component(f"c{place}", each, offset) for place, each in enumerate(weights))
     projection = Projection((AGE, INCOME, HOURS), named)
@@ -122,7 +126,7 @@ def test_the_largest_sums_are_exact() -> None:
         lambda cells: np.array(cells, dtype=object),
     ],
 )
-def test_every_kind_of_column_is_read_alike(kind) -> None:
+def test_every_kind_of_column_is_read_alike(kind: Callable[[list[float]], Any]) -> None:
     cells = {"age": [20.5, 30.0], "income": [1000.0, 1e9], "hours": [0.5, 7.25]}
     found = PROJECTION.columns({name: kind(values) for name, values in cells.items()})
     for row in range(2):
@@ -167,7 +171,9 @@ def test_a_missing_input_makes_every_component_missing() -> None:
         ({"age": True}, "age", "must be a number"),
     ],
 )
-def test_a_row_that_does_not_fit_is_refused_by_the_name_of_the_input(changed, name, why) -> None:
+def test_a_row_that_does_not_fit_is_refused_by_the_name_of_the_input(
+    changed: dict[str, object], name: str, why: str
+) -> None:
     row = {"age": 50, "income": 100, "hours": 6}
     with pytest.raises(RowError, match=why) as caught:
         PROJECTION.apply(row | changed)
@@ -200,7 +206,7 @@ def test_columns_of_other_lengths_are_refused() -> None:
         PROJECTION.columns({"age": [50], "income": [1, 2], "hours": [1]})
 
 
-# -- what a plan may hold -----------------------------------------------------------------------
+# -- projections of a plan ----------------------------------------------------------------------
 
 
 def test_a_projection_survives_its_plan_form() -> None:

@@ -49,7 +49,7 @@ def groups(sizes: Sequence[int], labels: int, epsilon: str) -> list[tuple[int, .
     )
 
 
-# -- the rule -----------------------------------------------------------------------------------
+# -- groups -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "1.5"])
@@ -162,7 +162,7 @@ def test_question_about_several_features_gains_over_single_questions(epsilon: st
         assert gain == pytest.approx(1) if len(found) == len(sizes) else gain >= MIN_GROUP_GAIN
 
 
-# -- what is asked ------------------------------------------------------------------------------
+# -- questions ----------------------------------------------------------------------------------
 
 MIXED = """
 [features.n]
@@ -233,10 +233,10 @@ def test_answer_is_a_combination_with_the_first_feature_slowest_and_the_label_fa
 def test_report_contains_the_values_of_all_features_of_its_question(plan: Plan) -> None:
     row = {"a": "1", "b": "0", "n": 5, "colour": None, "age": 89, "lone": "x"}
     codes, label = plan.encode(row, "draw")
-    said: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for question in of_several(plan):
-        said |= question.meaning(question.value(codes, label))
-    assert said == {"a": "1", "b": "0", "colour": "(missing)", "age": "60 and more", "win": "draw"}
+        meanings |= question.meaning(question.value(codes, label))
+    assert meanings == {"a": "1", "b": "0", "colour": "(missing)", "age": "60 and more", "win": "draw"}
 
 
 def test_features_in_another_order_have_other_counters() -> None:
@@ -245,7 +245,7 @@ def test_features_in_another_order_have_other_counters() -> None:
     assert one.domain == other.domain
 
 
-# -- plans of strangers -------------------------------------------------------------------------
+# -- tampered plans -----------------------------------------------------------------------------
 
 
 def tampered(plan: Plan, **changes: dict[str, Any]) -> bytes:

@@ -49,7 +49,7 @@ def other_kind_of_pem() -> bytes:
     )
 
 
-def test_the_committed_signature_is_made_and_taken() -> None:
+def test_signing_and_verifying_match_the_committed_signature() -> None:
     assert PLAN.digest == "9edc0fe6440526e899ec907adad8fb0ecd17b613f27fb2a2566665277dca9430"
     assert public_key_of(PEM) == PUBLIC
     assert signature_text(sign(PLAN, PEM)) == SIGNATURE

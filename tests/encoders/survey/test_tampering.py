@@ -24,7 +24,7 @@ from tests.support.surveys import GOOD
 
 SURVEY = read_survey(GOOD)
 PLAN = SURVEY.compile()
-JUDGING = f"""\
+VALIDATION_TEXT = f"""\
 {GOOD.replace('"OUE"', '"DE"')}
 [validation]
 order = ["hours", "age"]
@@ -34,7 +34,7 @@ prior = [0, -5]
 age = [[0, -1], [-2, 0], [0, 0]]
 hours = [[-3, 0], [-1, 0], [0, -3], [0, -9]]
 """
-VALIDATING = read_survey(JUDGING).compile()
+VALIDATING = read_survey(VALIDATION_TEXT).compile()
 
 
 def compiled(**changes: Any) -> Plan:
@@ -123,7 +123,7 @@ def test_no_entry_can_be_changed_unnoticed(frequency: str) -> None:
     }
 
 
-def test_no_entry_of_a_model_to_judge_can_be_changed_unnoticed() -> None:
+def test_no_entry_of_a_validation_plan_can_be_changed_unnoticed() -> None:
     free = set()
     for path, value in leaves_of(document(VALIDATING)):
         for other in (*STRANGE, -1_000_000, -1_000_001, -(10**30), *neighbours(value)):

@@ -54,7 +54,7 @@ VALIDATED_MISTAKES = {
 
 
 @pytest.mark.parametrize("name", VALIDATED_MISTAKES)
-def test_a_mistake_about_a_model_to_judge_is_explained_by_field_and_line(name: str) -> None:
+def test_a_mistake_in_a_validation_is_explained_by_field_and_line(name: str) -> None:
     old, new, field, line, words = VALIDATED_MISTAKES[name]
     assert VALIDATED.count(old) == 1
     with pytest.raises(SurveyError) as caught:
@@ -65,7 +65,7 @@ def test_a_mistake_about_a_model_to_judge_is_explained_by_field_and_line(name: s
 
 
 @pytest.mark.parametrize("text", ["validation = 3\n", "validation = []\n"])
-def test_a_model_to_judge_is_a_table(text: str) -> None:
+def test_validation_must_be_a_table(text: str) -> None:
     with pytest.raises(SurveyError) as caught:
         read_survey(text + PROJECTED)
     assert [(each.field, each.line) for each in caught.value.problems] == [("validation", 1)]
@@ -80,7 +80,7 @@ def test_scores_of_a_feature_are_found_whatever_its_name() -> None:
     assert (caught.value.field, caught.value.line) == ("validation.scores.ci.ty", 44)
 
 
-def test_mistakes_of_the_survey_come_before_those_of_the_model_that_it_judges() -> None:
+def test_mistakes_of_the_survey_come_before_those_of_its_validation() -> None:
     with pytest.raises(SurveyError) as caught:
         read_survey(VALIDATED.replace("[0, 12]", "[12, 0]").replace("tops = [1, 2]", "tops = []"))
     assert [each.field for each in caught.value.problems] == ["features.hours.range"]

@@ -85,9 +85,10 @@ def models(draw: st.DrawFn) -> Validation:
     )
 
 
+Codes = tuple[int, ...]
 table = st.lists(st.tuples(*map(codes_of, FEATURES)), min_size=1, max_size=8)
 
-# -- judging ------------------------------------------------------------------------------------
+# -- outcomes -----------------------------------------------------------------------------------
 
 
 def guess_of(model: Validation, codes: Any, top: int) -> int:
@@ -104,7 +105,9 @@ def guess_of(model: Validation, codes: Any, top: int) -> int:
 
 @settings(deadline=None)
 @given(models(), table)
-def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows) -> None:
+def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one(
+    model: Validation, rows: list[Codes]
+) -> None:
     model.check()
     for codes, label in product(rows, range(len(model.prior))):
         top_k, all_ = model.validate(codes, label)
@@ -115,7 +118,9 @@ def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one
 
 @settings(deadline=None)
 @given(models(), table, st.data())
-def test_outcomes_of_a_table_equal_those_of_its_rows(model, rows, data) -> None:
+def test_outcomes_of_a_table_equal_those_of_its_rows(
+    model: Validation, rows: list[Codes], data: st.DataObject
+) -> None:
     known = st.integers(0, len(model.prior) - 1)
     labels = data.draw(st.lists(known, min_size=len(rows), max_size=len(rows)))
     top_k, all_ = model.validate_table(np.array(rows), np.array(labels))
@@ -164,7 +169,7 @@ def test_feature_that_is_not_in_the_order_has_no_effect() -> None:
     assert len(outcomes) == 1
 
 
-# -- what is no model ----------------------------------------------------------------------------
+# -- invalid models -----------------------------------------------------------------------------
 
 
 def scores_with(place: int, *table: Any) -> tuple[Any, ...]:
@@ -213,7 +218,7 @@ def test_an_invalid_model_is_refused_by_field(name: str) -> None:
     MODEL.check()
 
 
-# -- a plan of it --------------------------------------------------------------------------------
+# -- plans --------------------------------------------------------------------------------------
 
 SURVEY = read_survey(VALIDATED)
 PLAN = SURVEY.compile()

@@ -92,11 +92,8 @@ def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: 
     holder.close()
 
 
-# -- what breaks --------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_a_transaction_inside_another_as_of_a_signal_handler_unlocks_nothing(tmp_path: Path) -> None:
+def test_reading_inside_a_transaction_keeps_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
 
@@ -120,7 +117,7 @@ def _report_in_child(path: Path, pipe: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_children_forked_amid_the_acts_of_threads_find_a_sound_journal(tmp_path: Path) -> None:
+def test_children_forked_while_threads_write_find_an_intact_journal(tmp_path: Path) -> None:
     path, stop = tmp_path / "j.db", threading.Event()
 
     def keep_writing(name: str) -> None:

@@ -16,7 +16,7 @@ from ldp_client import AsyncClient, Client, Journal, JournalError, State
 from ldp_client.cli import main
 from ldp_client.journal.file import default_path
 from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, Script
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
 
 PEOPLE = ("ann", "Ann", "ANN", "con", "_", "-", "0", "a" * 64, "Z" * 64)
 
@@ -94,10 +94,10 @@ def test_a_person_and_a_journal_together_are_refused(plan: Plan) -> None:
             Client(plan, URL, person="ann", journal=journal)
 
 
-def test_the_command_shows_and_ends_what_one_person_agreed_to(
+def test_command_shows_and_withdraws_the_consent_of_one_person(
     device: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Client(plan, URL, person="Ann", transport=Script(RECORDED), spread=1e9) as client:
+    with Client(plan, URL, person="Ann", transport=FakeTransport(RECORDED), spread=1e9) as client:
         client.grant()
 
     def run(*arguments: str) -> str:
@@ -119,9 +119,9 @@ def test_a_shared_journal_is_named_once_after_ten_repeated_answers(
     client: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
-    client(Script(RECORDED)).report(ROW, "no")
+    client(FakeTransport(RECORDED)).report(ROW, "no")
     for number in range(30):
-        with client(Script(RECORDED)) as each:
+        with client(FakeTransport(RECORDED)) as each:
             assert each.report(ROW, "no").state is State.ALREADY_REPORTED
         assert len(caplog.records) == (number >= 9)
     (record,) = caplog.records
@@ -134,7 +134,7 @@ def test_repeated_answers_of_a_named_person_are_not_taken_for_a_shared_journal(
     plan: Plan, device: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
-    with Client(plan, URL, person="ann", transport=Script(RECORDED), spread=0) as one:
+    with Client(plan, URL, person="ann", transport=FakeTransport(RECORDED), spread=0) as one:
         one.grant()
         for _ in range(12):
             one.report(ROW, "no")
@@ -169,7 +169,7 @@ def test_without_a_home_directory_the_error_names_the_variable(monkeypatch: pyte
         journal.entries()
 
 
-def test_paths_that_are_none_are_clear_errors() -> None:
+def test_invalid_path_is_a_clear_error() -> None:
     with pytest.raises(JournalError, match="cannot be a journal"):
         Journal("nul\0byte")
     assert Journal("~/j.db").path == os.path.realpath(Path.home() / "j.db")

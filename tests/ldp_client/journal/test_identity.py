@@ -54,7 +54,7 @@ def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str
     assert journal.queued_surveys() == []
 
 
-def test_a_key_that_an_application_pins_later_opens_no_second_answer(tmp_path: Path) -> None:
+def test_pinning_a_key_later_allows_no_second_report(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     assert commit(journal, b"unsigned") == (b"unsigned", True)
     assert journal.grant(PLAN, URL, "key").report == b"unsigned"
@@ -62,17 +62,17 @@ def test_a_key_that_an_application_pins_later_opens_no_second_answer(tmp_path: P
     assert not journal.commit(signed, PLAN, lambda: pytest.fail("was drawn"))[1]
 
 
-def test_an_answer_counts_even_if_a_consent_at_another_origin_is_nearer(tmp_path: Path) -> None:
+def test_find_prefers_a_report_to_a_consent_at_the_same_origin(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, ELSEWHERE, "key")
     journal.commit(SurveyIdentity("sleep", origin_of_url(ELSEWHERE), "key"), PLAN, lambda: b"signed")
-    journal.grant(PLAN, URL)  # an application without the key asked, too
+    journal.grant(PLAN, URL)  # an application without the key has consent, too
     found = journal.find(SurveyIdentity("sleep", IDENTITY.origin, "key"))
     assert found is not None
     assert found.report == b"signed"
 
 
-def test_an_application_that_drops_the_author_s_key_opens_no_second_answer(tmp_path: Path) -> None:
+def test_dropping_the_author_s_key_allows_no_second_report(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     first, second = plan_of("first", "health"), plan_of("second", "health")
     journal.grant(first, URL, "key")

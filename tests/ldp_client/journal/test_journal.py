@@ -55,7 +55,7 @@ def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
     assert commit(journal, b"later") == (b"later", True)
 
 
-def test_memory_journals_are_apart_and_forget(tmp_path: Path) -> None:
+def test_memory_journals_are_independent(tmp_path: Path) -> None:
     one, two = Journal(":memory:"), Journal(":memory:")
     assert commit(one, b"one") == (b"one", True)
     assert commit(two, b"two") == (b"two", True)
@@ -63,7 +63,7 @@ def test_memory_journals_are_apart_and_forget(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_memory_journals_in_turn_never_meet() -> None:
+def test_a_thousand_memory_journals_in_turn_share_nothing() -> None:
     for number in range(1000):
         report = number.to_bytes(2, "big")
         assert commit(Journal(":memory:"), report) == (report, True)
@@ -108,7 +108,7 @@ def test_a_later_outcome_changes_nothing(tmp_path: Path) -> None:
     assert state_of(journal) is State.SENT
 
 
-# -- what the person agrees to ------------------------------------------------------------------
+# -- consent ------------------------------------------------------------------------------------
 
 
 def test_without_consent_nothing_is_drawn(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_without_consent_nothing_is_drawn(tmp_path: Path) -> None:
     assert commit(journal, b"after all") == (b"after all", True)
 
 
-def test_who_withdraws_from_the_queue_never_answers_anew(tmp_path: Path) -> None:
+def test_withdrawing_a_queued_report_prevents_another_report(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"a report of some length")
     journal.withdraw(IDENTITY)
@@ -134,7 +134,7 @@ def test_who_withdraws_from_the_queue_never_answers_anew(tmp_path: Path) -> None
     assert state_of(journal) is State.WITHDRAWN
 
 
-def test_withdrawing_changes_nothing_that_was_counted_or_never_agreed_to(tmp_path: Path) -> None:
+def test_withdrawing_without_consent_or_after_counting_changes_nothing(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     assert journal.withdraw(IDENTITY) is None
     commit(journal, b"first")
@@ -146,17 +146,17 @@ def test_withdrawing_changes_nothing_that_was_counted_or_never_agreed_to(tmp_pat
 def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
-    louder = read_survey(PLAN_TEXT.replace("1.5", "1.6")).compile()
+    tampered = read_survey(PLAN_TEXT.replace("1.5", "1.6")).compile()
     for _ in range(2):
-        with pytest.raises(PlanError, match=louder.digest):
-            journal.grant(louder, URL)
+        with pytest.raises(PlanError, match=tampered.digest):
+            journal.grant(tampered, URL)
         with pytest.raises(PlanError, match=PLAN.digest):
-            journal.commit(IDENTITY, louder, lambda: pytest.fail("was drawn"))
+            journal.commit(IDENTITY, tampered, lambda: pytest.fail("was drawn"))
         journal.withdraw(IDENTITY)  # the binding outlives the consent
     assert commit(journal, b"as agreed") == (b"as agreed", True)
 
 
-def test_agreeing_again_changes_nothing_but_where_to(tmp_path: Path) -> None:
+def test_second_consent_changes_only_the_url(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
     moved = URL.replace("/v1", "/behind/a/proxy/v1")
@@ -165,12 +165,12 @@ def test_agreeing_again_changes_nothing_but_where_to(tmp_path: Path) -> None:
     assert journal.grant(PLAN, URL).report == b"first"
 
 
-# -- a survey that is said to be closed ---------------------------------------------------------
+# -- closed surveys -----------------------------------------------------------------------------
 
 DAY = 86_400.0
 
 
-def test_a_closed_survey_ends_a_report_on_the_second_answer_a_day_later(tmp_path: Path) -> None:
+def test_report_expires_if_its_survey_is_still_closed_a_day_later(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     for now in (1000.0, 1001.0, 1000.0 + DAY - 1):
@@ -185,7 +185,7 @@ def test_a_closed_survey_ends_a_report_on_the_second_answer_a_day_later(tmp_path
     assert (entry.state, entry.reason, entry.report) == (State.EXPIRED, "survey-closed", None)
 
 
-def test_a_clock_that_is_set_back_begins_the_day_anew(tmp_path: Path) -> None:
+def test_clock_set_back_restarts_the_day_before_expiry(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     assert not journal.record_closed(IDENTITY, 10 * DAY)
@@ -194,7 +194,7 @@ def test_a_clock_that_is_set_back_begins_the_day_anew(tmp_path: Path) -> None:
     assert journal.record_closed(IDENTITY, 3 * DAY)
 
 
-def test_a_survey_that_opens_again_still_takes_the_report(tmp_path: Path) -> None:
+def test_survey_that_opens_again_accepts_the_report(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     journal.record_closed(IDENTITY, 1000.0)
@@ -205,7 +205,7 @@ def test_a_survey_that_opens_again_still_takes_the_report(tmp_path: Path) -> Non
     assert (entry.state, entry.reason, entry.report) == (State.SENT, "", None)
 
 
-# -- the budget and the room --------------------------------------------------------------------
+# -- total epsilon and length of the queue ------------------------------------------------------
 
 
 def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
     for name in names[:3]:  # 1.5 each; one is withdrawn, yet was drawn: it may have been on its way
         journal.commit(identity_of(name), plan_of(name), lambda: b"report", Fraction("4.5"))
     journal.withdraw(identity_of(names[0]))
-    with pytest.raises(BudgetError, match=r"4\.5 of 4\.5") as caught:
+    with pytest.raises(BudgetError, match=r"4\.5 of at most 4\.5") as caught:
         journal.commit(identity_of(names[3]), plan_of(names[3]), lambda: b"drawn", Fraction("4.5"))
     assert caught.value.reason == "total-epsilon-spent"
     assert journal.commit(identity_of(names[3]), plan_of(names[3]), lambda: b"report", Fraction(6))[1]
@@ -233,9 +233,6 @@ def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pyt
     assert len(journal.queued_surveys()) == 2
     journal.record_outcome(identity_of("one"), State.SENT)
     assert commit(journal, b"report", "three") == (b"report", True)
-
-
-# -- what breaks --------------------------------------------------------------------------------
 
 
 def test_a_signature_once_checked_is_not_forgotten(tmp_path: Path) -> None:

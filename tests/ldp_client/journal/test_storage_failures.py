@@ -23,9 +23,6 @@ def test_an_unreachable_file_is_a_clear_error(tmp_path: Path) -> None:
             commit(Journal(path), b"report")
 
 
-# -- what breaks --------------------------------------------------------------------------------
-
-
 def _damage(path: Path, way: str) -> None:
     whole = path.read_bytes()
     page = os.urandom(4096)
@@ -34,7 +31,7 @@ def _damage(path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["garbage", "no header", "cut"])
-def test_a_damaged_journal_is_rename_damaged_and_nothing_is_answered_twice(tmp_path: Path, way: str) -> None:
+def test_damaged_journal_is_renamed_and_no_survey_is_reported_twice(tmp_path: Path, way: str) -> None:
     path = tmp_path / "j.db"
     for number in range(40):
         commit(Journal(path), os.urandom(300), f"survey-{number}")
@@ -81,7 +78,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
     journal.grant(PLAN, URL)
 
     def read_only(path: str, flags: int, mode: int = 0o777) -> int:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))  # tests run as root too, whom no mode bits stop
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))  # mode bits do not stop root
 
     monkeypatch.setattr("ldp_client.journal.file.os.access", lambda path, mode: False)
     monkeypatch.setattr("ldp_client.journal.file.os.open", read_only)
@@ -104,14 +101,14 @@ def test_two_names_of_one_file_are_one_journal(tmp_path: Path) -> None:
     journal, link = Journal(tmp_path / "real" / "j.db"), Journal(tmp_path / "link.db")
     assert link.key == journal.key
     commit(journal, b"first")
-    (tmp_path / "real" / "j.db").write_bytes(b"this is not a database, and long enough to tell" * 20)
+    (tmp_path / "real" / "j.db").write_bytes(b"this is not a database, and long enough to see that" * 20)
     for each in (link, journal, link):
         with pytest.raises(JournalError) as caught:
             commit(each, b"second")
         assert caught.value.reason == "journal-damaged"
 
 
-def test_who_sees_damage_late_leaves_the_new_journal_alone(tmp_path: Path) -> None:
+def test_late_detection_of_damage_leaves_the_new_journal_alone(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     commit(Journal(path), b"first")
     stale = _file_id(os.stat(path))

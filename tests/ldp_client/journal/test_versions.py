@@ -50,9 +50,6 @@ def test_a_state_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
         journal.find(IDENTITY)
 
 
-# -- which survey is which ----------------------------------------------------------------------
-
-
 def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "j.db")) as old, old:
         old.execute(
@@ -71,9 +68,6 @@ def test_a_journal_of_version_2_takes_origins_from_its_urls(tmp_path: Path) -> N
     found = journal.find_answered(SurveyIdentity("later", IDENTITY.origin), "health")
     assert found is not None
     assert (found.epsilon, found.plan, found.family) == ("1", PLAN.json, "health")
-
-
-# -- what breaks --------------------------------------------------------------------------------
 
 
 def test_another_application_s_database_is_no_journal(tmp_path: Path) -> None:

@@ -23,12 +23,14 @@ def _times(
     return times
 
 
-def _fail_next(times: SendingSchedule, clock: ManualClock, answer: Response | None = DOWN) -> SurveyIdentity:
+def _fail_next(
+    times: SendingSchedule, clock: ManualClock, response: Response | None = DOWN
+) -> SurveyIdentity:
     left, survey = times.next_due()
     assert survey is not None
     clock.now += left
     times.begin_attempt(survey)
-    times.collector_failed(survey, answer)
+    times.collector_failed(survey, response)
     return survey
 
 
@@ -98,7 +100,7 @@ def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others()
     assert times.next_due()[0] <= 2.0
 
 
-def test_a_pause_that_is_no_number_is_none() -> None:
+def test_retry_after_of_nan_is_ignored() -> None:
     clock = ManualClock()
     times = _times(clock, 1)
     _fail_next(times, clock, replace(DOWN, retry_after=float("nan")))
@@ -146,7 +148,7 @@ def test_a_report_that_is_waited_for_is_tried_again_soon_and_others_are_not() ->
     assert times.next_due()[0] > 60.0  # less once in 1440
 
 
-def test_every_report_that_is_hurried_is_sent_though_nobody_waits_for_it() -> None:
+def test_expedited_report_is_sent_although_no_caller_waits() -> None:
     clock = ManualClock()
     times = SendingSchedule(clock, Random(1).random)
     for survey in (survey_of(0), survey_of(1)):

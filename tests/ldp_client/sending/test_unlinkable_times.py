@@ -29,7 +29,7 @@ class Sent(NamedTuple):
     is_taken: bool
 
 
-# -- the rules that the tests have to catch -----------------------------------------------------
+# -- rules whose links the tests must detect ----------------------------------------------------
 
 
 class SharedPause(SendingSchedule):
@@ -37,10 +37,10 @@ class SharedPause(SendingSchedule):
 
     spread_after = 0.0
 
-    def collector_failed(self, survey: SurveyIdentity, answer: Response | None) -> None:
+    def collector_failed(self, survey: SurveyIdentity, response: Response | None) -> None:
         now, state = self._clock(), self._collectors.setdefault(survey.origin, _State())
         pause = retry_after.draw_backoff(state.failures, self._draw_uniform)
-        end = now + max(pause, retry_after.limit_retry_after(answer.retry_after if answer else None))
+        end = now + max(pause, retry_after.limit_retry_after(response.retry_after if response else None))
         state.failures += 1
         for report in self._reports.values():
             report.due = max(report.due, end) + self.spread_after * self._draw_uniform()
@@ -72,7 +72,7 @@ def simulate(
     spread: float = 2.0,
     is_new: bool = True,
     until: float = 1e9,
-    answer: Response = DOWN,
+    response: Response = DOWN,
     seed: int = 1,
 ) -> list[Sent]:
     """Run a schedule per device until all reports are taken, and return all attempts by time.
@@ -91,7 +91,7 @@ def simulate(
             times.begin_attempt(chosen[1])
             attempts, clock.now = attempts + 1, clock.now + ATTEMPT_SECONDS
             if fails:
-                times.collector_failed(chosen[1], answer)
+                times.collector_failed(chosen[1], response)
             else:
                 times.remove(chosen[1], has_outcome=True)
     return sorted(seen)
@@ -131,7 +131,7 @@ def linked(seen: list[Sent]) -> Linked:
 
 
 def is_linked(found: Linked, devices: int = 100) -> bool:
-    """Tell whether reports are closer or more often neighbours than by chance; wrong once in 1e7."""
+    """Return whether reports are closer or more often neighbours than by chance; wrong once in 1e7."""
     return found.nearest > most_by_chance(devices, 1 / (2 * devices - 1)) or found.close > most_by_chance(
         devices, 0.5
     )
@@ -148,7 +148,7 @@ SCENES: dict[str, dict[str, object]] = {
         "starts": uniform(HOUR),
         "is_down": lambda _, attempts: attempts == 0,
         "spread": HOUR,
-        "answer": replace(DOWN, retry_after=1.5 * HOUR),
+        "response": replace(DOWN, retry_after=1.5 * HOUR),
     },
     "a start of the application": {
         "starts": uniform(600),
@@ -167,31 +167,34 @@ def test_times_do_not_link_the_two_reports_of_a_device(scene: str) -> None:
 
 @pytest.mark.parametrize("scene", ["a long outage", "one 503 for each device", "a network that returns"])
 @pytest.mark.parametrize("rule", [SharedPause, SharedPauseThenSpread])
-def test_a_pause_that_reports_share_is_found_to_link_them(rule: Schedule, scene: str) -> None:
+def test_shared_pause_links_the_reports_of_a_device(rule: Schedule, scene: str) -> None:
     assert is_linked(linked(simulate(rule, **SCENES[scene])))  # type: ignore[arg-type]
 
 
-def test_leftovers_that_start_within_the_spread_are_found_to_be_linked() -> None:
+def test_reports_of_an_earlier_run_sent_within_the_spread_are_linked() -> None:
     scene = SCENES["a start of the application"] | {"is_new": True}
     assert is_linked(linked(simulate(SendingSchedule, **scene)))  # type: ignore[arg-type]
 
 
 @cache
-def count_attempts(schedule: Schedule, surveys: int, asked: float | None) -> int:
+def count_attempts(schedule: Schedule, surveys: int, retry_after_seconds: float | None) -> int:
     """Return how often 20 devices try in an outage of a day."""
-    answer = replace(DOWN, retry_after=asked)
-    return len(simulate(schedule, [0.0] * 20, _outage(0, DAY), surveys=surveys, until=DAY, answer=answer))
+    response = replace(DOWN, retry_after=retry_after_seconds)
+    return len(simulate(schedule, [0.0] * 20, _outage(0, DAY), surveys=surveys, until=DAY, response=response))
 
 
 @pytest.mark.parametrize("surveys", [1, 2, 5, 20])
-@pytest.mark.parametrize("asked", [None, 30.0, HOUR])
+@pytest.mark.parametrize("retry_after_seconds", [None, 30.0, HOUR])
 def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(
-    surveys: int, asked: float | None
+    surveys: int, retry_after_seconds: float | None
 ) -> None:
     # 20 devices with some 300 attempts each, or with 24 by Retry-After; one attempt per device in addition
-    # allows for what the first failures have to tell
-    assert count_attempts(SendingSchedule, surveys, asked) <= count_attempts(SharedPause, 1, asked) + 20
+    # allows for the first failure of each collector
     assert (
-        count_attempts(SendingSchedule, surveys, asked)
-        <= 1.1 * count_attempts(SendingSchedule, 1, asked) + 20
+        count_attempts(SendingSchedule, surveys, retry_after_seconds)
+        <= count_attempts(SharedPause, 1, retry_after_seconds) + 20
+    )
+    assert (
+        count_attempts(SendingSchedule, surveys, retry_after_seconds)
+        <= 1.1 * count_attempts(SendingSchedule, 1, retry_after_seconds) + 20
     )

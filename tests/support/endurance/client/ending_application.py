@@ -22,7 +22,7 @@ from tests.support.endurance.client.surveys import ROWS, compiled, url_of  # noq
 
 
 def place(server: str) -> tuple[int, list[socket.socket]]:
-    """Return a port where nobody serves, and what keeps it so."""
+    """Return a port without a server, and the sockets that keep it so."""
     lines = [socket.socket()]
     lines[0].bind(("127.0.0.1", 0))
     name = lines[0].getsockname()

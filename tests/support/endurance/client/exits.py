@@ -16,7 +16,7 @@ SERVERS = ("refuses", "never answers", "never accepts")
 
 @dataclass(frozen=True)
 class Exit:
-    """One interpreter's end, in seconds."""
+    """The duration of one interpreter's end, in seconds."""
 
     queued: int
     handlers: float

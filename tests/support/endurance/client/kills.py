@@ -32,7 +32,7 @@ from tests.support.faulty_proxy import faulty
 _WATCHED = ("ldp_client", "encoders/report.py", "encoders/mechanisms", "encoders/randomness.py")
 _ROOT = str(Path(__file__).resolve().parents[4])
 Place = tuple[str, int, int]
-"""A file, a line of it, and the how manieth time it is reached."""
+"""A file, a line of it, and the number of times that it was reached."""
 
 
 class _Tracer:
@@ -58,7 +58,7 @@ class _Tracer:
 
 
 def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, results: Any) -> None:
-    """One run of an application: agree, report, wait for the verdict."""
+    """Run an application: grant consent, report, wait for the outcome."""
     tracer = _Tracer(fatal)
     with mock.patch("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.01):
         client = Client(url, journal=journal, spread=0)
@@ -76,18 +76,18 @@ def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, r
 
 @dataclass(frozen=True)
 class Kills:
-    """What a trial of kills saw."""
+    """The counts of a trial of kills."""
 
     killed: int
     finished: int
-    """How many were done before they could be killed."""
+    """Applications that ended before they were killed."""
     found: Counter[str]
     """The journal's state after a kill."""
     lines: int
-    """At how many different lines of the client."""
+    """Different lines of the client at which one was killed."""
 
 
-class _Ward:
+class _Applications:
     """Applications that are killed, one after the other, each with a device of its own."""
 
     def __init__(self, folder: Path, base: str) -> None:
@@ -140,7 +140,7 @@ class _Ward:
         self.finished += process.exitcode == 0
 
     def _survey(self, journal: Path) -> set[bytes]:
-        """Note how the journal was left; return the report that it has committed."""
+        """Count the state of the journal; return the report that it has committed."""
         entry = next(iter(Journal(journal).entries()), None)
         self.found[str(entry.state) if entry else "(none)"] += 1
         return {entry.report} if entry and entry.report else set()
@@ -149,19 +149,21 @@ class _Ward:
 def kills(folder: Path, count: int) -> Kills:
     """Kill at least `count` applications, a device's first at a line of the client, then at any moment."""
     with running(folder, "sleep") as base:
-        ward = _Ward(folder, base)
+        applications = _Applications(folder, base)
         with faulty(base) as proxy:
-            _, places = ward.undisturbed(ward.journal(), url_of(proxy.port), traced=True)
+            _, places = applications.undisturbed(applications.journal(), url_of(proxy.port), traced=True)
             start = time.monotonic()
-            ward.undisturbed(ward.journal(), url_of(proxy.port))
+            applications.undisturbed(applications.journal(), url_of(proxy.port))
             usual = time.monotonic() - start
         chosen = _spread(places, count * 2 // 3)
         for place in chosen:
-            ward.attack([place, usual * random.uniform(0.2, 1.0)])
-        while ward.killed < count:
-            ward.attack([usual * random.uniform(0.2, 1.0)])
-        assert counted(base) == ward.devices, "a report was lost, or counted twice"
-    return Kills(ward.killed, ward.finished, ward.found, len({place[:2] for place in chosen}))
+            applications.attack([place, usual * random.uniform(0.2, 1.0)])
+        while applications.killed < count:
+            applications.attack([usual * random.uniform(0.2, 1.0)])
+        assert counted(base) == applications.devices, "a report was lost, or counted twice"
+    return Kills(
+        applications.killed, applications.finished, applications.found, len({place[:2] for place in chosen})
+    )
 
 
 def _spread(places: Sequence[Place], count: int) -> list[Place]:

@@ -1,4 +1,4 @@
-"""Many processes that answer the same surveys with one journal."""
+"""Many processes that report to the same surveys with one journal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _compete(path: Path, names: Sequence[str], results: Any) -> None:
 
 @dataclass(frozen=True)
 class Crowd:
-    """What many processes on one journal took, in seconds; the last two of a commit that was the first."""
+    """Seconds of many processes on one journal; the last two are of commits that made a report."""
 
     entries: int
     elapsed: float
@@ -46,15 +46,22 @@ def crowd(folder: Path, processes: int, surveys: int) -> Crowd:
     start = time.monotonic()
     for racer in racers:
         racer.start()
-    told = [results.get(timeout=900) for _ in racers]
+    results_by_process = [results.get(timeout=900) for _ in racers]
     elapsed = time.monotonic() - start
     for racer in racers:
         racer.join()
-    makers = {name: [pid for pid, made, _ in told if made[place]] for place, name in enumerate(names)}
+    makers = {
+        name: [pid for pid, made, _ in results_by_process if made[place]] for place, name in enumerate(names)
+    }
     entries = Journal(path).entries()
     assert all(len(pids) == 1 for pids in makers.values()), "a survey was answered twice, or never"
     assert {entry.survey: entry.report for entry in entries} == {
         name: pids[0].to_bytes(4, "big") for name, pids in makers.items()
     }, "an entry is lost, or not what was recorded"
-    seconds = [second for _, made, took in told for mine, second in zip(made, took, strict=True) if mine]
+    seconds = [
+        second
+        for _, made, took in results_by_process
+        for mine, second in zip(made, took, strict=True)
+        if mine
+    ]
     return Crowd(len(entries), elapsed, median(seconds), max(seconds))

@@ -24,7 +24,7 @@ from tests.support.faulty_proxy import FAULTS, Proxy, faulty
 
 
 class _Failing:
-    """HTTP whose requests meet faults in turn; notes what it was given to send."""
+    """HTTP whose requests fail in turn; records the bodies that it sends."""
 
     def __init__(self, proxy: Proxy, faults: Sequence[str]) -> None:
         self._proxy, self._faults = proxy, list(faults)
@@ -40,7 +40,7 @@ class _Failing:
 
 @dataclass(frozen=True)
 class Faults:
-    """What a trial of faults saw."""
+    """The counts of a trial of faults."""
 
     injected: Counter[str]
     states: Counter[State]

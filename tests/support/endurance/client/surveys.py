@@ -54,8 +54,8 @@ def counted(base: str, name: str = "sleep") -> int:
     request = urllib.request.Request(
         f"{base}/v1/surveys/{name}/snapshot", headers={"Authorization": f"Bearer {TOKEN}"}
     )
-    with urllib.request.urlopen(request) as answer:
-        totals = json.load(answer)["totals"]
+    with urllib.request.urlopen(request) as response:
+        totals = json.load(response)["totals"]
     return sum(total["n"] for total in totals.values())
 
 

@@ -1,15 +1,19 @@
 """`make accuracy` measures every cell once, even if it is stopped, and writes the tables."""
 
+from __future__ import annotations
+
 import json
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from benchmarks.accuracy import grid, run
 from benchmarks.accuracy.__main__ import main
@@ -18,7 +22,7 @@ from benchmarks.accuracy.grid import DATA_SETS, LABEL, NON_PRIVATE, OURS, PAPER,
 from benchmarks.accuracy.page import SUMMARIES, parted, placed
 from benchmarks.accuracy.plain import INSTALLED
 from benchmarks.accuracy.results import Results, Settings
-from benchmarks.accuracy.ways import calibration_error
+from benchmarks.accuracy.ways import Task, calibration_error
 
 ROOT = Path(__file__).parent.parent
 RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"
@@ -26,14 +30,14 @@ TABLES = ("tiny", "gains", "scaling", "peers", "calibration")
 
 
 @pytest.fixture
-def few_people(monkeypatch):
+def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
     for users in list(grid.POPULATIONS):
         monkeypatch.delitem(grid.POPULATIONS, users)
     monkeypatch.setitem(grid.POPULATIONS, 300, 2)
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path: Path) -> Path:
     rng = np.random.default_rng(1)
     lines = ["tea,milk,always,class"]
     for _ in range(80):
@@ -46,21 +50,21 @@ def folder(tmp_path):
     return tmp_path
 
 
-def arguments(folder, *more, results="results.jsonl", repeats=2):
+def arguments(folder: Path, *more: str, results: str = "results.jsonl", repeats: int = 2) -> list[str]:
     named = {"sets": "tiny", "repeats": repeats, "results": folder / results, "page": folder / "page.md"}
     return [str(folder), *(f"--{name}={value}" for name, value in named.items()), *more]
 
 
-def invoke(folder, *more, **named):
+def invoke(folder: Path, *more: str, **named: Any) -> Result:
     return CliRunner().invoke(main, arguments(folder, "--processes=1", *more, **named))
 
 
-def finished(path):
+def finished(path: Path) -> list[Cell]:
     lines = path.read_bytes().splitlines()[1:] if path.exists() else []
     return [Cell(**json.loads(line)["cell"]) for line in lines]
 
 
-def killed(folder, cells):
+def killed(folder: Path, cells: int) -> Path:
     """Run it over two processes, kill it after so many cells, and leave half a line."""
     path = folder / "results.jsonl"
     command = [sys.executable, "-m", "benchmarks.accuracy", *arguments(folder, "--processes=2")]
@@ -75,16 +79,19 @@ def killed(folder, cells):
     return path
 
 
-def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, monkeypatch):
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_computes_nothing_twice(
+    folder: Path, few_people: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = killed(folder, 3)
     done, measured = path.read_bytes().count(b"\n") - 1, []
     kept = path.read_bytes()[: path.read_bytes().rfind(b"\n") + 1]
 
-    def noted(task, measure=run.measure):
+    def record_and_measure(task: Task, measure: Callable[[Task], Any] = run.measure) -> Any:
         measured.append(task.cell)
         return measure(task)
 
-    monkeypatch.setattr(run, "measure", noted)
+    monkeypatch.setattr(run, "measure", record_and_measure)
     again = invoke(folder)
     assert again.exit_code == 0, again.output
     assert path.read_bytes().startswith(kept)
@@ -100,7 +107,8 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, mon
     assert len(measured) == 2 * len(grid.EPSILONS) * 9 * 2 + 2 * 2 * 14
 
 
-def test_the_tables_are_written_between_their_marks(folder, few_people):
+@pytest.mark.slow
+def test_the_tables_are_written_between_their_marks(folder: Path, few_people: None) -> None:
     output = invoke(folder).stdout
     page = (folder / "page.md").read_text()
     assert page.startswith("# Written by a person\n<!-- tiny")
@@ -117,7 +125,9 @@ def test_the_tables_are_written_between_their_marks(folder, few_people):
     assert (folder / "page.md").read_text() == page
 
 
-def test_errors_are_reported_before_anything_is_measured(folder, monkeypatch):
+def test_errors_are_reported_before_anything_is_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run, "measure", None)
     (folder / "empty.csv").write_text("tea,class\n")
     (folder / "one.csv").write_text("tea,class\nblack,yes\ngreen,yes\n")
@@ -139,7 +149,8 @@ def test_errors_are_reported_before_anything_is_measured(folder, monkeypatch):
     assert not (folder / "results.jsonl").exists()
 
 
-def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder, few_people):
+@pytest.mark.slow
+def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder: Path, few_people: None) -> None:
     page = folder / "page.md"
     marks = "<!-- car: written by make accuracy -->\nof car\n<!-- end of car -->\n"
     page.write_text(page.read_text().replace("The end", f"{marks}The end"))
@@ -150,7 +161,8 @@ def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder, few_people)
     assert "of car" in page.read_text()
 
 
-def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder, few_people):
+@pytest.mark.slow
+def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder: Path, few_people: None) -> None:
     assert invoke(folder, repeats=1).exit_code == 0
     page = (folder / "page.md").read_text()
     assert page.count("1 repeat.") == (3 if INSTALLED else 2)
@@ -159,7 +171,10 @@ def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder, few_p
     assert "± 0.000" not in page
 
 
-def test_results_of_other_data_or_other_code_are_refused(folder, few_people, monkeypatch):
+@pytest.mark.slow
+def test_results_of_other_data_or_other_code_are_refused(
+    folder: Path, few_people: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert invoke(folder, repeats=1).exit_code == 0
     kept = (folder / "results.jsonl").read_bytes()
     assert "was begun with --repeats 1 --seed 0" in invoke(folder, repeats=2).stderr
@@ -175,7 +190,7 @@ def test_results_of_other_data_or_other_code_are_refused(folder, few_people, mon
 
 
 @pytest.mark.parametrize("text", ["no results\nbut notes", "notes", "[1]\n", '{"id": 1}\nmore', "\xff"])
-def test_a_file_without_results_is_not_changed(folder, text):
+def test_a_file_without_results_is_not_changed(folder: Path, text: str) -> None:
     path = folder / "notes.txt"
     path.write_bytes(text.encode("latin-1"))
     for more in ([], ["--fresh"], ["--only-write"]):
@@ -183,15 +198,17 @@ def test_a_file_without_results_is_not_changed(folder, text):
         assert path.read_bytes() == text.encode("latin-1")
 
 
-def test_writing_alone_does_not_change_the_results(folder):
+def test_writing_alone_does_not_change_the_results(folder: Path) -> None:
     path = folder / "results.jsonl"
     path.write_text(torn := '{"repeats": 2, "seed": 0, "code": ""}\n{"cell": {"da')
     assert invoke(folder, "--only-write").exit_code == 0
     assert path.read_text() == torn
 
 
-def test_a_stopped_run_prints_how_to_continue(folder, few_people, monkeypatch):
-    def stopped(task):
+def test_a_stopped_run_prints_how_to_continue(
+    folder: Path, few_people: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(task: Task) -> NoReturn:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "measure", stopped)
@@ -199,7 +216,7 @@ def test_a_stopped_run_prints_how_to_continue(folder, few_people, monkeypatch):
     assert "stopped: the same command, without --fresh, continues" in invoke(folder, "--fresh").stderr
 
 
-def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
+def test_gains_are_paired_with_the_best_in_hindsight(tmp_path: Path) -> None:
     results = Results(tmp_path / "results.jsonl", Settings(3, 0), {"d": "0" * 64})
     base = np.array([0.5, 0.7, 0.6])
     for place, way in enumerate(PAPER):
@@ -213,21 +230,21 @@ def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
     assert summed("d", [gain]) == ["d", "+0.010 ± 0.000", "1", "1", "0", "0"]
 
 
-def test_the_calibration_error_is_the_distance_from_the_predicted_probability():
+def test_the_calibration_error_is_the_distance_from_the_predicted_probability() -> None:
     right = np.array([True, True, True, False])
     assert calibration_error(np.full(4, 0.75), right) == pytest.approx(0)
     assert calibration_error(np.full(4, 1.0), right) == pytest.approx(0.25)
     assert calibration_error(np.array([0.55, 0.65, 0.95, 0.95]), right) == pytest.approx(0.425)
 
 
-def block_of(page, name):
+def block_of(page: Path, name: str) -> str:
     """Return the text between a table's marks."""
     text = page.read_text("utf-8")
     before, after = parted(page, text, name)
     return text[len(before) : -len(after)]
 
 
-def without_numbers(text):
+def without_numbers(text: str) -> str:
     """Replace everything that depends on the measured numbers, and all line breaks."""
     text = re.sub(r"[+-]?\d[\d,]*(\.\d+)?", "#", text.replace(" below |", " |")).replace("**#**", "#")
     text = re.sub(r"\((DE|SUE|OUE|SHE|THE)\)", "(best)", text)
@@ -235,7 +252,8 @@ def without_numbers(text):
     return " ".join(text.split())
 
 
-def test_the_results_page_has_the_form_that_the_command_writes(tmp_path):
+@pytest.mark.slow
+def test_the_results_page_has_the_form_that_the_command_writes(tmp_path: Path) -> None:
     results, rng = Results(tmp_path / "results.jsonl", Settings(20, 0), {}), np.random.default_rng(1)
     names = ("accuracy", "majority", "z", "error", "plug-in error", "MI accuracy", "IBU accuracy")
     results.digests.update(dict.fromkeys(DATA_SETS, ""))
@@ -248,14 +266,14 @@ def test_the_results_page_has_the_form_that_the_command_writes(tmp_path):
         assert without_numbers(block_of(RESULTS_PAGE, name)) == without_numbers(table)
 
 
-def rows_of(text):
+def rows_of(text: str) -> list[list[str]]:
     """Return the cells of each row of the tables in a text."""
     return [
         [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
     ]
 
 
-def test_the_accuracy_page_shows_values_of_the_results_page():
+def test_the_accuracy_page_shows_values_of_the_results_page() -> None:
     (_, _, *epsilons), _, *shown = rows_of((ROOT / "docs" / "accuracy.md").read_text("utf-8"))
     assert len(shown) == 3 * len(DATA_SETS)
     for data, method, *cells in shown:

@@ -50,18 +50,10 @@ from tests.support.servers import (
     stop,
     wait_for,
 )
+from tests.support.surveys import SLEEP
 
 DEPLOY = SHIPPED_NGINX.parent
-SURVEY = """
-[survey]
-id = "sleep"
-epsilon = 1.0
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-"""
+ROW = {"age": "old", "hours": 7}
 PAGE = "/v1/surveys/sleep/reports"
 PASSWORD = "a-password-of-the-tests"
 
@@ -69,7 +61,7 @@ PASSWORD = "a-password-of-the-tests"
 @pytest.fixture
 def survey(tmp_path: Path) -> Path:
     path = tmp_path / "survey.toml"
-    path.write_text(SURVEY)
+    path.write_text(SLEEP)
     return path
 
 
@@ -126,6 +118,7 @@ def test_memory_is_limited_and_a_stop_waits_for_requests(services: dict[str, Any
     assert {every[name]["stop_grace_period"] for name in ("collector", "proxy")} == {"35s"}
 
 
+@pytest.mark.slow
 def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(
     services: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -174,7 +167,7 @@ def started(command: Sequence[str], environment: dict[str, str]) -> Iterator[int
         stop(process)
 
 
-def asked(port: int, page: str, token: str = "") -> int:
+def request_status(port: int, page: str, token: str = "") -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
         connection.request("GET", page, headers={"Authorization": f"Bearer {token}"} if token else {})
@@ -183,10 +176,11 @@ def asked(port: int, page: str, token: str = "") -> int:
         connection.close()
 
 
-def ready(port: int) -> bool:
-    return asked(port, "/readyz") == 200
+def is_ready(port: int) -> bool:
+    return request_status(port, "/readyz") == 200
 
 
+@pytest.mark.slow
 def test_the_command_of_compose_starts_a_collector(
     services: dict[str, Any], survey: Path, tmp_path: Path
 ) -> None:
@@ -194,10 +188,11 @@ def test_the_command_of_compose_starts_a_collector(
     assert service["environment"]["LDP_COLLECTOR_SERVE_STORE"].startswith("redis://:${REDIS_PASSWORD")
     command = [str(survey) if word == "/surveys/survey.toml" else word for word in service["command"]]
     with started(command, {"LDP_COLLECTOR_SERVE_STORE": f"sqlite:///{tmp_path}/ldp.db"}) as port:
-        assert ready(port)
+        assert is_ready(port)
     assert (tmp_path / "ldp.db").exists()
 
 
+@pytest.mark.slow
 def test_the_command_of_the_unit_starts_a_collector(
     unit: configparser.SectionProxy, survey: Path, tmp_path: Path
 ) -> None:
@@ -211,9 +206,9 @@ def test_the_command_of_the_unit_starts_a_collector(
         assert any(shipped in value for value in environment.values())
         environment = {name: value.replace(shipped, here) for name, value in environment.items()}
     with started(command, environment) as port:
-        assert ready(port)
-        assert asked(port, "/metrics", "a-token-of-the-tests") == 200
-        assert asked(port, "/metrics", "another") == 401
+        assert is_ready(port)
+        assert request_status(port, "/metrics", "a-token-of-the-tests") == 200
+        assert request_status(port, "/metrics", "another") == 401
     assert (tmp_path / "ldp.db").exists()
 
 
@@ -232,6 +227,7 @@ def test_the_unit_is_confined(unit: configparser.SectionProxy) -> None:
     assert "LDP_OPERATOR_TOKEN=" not in unit["Environment"]  # all users can read units
 
 
+@pytest.mark.slow
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze (Debian: apt-get install systemd)")
@@ -262,6 +258,7 @@ def make_certificate(folder: Path) -> None:
     (folder / "privkey.pem").write_bytes(private)
 
 
+@pytest.mark.slow
 def test_nginx_accepts_the_file(tmp_path: Path) -> None:
     make_certificate(tmp_path)
     text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
@@ -272,6 +269,7 @@ def test_nginx_accepts_the_file(tmp_path: Path) -> None:
     assert "[warn]" not in run.stderr
 
 
+@pytest.mark.slow
 def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose(
     tmp_path: Path,
 ) -> None:
@@ -306,7 +304,7 @@ def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose
         stop(server)
 
 
-class Listener(BaseHTTPRequestHandler):
+class HeaderRecorder(BaseHTTPRequestHandler):
     """Replaces the collector, and stores the headers that it receives."""
 
     protocol_version = "HTTP/1.1"
@@ -325,28 +323,29 @@ class Listener(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def listener() -> Iterator[tuple[int, list[dict[str, str]]]]:
-    handler = type("Listening", (Listener,), {"received": []})
+    handler = type("Recorder", (HeaderRecorder,), {"received": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1], handler.received
         server.shutdown()
 
 
-Answer = tuple[int, dict[str, Any], http.client.HTTPMessage]
+ProxyResponse = tuple[int, dict[str, Any], http.client.HTTPMessage]
 
 
-def ask(front: str, body: bytes, source: str = "127.0.0.1", **headers: str) -> Answer:
+def post_report(front: str, body: bytes, source: str = "127.0.0.1", **headers: str) -> ProxyResponse:
     parts = urlsplit(front)
     line = http.client.HTTPConnection(str(parts.hostname), parts.port, 20, source_address=(source, 0))
     try:
         line.request("POST", PAGE, body, {"Content-Type": MEDIA_TYPE} | headers)
-        answer = line.getresponse()
-        text = answer.read()
-        return answer.status, json.loads(text) if text else {}, answer.headers
+        response = line.getresponse()
+        text = response.read()
+        return response.status, json.loads(text) if text else {}, response.headers
     finally:
         line.close()
 
 
+@pytest.mark.slow
 def test_the_proxy_removes_headers_that_identify_devices(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
@@ -354,22 +353,23 @@ def test_the_proxy_removes_headers_that_identify_devices(
     identifying = {"User-Agent": "a-phone", "Cookie": "who=me", "Referer": "a-page", "Forwarded": "for=me"}
     identifying |= {"X-Real-IP": "203.0.113.1", "X-Forwarded-For": "203.0.113.1", "Accept-Language": "en"}
     with front_proxy(tmp_path, port) as front:
-        _, _, headers = ask(front, b"a body", "127.0.1.9", **identifying)
+        _, _, headers = post_report(front, b"a body", "127.0.1.9", **identifying)
     expected = {"host": "127.0.0.1", "content-type": MEDIA_TYPE, "content-length": "6"}
     assert received == [expected | {"x-forwarded-for": "127.0.1.9"}]
     assert headers["Server"] == "nginx"
 
 
-def test_the_rate_counts_the_address_of_the_proxy_s_client_and_no_address_is_stored(
+@pytest.mark.slow
+def test_the_rate_limit_applies_to_the_client_of_the_proxy_and_no_address_is_stored(
     survey: Path, tmp_path: Path
 ) -> None:
-    plan = read_survey(SURVEY).compile()
+    plan = read_survey(SLEEP).compile()
     options = ("--rate", "2", "--trusted-proxy", "127.0.0.1")
 
     def post(front: str, source: str, claimed: str) -> tuple[int, Any]:
-        body = make_report(plan, {"age": "old"}, "yes")
-        status, answer, _ = ask(front, body, source, **{"X-Forwarded-For": claimed})
-        return status, answer.get("reason")
+        body = make_report(plan, ROW, "yes")
+        status, problem, _ = post_report(front, body, source, **{"X-Forwarded-For": claimed})
+        return status, problem.get("reason")
 
     (tmp_path / "proxy").mkdir()
     url = f"sqlite:///{tmp_path}/ldp.db"
@@ -389,26 +389,27 @@ def test_the_rate_counts_the_address_of_the_proxy_s_client_and_no_address_is_sto
         assert address not in kept
 
 
+@pytest.mark.slow
 def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path: Path) -> None:
     with ExitStack() as stack:
         nobody = stack.enter_context(socket.socket())
         nobody.bind(("127.0.0.1", 0))  # a reserved port on which nothing listens
         front = stack.enter_context(front_proxy(tmp_path, nobody.getsockname()[1]))
-        status, problem, headers = ask(front, b"a body")
+        status, problem, headers = post_report(front, b"a body")
         assert (status, problem["reason"], problem["retryable"]) == (503, "store-unavailable", True)
         assert headers["Retry-After"] == "5"
         assert headers["Content-Type"] == "application/problem+json"
-        status, problem, _ = ask(front, bytes((256 << 10) + 1))
+        status, problem, _ = post_report(front, bytes((256 << 10) + 1))
         assert (status, problem["reason"], problem["retryable"]) == (413, "too-large", False)
         for _ in range(40):  # more than the limit of 32: earlier ones may still be open
             line = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
             line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx".encode())
-        answers: list[Answer] = []
-        wait_for(lambda: answers.append(ask(front, b"a body")) or answers[-1][0] == 429)  # type: ignore[func-returns-value]
-        _, problem, headers = answers[-1]
+        responses: list[ProxyResponse] = []
+        wait_for(lambda: responses.append(post_report(front, b"a body")) or responses[-1][0] == 429)  # type: ignore[func-returns-value]
+        _, problem, headers = responses[-1]
         assert (problem["reason"], problem["retryable"]) == ("too-many-requests", True)
         assert headers["Retry-After"] == "5"
-        assert ask(front, b"a body", "127.0.1.9")[0] == 503  # other addresses are served
+        assert post_report(front, b"a body", "127.0.1.9")[0] == 503  # other addresses are served
 
 
 H = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
@@ -418,12 +419,13 @@ def refusal(front: str, request: bytes) -> tuple[int, dict[str, Any]]:
     """Send bytes; return the status and the problem of the response, which must be a problem."""
     with socket.create_connection(("127.0.0.1", urlsplit(front).port or 0), 20) as line:
         line.sendall(request)
-        answer = http.client.HTTPResponse(line)
-        answer.begin()
-        assert answer.headers["Content-Type"] == "application/problem+json"
-        return answer.status, json.loads(answer.read())
+        response = http.client.HTTPResponse(line)
+        response.begin()
+        assert response.headers["Content-Type"] == "application/problem+json"
+        return response.status, json.loads(response.read())
 
 
+@pytest.mark.slow
 def test_a_refusal_by_the_proxy_is_a_problem_that_does_not_reject_the_report(
     tmp_path: Path,
 ) -> None:
@@ -442,10 +444,11 @@ def test_a_refusal_by_the_proxy_is_a_problem_that_does_not_reject_the_report(
             assert (received, problem["status"], problem["reason"]) == (status, status, "no-such-page"), (
                 request[:40]
             )
-            answer = transport.Answer(received, json.dumps(problem).encode(), None)
-            assert parse_outcome(answer) is None
+            response = transport.Response(received, json.dumps(problem).encode(), None)
+            assert parse_outcome(response) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["/livez", "/readyz", "/%72eadyz", "/v1/..%2freadyz", "/v1", "/refused", "/x"]
 )
@@ -455,6 +458,7 @@ def test_the_proxy_blocks_pages_that_neither_devices_nor_the_operator_need(tmp_p
         assert (status, problem["reason"]) == (404, "no-such-page")
 
 
+@pytest.mark.slow
 def test_the_pages_of_devices_and_operator_pass_the_proxy(survey: Path, tmp_path: Path) -> None:
     with (
         collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
@@ -467,23 +471,26 @@ def test_the_pages_of_devices_and_operator_pass_the_proxy(survey: Path, tmp_path
         line.close()
         assert static
         pages = ["/v1/surveys", "/v1/surveys/sleep", "/openapi.json", f"/{static[1]}"]
-        assert [asked(port, page) for page in pages] == [200] * len(pages)
-        assert [asked(port, page, TOKEN) for page in ("/metrics", "/v1/surveys/sleep/progress")] == [200, 200]
-        assert asked(port, "/metrics") == 401
+        assert [request_status(port, page) for page in pages] == [200] * len(pages)
+        for page in ("/metrics", "/v1/surveys/sleep/progress"):
+            assert request_status(port, page, TOKEN) == 200
+        assert request_status(port, "/metrics") == 401
 
 
+@pytest.mark.slow
 def test_single_reports_pass_the_proxy_when_it_has_no_space_for_larger_bodies(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
     port, received = listener
     with front_proxy(tmp_path, port) as front:
         shutil.rmtree(tmp_path / "nginx-body")
-        assert ask(front, bytes(4096))[0] == 200
-        status, problem, headers = ask(front, bytes(100_000))
+        assert post_report(front, bytes(4096))[0] == 200
+        status, problem, headers = post_report(front, bytes(100_000))
         assert (status, problem["retryable"], headers["Retry-After"]) == (503, True, "5")
     assert len(received) == 1
 
 
+@pytest.mark.slow
 def test_the_proxy_waits_for_whole_requests(
     tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
 ) -> None:
@@ -509,9 +516,10 @@ SLOW_REQUESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SLOW_REQUESTS)
 def test_slow_clients_do_not_stop_others_behind_the_proxy(survey: Path, tmp_path: Path, kind: str) -> None:
-    plan = read_survey(SURVEY).compile()
+    plan = read_survey(SLEEP).compile()
     with (
         ExitStack() as stack,
         collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
@@ -525,5 +533,5 @@ def test_slow_clients_do_not_stop_others_behind_the_proxy(survey: Path, tmp_path
             line.sendall(SLOW_REQUESTS[kind].encode())
         start = time.monotonic()
         for _ in range(20):
-            assert ask(front, make_report(plan, {"age": "old"}, "yes"))[0] == 200
+            assert post_report(front, make_report(plan, ROW, "yes"))[0] == 200
         assert time.monotonic() - start < 5  # without a buffering proxy, none gets a response

@@ -21,6 +21,8 @@ from ldp_client import Receipt, State
 from ldp_client.testing import Recorder
 from tests.support.servers import TOKEN, collector
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SURVEY = EXAMPLES / "yrbss" / "survey.toml"
 PUMPS = EXAMPLES / "pumps.toml"
@@ -42,9 +44,9 @@ def run(script: str, *arguments: object, typed: Sequence[str] = (), code: int = 
 
 
 def test_the_demo_counts_every_device() -> None:
-    shown = run("demo.py", "--people", 500)
-    assert "receipts: 400 sent" in shown
-    assert "400 reports" in shown
+    shown = run("demo.py", "--people", 250)
+    assert "receipts: 200 sent" in shown
+    assert "200 reports" in shown
     assert re.search(r"this model, from randomised reports +\d", shown)
 
 
@@ -55,8 +57,8 @@ def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path: Path) -> 
         environment = {"LDP_SURVEY_URL": url, "LDP_JOURNAL": str(tmp_path / "journal.db")}
         first, second = run("embed.py", **environment), run("embed.py", **environment)
         request = urllib.request.Request(f"{url}/snapshot", headers={"Authorization": f"Bearer {TOKEN}"})
-        with urllib.request.urlopen(request) as answer:
-            (tmp_path / "snapshot.json").write_bytes(answer.read())
+        with urllib.request.urlopen(request) as response:
+            (tmp_path / "snapshot.json").write_bytes(response.read())
     assert first.splitlines() == ["queued", "sent"]
     assert second.startswith("already_reported (")
     assert (
@@ -142,22 +144,22 @@ def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(
         app = questionnaire.Questionnaire(plan, ldp_recorder.serve(plan), spread=0)
         async with app.run_test(size=(100, 80)) as pilot:
 
-            async def sees(text: str) -> None:
+            async def wait_for_status(text: str) -> None:
                 for _ in range(500):
                     await pilot.pause(0.01)
                     if text in str(app.query_one("#status").render()):
                         return
                 raise AssertionError(f"{text!r} is not shown, but {app.query_one('#status').render()}")
 
-            await sees("You do not take part")
+            await wait_for_status("You do not take part")
             await pilot.press("ctrl+s")
             assert app.query_one("#form").disabled
             await pilot.press("space")  # the switch has the focus
-            await sees("You have agreed")
+            await wait_for_status("You have agreed")
             await pilot.press("space")
-            await sees("You do not take part")
+            await wait_for_status("You do not take part")
             await pilot.press("space")
-            await sees("You have agreed")
+            await wait_for_status("You have agreed")
             number = app.query("Input").first()
             number.value = "a lot"
             await pilot.press("ctrl+s")
@@ -165,10 +167,10 @@ def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(
             await pilot.press(*["backspace"] * 5, "2", "ctrl+s")
             assert app.focused is app.query("Select").last()  # the label needs an answer
             await pilot.press("enter", "down", "enter", "ctrl+s", "ctrl+s")
-            await sees("waits here")
+            await wait_for_status("waits here")
             assert not ldp_recorder.reports
             ldp_recorder.offline = False
-            await sees("has arrived")
+            await wait_for_status("has arrived")
             assert app.query_one("#form").disabled
             assert app.query_one("Switch").disabled
 
@@ -204,7 +206,7 @@ def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base: str, 
     assert "3 sensors: 3 queued" in run(*call, "--wait", 0.1, typed=fresh, **environment)
 
 
-def test_the_gateway_s_token_lifts_the_collector_s_rate(tmp_path: Path) -> None:
+def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path: Path) -> None:
     plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
     (tmp_path / "token").write_text("a-token-of-the-gateway\n")
     options = ["--rate", "1", "--gateway-token-file", tmp_path / "token"]
@@ -229,7 +231,7 @@ def test_the_gateway_s_token_lifts_the_collector_s_rate(tmp_path: Path) -> None:
         assert "2 queued" in without
 
 
-def test_there_is_a_sentence_for_every_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_state_has_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)
 

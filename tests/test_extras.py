@@ -13,6 +13,8 @@ from encoders.extras import MODULES, MissingExtraError, needs_extra
 from tests.support.servers import inherited_environment
 from tests.test_layering import MAY_IMPORT, every_import, modules_of, top
 
+pytestmark = pytest.mark.slow
+
 EXTRA_OF = {
     "ldp-audit": "audit",
     "ldp-collector": "collector",
@@ -57,7 +59,7 @@ def test_a_command_without_its_extra_names_it_in_one_line(command: str) -> None:
         assert (found.returncode, found.stdout, found.stderr) == (1, "", line)
 
 
-def test_the_client_s_command_needs_no_extra() -> None:
+def test_the_command_of_the_client_needs_no_extra() -> None:
     found = run(COMMAND, EVERY, "ldp-client", "--help")
     assert (found.returncode, found.stderr) == (0, "")
 

@@ -244,6 +244,7 @@ def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:
     assert not broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ON_THE_DEVICE)
 def test_importing_the_device_side_loads_nothing_heavy(package: str) -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"

@@ -66,6 +66,7 @@ UNWANTED_MODULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNWANTED_MODULES)
 def test_importing_a_package_loads_no_more_than_it_needs(name: str) -> None:
     # a client reports without a database, network or numbers until it is used; a collector estimates

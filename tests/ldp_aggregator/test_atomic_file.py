@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,21 +18,11 @@ from ldp_aggregator.cli.train import main as train
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
-
-SURVEY = """
-[survey]
-id = "sleep"
-epsilon = 1.0
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-"""
+from tests.support.surveys import SLEEP
 
 
 @pytest.fixture(autouse=True)
-def _usual_mask() -> object:
+def _usual_mask() -> Iterator[None]:
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -92,10 +83,12 @@ def run(command: object, *words: object) -> tuple[int, str]:
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    plan, url = read_survey(SURVEY).compile(), f"sqlite:///{tmp_path}/store.db"
+    plan, url = read_survey(SLEEP).compile(), f"sqlite:///{tmp_path}/store.db"
     store = open_store(url)
     store.publish(plan.id, plan.json)
-    Intake(plan, store).record_body(b"".join(make_report(plan, {"age": "old"}, "yes") for _ in range(200)))
+    Intake(plan, store).record_body(
+        b"".join(make_report(plan, {"age": "old", "hours": 7}, "yes") for _ in range(200))
+    )
     store.close()
     return url
 
@@ -103,7 +96,7 @@ def url(tmp_path: Path) -> str:
 def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, url: str) -> None:
     made = {name: tmp_path / name for name in ("one.json", "all.json", "model.json", "model.onnx", "out.csv")}
     rows, precious = tmp_path / "rows.csv", tmp_path / "precious"
-    rows.write_text("age\nold\n")
+    rows.write_text("age,hours\nold,7\n")
     precious.write_text("precious")
     commands = {
         "one.json": (collector, "export", "sleep", "--store", url, "-o"),
@@ -134,7 +127,7 @@ def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, ur
 def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url: str) -> None:
     store, snapshot, model = (tmp_path / name for name in ("store.db", "snap.json", "model.json"))
     rows, linked = tmp_path / "rows.csv", tmp_path / "linked.json"
-    rows.write_text("age\nold\n")
+    rows.write_text("age,hours\nold,7\n")
     assert run(collector, "export", "sleep", "--store", url, "-o", snapshot)[0] == 0
     assert run(train, url, "-o", model)[0] == 0
     linked.hardlink_to(snapshot)

@@ -247,6 +247,7 @@ def collector(
             thread.join()
 
 
+@pytest.mark.slow
 def test_a_collector_is_asked_with_the_operators_token(plan: Plan) -> None:
     store = MemoryStore()
     store.publish(plan.id, plan.json)
@@ -257,6 +258,7 @@ def test_a_collector_is_asked_with_the_operators_token(plan: Plan) -> None:
     assert requests == [("/v1/surveys/one/snapshot", "Bearer secret")]
 
 
+@pytest.mark.slow
 def test_the_error_quotes_a_collectors_refusal() -> None:
     problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
     with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
@@ -265,6 +267,7 @@ def test_the_error_quotes_a_collectors_refusal() -> None:
         read_training_data([url], token="secret")
 
 
+@pytest.mark.slow
 def test_the_token_is_not_sent_to_another_host() -> None:
     with (
         collector(200, b"{}") as (elsewhere, requests),
@@ -275,11 +278,13 @@ def test_the_token_is_not_sent_to_another_host() -> None:
     assert requests == []
 
 
+@pytest.mark.slow
 def test_a_response_that_is_not_a_snapshot_is_refused() -> None:
     with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
         read_training_data([url], token="secret")
 
 
+@pytest.mark.slow
 def test_a_collector_is_not_read_without_a_token_or_a_connection() -> None:
     with collector(200, b"{}") as (url, _):
         pass

@@ -172,6 +172,7 @@ def test_bounds_have_few_digits() -> None:
     assert round_outward(np.float64(-0.0123), np.float64(0.0041)) == ("-0.013", "0.005")
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_no_numpy() -> None:
     code = "import reduction, sys; print('numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

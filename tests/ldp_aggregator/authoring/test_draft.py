@@ -62,6 +62,7 @@ columns = st.one_of(
 samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70))
 def test_a_draft_compiles_and_every_row_fits_it(sample: dict[str, list[str]], source: str) -> None:

@@ -20,26 +20,12 @@ from ldp_aggregator.cli.predict import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models import save_model
 from ldp_aggregator.simulated_population import simulate_reports
-
-SURVEY = """
-[survey]
-id = "tea"
-epsilon = 8.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green"]
-[features.hours]
-range = [0, 12]
-bins = 2
-missing = "category"
-"""
+from tests.support.surveys import TEA
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    plan = read_survey(SURVEY).compile()
+    plan = read_survey(TEA.replace("epsilon = 1.0", "epsilon = 8.0")).compile()
     labels = np.arange(4000) % 2
     snapshot = simulate_reports(plan, np.column_stack([labels, labels]), labels, FastStream(1))
     save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
@@ -74,6 +60,7 @@ def test_the_output_can_be_a_file(run: Callable[..., Result], tmp_path: Path) ->
     assert (tmp_path / "out.csv").read_text() == run(ROWS).stdout
 
 
+@pytest.mark.slow
 def test_without_rows_only_the_header_is_printed(run: Callable[..., Result]) -> None:
     assert run("tea,hours\n").stdout == "tired,P(no),P(yes)\n"
 
@@ -111,6 +98,7 @@ def test_a_damaged_model_is_refused(run: Callable[..., Result], model: Path) -> 
     assert "truncated or edited" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(model: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("tea,hours\n" + "green,2.5\n" * 5000)
     command = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]

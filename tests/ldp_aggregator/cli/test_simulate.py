@@ -11,27 +11,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ldp_aggregator.cli.simulate import main
-
-SURVEY = """
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green"]
-[features.hours]
-range = [0, 12]
-bins = 2
-missing = "category"
-"""
+from tests.support.surveys import TEA
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Result]:
     survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
-    survey.write_text(SURVEY)
+    survey.write_text(TEA)
     rows.write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 50 + "green,,no\n" * 10)
 
     def run(*arguments: object) -> Result:

@@ -12,24 +12,15 @@ from click.testing import CliRunner, Result
 from encoders.survey import read_survey
 from encoders.survey.signature import public_key_of, read_signature, verify
 from ldp_aggregator.cli.survey import main
+from tests.support.surveys import TEA
 
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green", "mint"]
-"""
-PLAN = read_survey(SURVEY).compile()
+PLAN = read_survey(TEA).compile()
 
 
 @pytest.fixture
 def survey(tmp_path: Path) -> Path:
     path = tmp_path / "survey.toml"
-    path.write_text(SURVEY)
+    path.write_text(TEA)
     return path
 
 
@@ -86,7 +77,7 @@ def test_an_older_signature_is_replaced_and_no_other_file(survey: Path, key: Pat
     assert run("sign", survey, "--key", key, "-o", output).exit_code == 0
     older = output.read_bytes()
     assert not (tmp_path / "survey.toml.sig").exists()
-    survey.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = 2.0"))
+    survey.write_text(TEA.replace("epsilon = 1.0", "epsilon = 2.0"))
     assert run("sign", survey, "--key", key, "-o", output).exit_code == 0
     assert output.read_bytes() != older
     for precious in (key, survey):
@@ -101,7 +92,7 @@ def test_the_error_names_the_file_that_cannot_be_signed(survey: Path, key: Path,
     assert "survey.toml: not a private key" in run("sign", survey, "--key", survey).stderr
     away = run("sign", survey, "--key", key, "-o", tmp_path / "nowhere" / "s.sig")
     assert "s.sig: cannot be written" in away.stderr
-    survey.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = 0"))
+    survey.write_text(TEA.replace("epsilon = 1.0", "epsilon = 0"))
     broken = run("sign", survey, "--key", key)
     assert (broken.exit_code, "survey.toml: line 3: survey.epsilon" in broken.stderr) == (1, True)
     assert not (tmp_path / "survey.toml.sig").exists()

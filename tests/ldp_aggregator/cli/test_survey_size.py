@@ -64,6 +64,7 @@ def read_sizes(folder: Path, *arguments: object, survey: str = "tea.toml") -> li
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_size_prints_what_to_expect_of_a_number_of_people(folder: Path) -> None:
     result = run(folder, "--users", 50_000)
     assert result.exit_code == 0, result.output
@@ -72,6 +73,7 @@ def test_size_prints_what_to_expect_of_a_number_of_people(folder: Path) -> None:
     assert "every feature is useful" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_survey_s_own_users_are_the_default(folder: Path) -> None:
     (found,) = read_sizes(folder, survey="expecting.toml")
     assert found["users"] == 300
@@ -106,6 +108,7 @@ def test_a_pilot_s_people_decide_the_accuracy(folder: Path, pilot: str) -> None:
     assert band["majority"] < band["low"] <= band["mean"] <= band["high"] <= band["best_possible"] + 0.01
 
 
+@pytest.mark.slow
 def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder: Path) -> None:
     (found,) = read_sizes(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7

@@ -20,22 +20,13 @@ from ldp_aggregator.cli.train import main
 from ldp_aggregator.models.export.onnx import to_onnx
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
+from tests.support.surveys import TEA
 
-SURVEY = """
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-weight = {weight}
-[features.tea]
-values = ["black", "green"]
-[features.hours]
-range = [0, 12]
-bins = 2
-weight = 0
-"""
+
+def survey_text(weight: int) -> str:
+    """Return a survey that asks about the tea, and about the label with this weight."""
+    text = TEA.replace('values = ["yes", "no"]', f'values = ["yes", "no"]\nweight = {weight}')
+    return text.replace("bins = 2", "bins = 2\nweight = 0")
 
 
 @pytest.fixture
@@ -50,7 +41,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
 @pytest.fixture
 def survey(tmp_path: Path) -> Path:
     path = tmp_path / "survey.toml"
-    path.write_text(SURVEY.format(weight=1))
+    path.write_text(survey_text(1))
     return path
 
 
@@ -203,7 +194,7 @@ def test_reports_of_another_plan_alone_train_no_model(
 ) -> None:
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
-    survey.write_text(SURVEY.format(weight=2))
+    survey.write_text(survey_text(2))
     asked = read_survey(survey.read_text()).compile()
     result = run(reports, "--plan", survey)
     assert (result.exit_code, result.stdout, (tmp_path / "model.json").exists()) == (1, "", False)
@@ -227,6 +218,7 @@ def test_the_summary_is_printed_even_if_the_model_cannot_be_written(
     assert (result.exit_code, result.stderr) == (1, "Error: No space left on device\n")
 
 
+@pytest.mark.slow
 def test_archives_spread_over_processes_make_the_same_model(
     run: Callable[..., Result], survey: Path, tmp_path: Path
 ) -> None:
@@ -247,8 +239,8 @@ def test_archives_spread_over_processes_make_the_same_model(
 
 
 def test_mistakes_are_explained(run: Callable[..., Result], survey: Path, tmp_path: Path) -> None:
-    (tmp_path / "bad.toml").write_text(SURVEY.format(weight=-1))
-    (tmp_path / "unasked.toml").write_text(SURVEY.format(weight=0))
+    (tmp_path / "bad.toml").write_text(survey_text(-1))
+    (tmp_path / "unasked.toml").write_text(survey_text(0))
     plan = read_survey((tmp_path / "unasked.toml").read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 5)
     for arguments, why in [

@@ -19,6 +19,8 @@ from tests.support.statistical_checks import (
     assert_unbiased,
 )
 
+pytestmark = pytest.mark.slow
+
 COLLECTIONS = 500
 USERS = 3000
 

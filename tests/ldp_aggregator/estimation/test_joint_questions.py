@@ -107,6 +107,7 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_each_features_estimates_are_unbiased_and_their_errors_correct(world: World) -> None:
     collected = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
@@ -186,6 +187,7 @@ def test_features_name_the_others_in_the_same_reports() -> None:
 # -- the poisoning meter ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
 def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_it(name: str) -> None:
     snapshot = make_world(name).snapshot(20_000, 1)
@@ -214,6 +216,7 @@ def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_
     } | {"prior"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
 def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name: str) -> None:
     """With the grouped question alone, whose pooling weight is then 1."""

@@ -115,6 +115,7 @@ def truths() -> np.ndarray:
     return np.array([phi_square(TABLE * PRIOR), 0.0, between / (between + SPREAD**2)]) / 2
 
 
+@pytest.mark.slow
 def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_is_right(
     found: np.ndarray,
 ) -> None:
@@ -137,6 +138,7 @@ def test_the_raw_relevance_of_a_number_converges_to_the_truth() -> None:
     assert np.mean([each.stderr for each in estimates]) == pytest.approx(values.std(), rel=0.6)
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_truth_in_19_of_20_surveys(found: np.ndarray) -> None:
     low, high = found[..., 2], found[..., 3]
     held = ((low <= truths() + 1e-12) & (truths() <= high)).sum(axis=0)
@@ -193,6 +195,7 @@ def test_relevance_is_unknown_without_reports() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
+@pytest.mark.slow
 def test_thousands_of_values_need_no_quadratic_memory() -> None:
     values = ", ".join(f'"{number}"' for number in range(20_000))
     survey = SURVEY.format(epsilon=4).replace('["a", "b", "c", "d"]', f"[{values}]", 1)

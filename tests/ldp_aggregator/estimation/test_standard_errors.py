@@ -36,6 +36,7 @@ def assert_right(squares: Sequence[float] | np.ndarray) -> None:
     assert abs(np.mean(squares) - 1) < BOUND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_standard_errors_of_frequencies_and_priors_are_right(mechanism: str) -> None:
     world = make_world(mechanism)
@@ -49,6 +50,7 @@ def test_standard_errors_of_frequencies_and_priors_are_right(mechanism: str) -> 
     assert_right(squares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 def test_standard_errors_of_numbers_and_their_squares_are_right(mechanism: str) -> None:
     world = number_world(mechanism)

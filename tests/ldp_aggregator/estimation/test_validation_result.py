@@ -80,6 +80,7 @@ def test_the_accuracy_and_the_gains_lie_within_their_intervals() -> None:
     assert np.all(found.gains.stderr < 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: float) -> None:
     found = [ValidationResult.from_snapshot(validated(3_000, epsilon, seed=seed)) for seed in range(200)]

@@ -126,6 +126,7 @@ def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot: Snapshot) 
     read_all(document, train, 60)
 
 
+@pytest.mark.slow
 def test_a_damaged_model_is_refused_or_used(
     number_snapshot: Snapshot, number_estimates: Estimates, tmp_path: Path
 ) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from ldp_aggregator.snapshot import Snapshot
 
+pytestmark = pytest.mark.slow
+
 KERNELS = ("Prescott", "Sandybridge", "Haswell")
 """OpenBLAS kernels that many processors run; the default of this machine may be one of them."""
 TRAIN = """

@@ -94,7 +94,7 @@ def test_invalid_json_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_must_be_finite(model_path: Path, number: str) -> None:
     data = model_path.read_bytes().replace(b'"reports":20000', b'"reports":' + number.encode())
-    with pytest.raises(ModelError, match="must be finite"):
+    with pytest.raises(ModelError, match="which is not finite"):
         parse_model(data)
 
 

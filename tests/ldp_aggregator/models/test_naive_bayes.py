@@ -216,6 +216,7 @@ def test_unknown_mechanisms_are_refused(wrong: dict[str, Any], why: str) -> None
         NaiveBayes(**wrong).fit(rows, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
 def test_without_bins_numbers_stay_numbers(numeric: str) -> None:
     rows, labels = people(20_000)
@@ -235,6 +236,7 @@ def test_numbers_with_missing_values_and_with_one_value() -> None:
     assert model.score(rows, labels) > 0.8
 
 
+@pytest.mark.slow
 def test_with_a_large_epsilon_the_model_equals_gaussian_naive_bayes() -> None:
     rng = np.random.default_rng(2)
     label = rng.integers(0, 3, 200_000)
@@ -245,6 +247,7 @@ def test_with_a_large_epsilon_the_model_equals_gaussian_naive_bayes() -> None:
     np.testing.assert_allclose(model.predict_proba(X[:5000]), peer.predict_proba(X[:5000]), atol=0.05)
 
 
+@pytest.mark.slow
 def test_the_papers_numbers_need_the_label_question() -> None:
     rows, labels = people(50_000)
     model = NaiveBayes(epsilon=8, bins=None, estimator="paper", random_state=1).fit(rows, labels)

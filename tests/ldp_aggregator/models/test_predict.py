@@ -115,6 +115,7 @@ def predict_by_scores(model: NaiveBayes, rows: Any) -> np.ndarray:
     return model.classes_[model.predict_joint_log_proba(rows).argmax(axis=1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assume_finite", [False, True])
 @pytest.mark.filterwarnings("ignore:(invalid|overflow).*:RuntimeWarning")  # scikit-learn's, of infinities
 def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_finite: bool) -> None:

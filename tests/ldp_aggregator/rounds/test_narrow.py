@@ -112,6 +112,7 @@ def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count() ->
     assert third.weights == (0, 1, 0, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up() -> None:
     more = '[features.many]\nvalues = ["a", "b", "c", "d", "e", "f"]\n'
     for epsilon in (1, 4, 6):  # from about 3 on, questions are about several features

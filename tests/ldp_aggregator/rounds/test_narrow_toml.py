@@ -130,6 +130,7 @@ values = ["a", "b", "c", "d", "e", "f"]
 """ + "".join(f'[features.n{each}]\nrange = [0, 10]\nmissing = "category"\n' for each in range(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [0, 30, 300, 1500, 6000])
 def test_the_command_and_the_simulation_narrow_equally(people: int) -> None:
     survey = read_survey(NUMBERS)

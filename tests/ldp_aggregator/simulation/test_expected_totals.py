@@ -12,9 +12,10 @@ from ldp_aggregator.estimation import Estimates, IntervalEstimate, estimate_snap
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
-from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation, simulate_survey
 from ldp_aggregator.sizing.margins import compute_expected_margins
 from ldp_aggregator.sizing.sample_size import find_min_users
+from tests.ldp_aggregator.estimation.conftest import raw_results
 
 SURVEY = """
 [survey]
@@ -88,6 +89,7 @@ def test_estimates_from_the_expected_totals_are_the_population(
     assert found.raw_prior.value == pytest.approx(people.prior, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
     world: tuple[Plan, SyntheticPopulation],
 ) -> None:
@@ -114,6 +116,7 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
             assert margin == pytest.approx(half.reshape(-1, 3).mean(axis=0).max(), rel=0.1), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
 def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(
     labels: int, repeats: int
@@ -132,12 +135,11 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_t
     for users in (round(0.85 * threshold), threshold, 2 * threshold):
         reported, errors = [], []
         for seed in range(repeats):
-            rows = people.draw_people(users, np.random.default_rng([labels, seed]))
-            found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
-            reported += [
-                np.sqrt(np.mean(compute_typical_margins(each.conditionals) ** 2)) for each in found.features
-            ]
-            errors += [abs(each.conditionals.value - 0.25) for each in found.features]
+            rng = np.random.default_rng([labels, seed])
+            snapshot = simulate_survey(plan, people, users, rng, FastStream(seed))
+            found = raw_results(snapshot, [0, 1]).features.values()
+            reported += [np.sqrt(np.mean(compute_typical_margins(each.conditionals) ** 2)) for each in found]
+            errors += [abs(each.conditionals.value - 0.25) for each in found]
         assert margin_of(users) == pytest.approx(np.median(reported), rel=0.1)
         assert margin_of(users) == pytest.approx(np.quantile(errors, 0.95), rel=0.1)
 
@@ -152,8 +154,8 @@ def test_a_margin_is_that_of_the_least_exact_class() -> None:
     errors = []
     for seed in range(40):
         rows = people.draw_people(20_000, np.random.default_rng([9, seed]))
-        found = estimate_snapshot(simulate_reports(plan, *rows, FastStream(seed)))
-        errors.append([abs(each.conditionals.value - 0.25) for each in found.features])
+        found = raw_results(simulate_reports(plan, *rows, FastStream(seed)), [0, 1]).features.values()
+        errors.append([abs(each.conditionals.value - 0.25) for each in found])
     common, rare = np.nanquantile(np.moveaxis(errors, -1, 0).reshape(2, -1), 0.95, axis=1)
     assert margin.class_margins[0] == pytest.approx(common, rel=0.15)
     assert margin.margin == margin.class_margins[1] > 0.8 * rare > 10 * common

@@ -41,6 +41,7 @@ def test_non_private_accuracies_are_named_by_their_projection() -> None:
     assert list(group_rows(MORE)) == ["none", "dca:1", "learned:1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("result", "warns"), [(ONE, False), (MORE, True), (PUBLIC, False)])
 def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(
     result: Simulation, warns: bool, tmp_path: Path

@@ -204,6 +204,7 @@ def crowd() -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_rounds_without_uninformative_features_are_more_accurate(crowd: pd.DataFrame) -> None:
     survey = read_survey(MANY)
     one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
@@ -258,6 +259,7 @@ range = [-4, 4]
 """
 
 
+@pytest.mark.slow
 def test_a_projection_finds_a_direction_that_no_single_number_shows(line: pd.DataFrame) -> None:
     grid = SimulationGrid(epsilons=[8], numeric=["auto"], projections=["none", "pca:1", "dca:1"])
     raw, pca, dca = simulate(read_survey(NUMBERS), line, grid, repeats=4).rows
@@ -275,6 +277,7 @@ def test_every_mechanism_for_numbers_is_simulated(line: pd.DataFrame) -> None:
     assert all(0 <= row.accuracy <= 1 and row.repeats == 2 for row in rows)
 
 
+@pytest.mark.slow
 def test_public_rows_fit_the_projection_and_do_not_report(line: pd.DataFrame) -> None:
     survey = read_survey(NUMBERS)
     private, public = (
@@ -321,6 +324,7 @@ def test_components_are_numbers_unless_bins_are_requested(line: pd.DataFrame) ->
     assert written == numbers != six
 
 
+@pytest.mark.slow
 def test_a_second_round_asks_for_the_projection_learned_in_the_first(line: pd.DataFrame) -> None:
     survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
     found = simulate(survey, line, grid, repeats=6)
@@ -335,6 +339,7 @@ def test_a_second_round_asks_for_the_projection_learned_in_the_first(line: pd.Da
     ).uncovered
 
 
+@pytest.mark.slow
 def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line: pd.DataFrame) -> None:
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
         '"b"]', '"b", "c"]'
@@ -398,6 +403,7 @@ def echoes() -> dict[str, list[str]]:
     return {name: np.array(["a", "b"])[column].tolist() for name, column in columns.items()}
 
 
+@pytest.mark.slow
 def test_a_validated_model_is_more_accurate_without_redundant_features(echoes: dict[str, list[str]]) -> None:
     features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
     survey = Survey(

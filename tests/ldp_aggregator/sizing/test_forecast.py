@@ -20,6 +20,7 @@ from ldp_aggregator.sizing.summary import format_size
 from tests.ldp_aggregator.sizing.surveys import PLAN, SURVEY, make_pilot, make_rare_pilot
 
 
+@pytest.mark.slow
 def test_the_interval_contains_the_mean_accuracy_of_other_surveys_of_the_population() -> None:
     people, found = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), []
     forecast = Forecaster(PLAN, people, seed=1).forecast(5_000)
@@ -47,6 +48,7 @@ def test_equal_seeds_give_equal_forecasts() -> None:
     assert one == same != other
 
 
+@pytest.mark.slow
 def test_the_users_found_for_an_accuracy_reach_it_and_half_of_them_do_not() -> None:
     found = size_for_accuracy(SURVEY, 0.75, make_pilot(), repeats=6)
     forecast = found.forecasts["pilot"]
@@ -77,6 +79,7 @@ def test_an_accuracy_that_needs_more_people_than_are_simulated_is_refused(
         size_for_accuracy(SURVEY, most - 0.001, make_pilot(), repeats=2)
 
 
+@pytest.mark.slow
 def test_a_forecast_names_the_number_of_people_that_were_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldp_aggregator.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     found = size_for_users(SURVEY, 5_000, repeats=2)

@@ -14,6 +14,7 @@ from ldp_aggregator.sizing.size import (
 from tests.ldp_aggregator.sizing.surveys import SURVEY, make_rare_pilot, widest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", [0.2, 0.05, 0.01])
 def test_the_users_found_for_a_margin_have_it_and_slightly_fewer_do_not(margin: float) -> None:
     found = size_for_margin(SURVEY, margin)

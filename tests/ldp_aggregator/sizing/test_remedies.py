@@ -26,6 +26,7 @@ def partly() -> Size:
     return found
 
 
+@pytest.mark.slow
 def test_each_remedy_by_itself_makes_every_feature_useful(partly: Size) -> None:
     found = partly.remedies
     users = size_for_users(SURVEY, found.users, repeats=0)
@@ -35,6 +36,7 @@ def test_each_remedy_by_itself_makes_every_feature_useful(partly: Size) -> None:
     assert users.noise == epsilon.noise == fewer.noise == ()
 
 
+@pytest.mark.slow
 def test_each_remedy_is_the_smallest_of_its_kind(partly: Size) -> None:
     found = partly.remedies
     assert size_for_users(SURVEY, round(0.97 * found.users), repeats=0).noise
@@ -43,6 +45,7 @@ def test_each_remedy_is_the_smallest_of_its_kind(partly: Size) -> None:
     assert "hours" not in found.features
 
 
+@pytest.mark.slow
 def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
     few = replace(SURVEY, weights=(None, 1, 1, 0, 1))
     found = size_for_users(few, 8_000, repeats=0)
@@ -63,11 +66,12 @@ def test_changes_that_are_never_enough_are_named() -> None:
     )
 
 
+@pytest.mark.slow
 def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent() -> None:
     crowded = read_survey(TEXT.format(users="users = 100", weight=""))
     users = next(
         each
-        for each in range(5_000, 60_000, 1_000)
+        for each in range(5_000, 60_000, 5_000)
         if not size_for_users(replace(crowded, users=each), each, repeats=0).noise
     )
     found = size_for_users(crowded, users, repeats=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from encoders.survey import read_survey
 from ldp_aggregator.sizing.size import (
     compare_sizes,
@@ -12,6 +14,7 @@ from ldp_aggregator.sizing.summary import format_size
 from tests.ldp_aggregator.sizing.surveys import SURVEY, make_survey
 
 
+@pytest.mark.slow
 def test_a_survey_with_too_few_people_is_reported() -> None:
     found = size_for_users(SURVEY, 200)
     assert found.white_noise
@@ -25,6 +28,7 @@ def test_a_survey_of_enough_people_is_called_useful() -> None:
     assert "every feature is useful" in format_size(found)
 
 
+@pytest.mark.slow
 def test_every_feature_may_be_noise_while_a_model_of_all_beats_the_majority() -> None:
     wide = read_survey(
         '[survey]\nid="w"\nepsilon=1\n[label]\nname="l"\nvalues=["a","b"]\n'

@@ -12,6 +12,7 @@ from ldp_aggregator.sizing.summary import format_comparison, format_size
 from tests.ldp_aggregator.sizing.surveys import SURVEY, make_pilot, make_rare_pilot
 
 
+@pytest.mark.slow
 def test_with_a_pilot_no_uniform_share_is_shown_and_the_least_precise_class_is_named() -> None:
     text = format_size(size_for_users(SURVEY, 10**5, make_rare_pilot(), 1))
     assert "20.0% +-" not in text
@@ -23,6 +24,7 @@ def test_one_person_is_singular() -> None:
     assert "what to expect from 1 person at" in format_size(size_for_users(SURVEY, 1, repeats=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [100, 5_000, 10**6])
 def test_every_line_fits_a_hundred_columns(users: int) -> None:
     for size in (size_for_users(SURVEY, users, repeats=1), size_for_users(SURVEY, users, make_pilot(), 1)):

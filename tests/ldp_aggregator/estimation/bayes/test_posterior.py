@@ -145,12 +145,14 @@ def scores(found: NaiveBayesParameters, codes: np.ndarray) -> np.ndarray:
     return odds / odds.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_uninformative_features_do_not_outvote_the_prior() -> None:
     codes, _ = world(2000, 99, 0)
     wrong = [(scores(estimate(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
     assert np.mean(wrong) < 0.08  # 0.13 with the paper's estimator
 
 
+@pytest.mark.slow
 def test_probabilities_are_better_calibrated_than_the_papers() -> None:
     codes, labels = world(4000, 99, 3)
 
@@ -202,6 +204,7 @@ def lacking(epsilon: int, people: int, seed: int, rare: float = 0.0) -> np.ndarr
     return estimate_parameters(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
 
 
+@pytest.mark.slow
 def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label() -> None:
     few = [lacking(1, 2000, seed)[2, 1] for seed in range(10)]
     many = [lacking(4, 200_000, seed)[2, 1] for seed in range(10)]
@@ -209,6 +212,7 @@ def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label() -
     assert np.median(many) < 3e-4
 
 
+@pytest.mark.slow
 def test_a_rare_value_does_not_exclude_its_label() -> None:
     assert all(0.01 < lacking(4, 200_000, seed, rare=0.03)[2, 1] < 0.05 for seed in range(10))
 

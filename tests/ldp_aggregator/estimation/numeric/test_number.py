@@ -127,6 +127,7 @@ def test_the_moments_of_a_likely_population_are_possible() -> None:
         assert (found.second <= found.present + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_with_everything_known_the_model_is_gaussian_naive_bayes() -> None:
     world = number_world(epsilon=16)
     codes, labels = world.codes(1_000_000, seed=1)
@@ -180,6 +181,7 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism: str)
     assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
+@pytest.mark.slow
 def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown() -> None:
     seen = [estimate_snapshot(number_world().snapshot(100, seed=seed)).features[0] for seed in range(20)]
     below = np.concatenate([each.variances.value <= 0 for each in seen])
@@ -194,6 +196,7 @@ def assert_alike(smoothed: Gaussian) -> None:
             np.testing.assert_allclose(array, array[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [1, 2, 5, 30])
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "sampled-laplace"])
 def test_few_reports_give_a_warning_for_each_number(mechanism: str, users: int) -> None:

@@ -13,6 +13,8 @@ from tests.support.statistical_checks import (
     assert_unbiased,
 )
 
+pytestmark = pytest.mark.slow
+
 COLLECTIONS = 250
 USERS = 20_000
 

@@ -53,6 +53,7 @@ def with_fakes(support: SupportCounts, rows: np.ndarray) -> SupportCounts:
     return SupportCounts(support.bits, *(getattr(support, part) + getattr(more, part) for part in parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2, 3, 8, 64, 1000])
 def test_the_distribution_of_the_number_of_ones_is_exact(length: int) -> None:
     own, off = Fraction(1, 2), Fraction(269, 1000)

@@ -79,6 +79,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
         assert np.allclose(moved, influences(now, question)["prior"].move(1), rtol=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", ["laplace", "onebit", "sampled-laplace", "sign", "sign-vector", "piecewise"]
 )

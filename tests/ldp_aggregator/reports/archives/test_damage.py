@@ -142,6 +142,7 @@ def test_files_that_cannot_be_read_or_written_are_named(
         read(plan, b"".join(reports))
 
 
+@pytest.mark.slow
 def test_no_temporary_file_is_left(
     plan: Plan,
     read: Callable[..., Snapshot],

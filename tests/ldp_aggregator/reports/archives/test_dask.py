@@ -24,6 +24,7 @@ def scheduler() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
+@pytest.mark.slow
 def test_the_totals_are_those_of_one_process(
     plan: Plan, read: Callable[..., Snapshot], scheduler: str | None
 ) -> None:
@@ -38,6 +39,7 @@ def test_the_totals_are_those_of_one_process(
     assert len(cluster_messages) == 1
 
 
+@pytest.mark.slow
 def test_an_error_of_a_worker_names_the_file(
     plan: Plan, read: Callable[..., Snapshot], scheduler: str | None
 ) -> None:

@@ -69,6 +69,7 @@ def pack_other(plan: Plan, report: bytes, rng: np.random.Generator) -> bytes:
     return changed(report, payload=payload.tobytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("buffer", [1 << 30, 100])
 def test_an_archive_is_counted_like_a_body(

@@ -85,6 +85,11 @@ class ClusterNode(RedisServer):
         super().start()
         wait_for(lambda: responds_to_ping(self.client))
 
+    def sees_all(self) -> bool:
+        """Return whether no node is unreachable in this node's view."""
+        info = self.client.execute_command("CLUSTER", "INFO")
+        return all(each in info for each in (b"state:ok", b"slots_pfail:0", b"slots_fail:0"))
+
     def stop(self) -> None:
         self.client.close()
         super().stop()
@@ -121,6 +126,7 @@ def emptied(nodes: Sequence[ClusterNode]) -> Iterator[Sequence[ClusterNode]]:
     settings = [{name: node.client.config_get(name)[name] for name in CHECKED_SETTINGS} for node in nodes]
     for node in nodes:
         node.client.config_resetstat()
+    wait_for(lambda: all(node.sees_all() for node in nodes))
     yield nodes
     for node, before in zip(nodes, settings, strict=True):
         for name, value in before.items():
@@ -288,10 +294,11 @@ class KillableCollector:
         workers: int = 2,
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        prelude: str = "",
     ) -> None:
         self.port, self._environment = free_port(), environment
         self.base = f"http://127.0.0.1:{self.port}"
-        self._command = [str(Path(sys.executable).parent / "ldp-collector"), "serve", str(survey)]
+        self._command = [*_program(prelude), "serve", str(survey)]
         self._command += ["--store", store, "--bind", f"127.0.0.1:{self.port}", "--workers", str(workers)]
         self._command += options
         self._log = log

@@ -15,12 +15,15 @@ from tests.support.servers import ClusterNode, redis_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 
+SHORT_KEEPALIVE = "from ldp_aggregator.collector.serving import server; server.KEEPALIVE_SECONDS = 1"
+"""Workers that have lost their master end when their idle connections do."""
+
 
 @pytest.mark.parametrize(("kind", "reports", "wanted"), [("redis", 4000, 5), ("sqlite", 1000, 2)])
 def test_no_report_is_lost_or_counted_twice_after_kills_at_any_moment(
     tmp_path: Path, kind: str, reports: int, wanted: int
 ) -> None:
-    killed = crashes.kills(tmp_path, kind, reports, wanted, largest=200)
+    killed = crashes.kills(tmp_path, kind, reports, wanted, largest=200, prelude=SHORT_KEEPALIVE)
     assert killed.kills.total() == wanted
 
 
@@ -43,8 +46,8 @@ def test_two_collectors_on_one_cluster_count_as_one(
     several_collectors.several(tmp_path, cluster_nodes[0].url, reports=600)
 
 
-def test_a_lost_shard_delays_its_questions_only(tmp_path: Path) -> None:
-    assert several_collectors.shard_loss(tmp_path, reports=60).refused
+def test_a_lost_shard_delays_its_questions_only(tmp_path: Path, cluster_nodes: Sequence[ClusterNode]) -> None:
+    assert several_collectors.shard_loss(tmp_path, cluster_nodes, reports=60).refused
 
 
 def test_only_the_valid_reports_of_damaged_bodies_are_counted(tmp_path: Path) -> None:
@@ -55,14 +58,14 @@ def test_only_the_valid_reports_of_damaged_bodies_are_counted(tmp_path: Path) ->
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the other addresses of 127.0.0.0/8")
 def test_the_proxy_cuts_slow_headers_and_other_clients_are_not_delayed(tmp_path: Path) -> None:
-    seen = slow_headers.slow_headers(tmp_path, connections=200, seconds=3, header_seconds=1)
+    seen = slow_headers.slow_headers(tmp_path, connections=200, seconds=2, header_seconds=1)
     assert len(seen.lives) >= 200
     assert max(seen.lives) < 3
     assert seen.share(0.99) < 1
 
 
 def test_at_full_speed_no_report_is_lost_and_memory_does_not_grow(tmp_path: Path) -> None:
-    assert soak(tmp_path, seconds=3).seen["recorded"] > 1000
+    assert soak(tmp_path, seconds=2).seen["recorded"] > 1000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sends from many addresses of one machine")

@@ -12,6 +12,7 @@ from tests.support.endurance.client_trials import Trial
 from tests.support.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
 from tests.support.endurance.collector.secrecy import secrecy
 from tests.support.endurance.collector.soak import soak
+from tests.support.servers import redis_nodes
 
 SCALE = float(os.environ.get("SCALE", "1"))
 
@@ -62,7 +63,8 @@ def several(kind: str) -> Callable[[Path], str]:
 
 
 def shard_loss(folder: Path) -> str:
-    seen = several_collectors.shard_loss(folder, scaled(400), turns=5)
+    with redis_nodes(folder) as nodes:
+        seen = several_collectors.shard_loss(folder, nodes, scaled(400), turns=5)
     return (
         f"{seen.refused} posts answered with 503 and counted once later; the other questions continued; "
         f"a response took {seen.slowest * 1e3:.0f} ms at most"

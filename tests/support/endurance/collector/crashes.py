@@ -42,7 +42,9 @@ class Killed:
     seen: Counter[str]
 
 
-def kills(folder: Path, kind: str, reports: int, wanted: int, largest: int = 1000) -> Killed:
+def kills(
+    folder: Path, kind: str, reports: int, wanted: int, largest: int = 1000, prelude: str = ""
+) -> Killed:
     """Kill parts of a collector and its store at random moments, while reports arrive."""
     plan, rng = plan_of(), random.Random(reports)
     sent = make_reports(plan, reports, seed=wanted)
@@ -50,7 +52,7 @@ def kills(folder: Path, kind: str, reports: int, wanted: int, largest: int = 100
     survey.write_text(SURVEY)
     server = LocalRedis(folder) if kind == "redis" else None
     url = server.url if server else f"sqlite:///{folder}/store.db"
-    collector = KillableCollector(survey, url, folder / "collector.log")
+    collector = KillableCollector(survey, url, folder / "collector.log", prelude=prelude)
     victims = ["worker", "master", "collector"] + (["redis", "redis", "redis and worker"] if server else [])
     order = [victims[turn % len(victims)] for turn in range(wanted)]
     rng.shuffle(order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,62 +79,56 @@ class Loss:
     slowest: float
 
 
-def shard_loss(folder: Path, reports: int, turns: int = 1) -> Loss:
+def shard_loss(folder: Path, nodes: Sequence[ClusterNode], reports: int, turns: int = 1) -> Loss:
     """Kill one primary without a replica: reports of its questions wait, the others are counted."""
     plan, rng = plan_of(), random.Random(reports)
     survey = folder / "survey.toml"
     survey.write_text(SURVEY)
-    with redis_nodes(folder) as nodes:
-        collector = KillableCollector(survey, nodes[0].url, folder / "collector.log", workers=1)
-        try:
-            collector.start()
-            # all workers: a later one may need the lost node to start
-            wait_for(lambda: _ready(collector.port))
-            expected: dict[str, Total] = {}
-            found = Loss(0, 0, 0, 0.0)
-            for turn in range(turns):
-                sent = make_reports(plan, reports, seed=turn)
-                for key, total in sent.totals.items():
-                    expected[key] = expected[key] + total if key in expected else total
-                shards = {
-                    index: next(node for node in nodes if _keeps(node, plan, index))
-                    for index in range(len(plan.questions))
-                }
-                victim = shards[rng.randrange(len(shards))]
-                wait_for(lambda: all(map(_sees_all, nodes)))
-                victim.kill()
-                found.lost = sum(node is victim for node in shards.values())
-                found.others = len(shards) - found.lost
-                left = []
-                client = Client(collector.base)
-                for report in sent.reports:
-                    start = time.monotonic()
-                    gone = shards[unpack(report).question] is victim
-                    status, answer = client.post(report) if gone else client.deliver(report)
-                    found.slowest = max(found.slowest, time.monotonic() - start)
-                    if gone:
-                        assert (status, answer["reason"], answer["retryable"]) == (
-                            503,
-                            "store-unavailable",
-                            True,
-                        ), (status, answer)
-                        found.refused += 1
-                        left.append((1, report))
-                    else:
-                        assert answer == {"status": "recorded"}, answer
-                client.close()
-                victim.start()
-                deliver(collector.base, left)
-                assert deliver(collector.base, [(reports, b"".join(sent.reports))]) == {"duplicate": reports}
-            require_equal(totals_of(nodes[0].url), expected)
-        finally:
-            collector.stop()
+    collector = KillableCollector(survey, nodes[0].url, folder / "collector.log", workers=1)
+    try:
+        collector.start()
+        # all workers: a later one may need the lost node to start
+        wait_for(lambda: _ready(collector.port))
+        expected: dict[str, Total] = {}
+        found = Loss(0, 0, 0, 0.0)
+        for turn in range(turns):
+            sent = make_reports(plan, reports, seed=turn)
+            for key, total in sent.totals.items():
+                expected[key] = expected[key] + total if key in expected else total
+            shards = {
+                index: next(node for node in nodes if _keeps(node, plan, index))
+                for index in range(len(plan.questions))
+            }
+            victim = shards[rng.randrange(len(shards))]
+            wait_for(lambda: all(node.sees_all() for node in nodes))
+            victim.kill()
+            found.lost = sum(node is victim for node in shards.values())
+            found.others = len(shards) - found.lost
+            left = []
+            client = Client(collector.base)
+            for report in sent.reports:
+                start = time.monotonic()
+                gone = shards[unpack(report).question] is victim
+                status, answer = client.post(report) if gone else client.deliver(report)
+                found.slowest = max(found.slowest, time.monotonic() - start)
+                if gone:
+                    assert (status, answer["reason"], answer["retryable"]) == (
+                        503,
+                        "store-unavailable",
+                        True,
+                    ), (status, answer)
+                    found.refused += 1
+                    left.append((1, report))
+                else:
+                    assert answer == {"status": "recorded"}, answer
+            client.close()
+            victim.start()
+            deliver(collector.base, left)
+            assert deliver(collector.base, [(reports, b"".join(sent.reports))]) == {"duplicate": reports}
+        require_equal(totals_of(nodes[0].url), expected)
+    finally:
+        collector.stop()
     return found
-
-
-def _sees_all(node: ClusterNode) -> bool:
-    info = node.client.execute_command("CLUSTER", "INFO")
-    return all(each in info for each in (b"state:ok", b"slots_pfail:0", b"slots_fail:0"))
 
 
 def _ready(port: int) -> bool:

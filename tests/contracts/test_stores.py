@@ -270,6 +270,7 @@ def work_elsewhere(url: str, numbers: range) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_processes_count_every_report_once(store: Store, url: str) -> None:
     if isinstance(store, MemoryStore):
         pytest.skip("memory belongs to one process")

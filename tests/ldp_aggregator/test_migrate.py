@@ -89,6 +89,7 @@ def whole(store: Store) -> object:
     return sums, remembered, rejections, store.plans()[PLAN.id], store.schedules()[PLAN.id]
 
 
+@pytest.mark.slow
 def test_a_survey_copied_through_all_stores_is_unchanged(
     tmp_path: Path, sent: Sent, cluster_nodes: Sequence[ClusterNode]
 ) -> None:
@@ -117,6 +118,7 @@ def assert_exactly_once(store: Store, sent: Sent) -> None:
     require_equal(store.totals(PLAN.id), sent.totals)
 
 
+@pytest.mark.slow
 def test_extreme_integers_are_copied(tmp_path: Path) -> None:
     source, extremes = open_sqlite(tmp_path / "source.db"), np.array([-(2**63), 2**63 - 1, 2**53 + 1, 0])
     source.publish(PLAN.id, PLAN.json)
@@ -191,6 +193,7 @@ class Failing:
         return changing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behind", [False, True])
 def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
     tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch, behind: bool
@@ -211,6 +214,7 @@ def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
     source.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_killed_import_is_completed_by_the_next(
@@ -410,6 +414,7 @@ def test_cells_added_by_two_imports_keep_the_survey_closed_until_a_third_correct
     assert whole(target) == whole(source)
 
 
+@pytest.mark.slow
 def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_is_written(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,6 +487,7 @@ def source_url(tmp_path: Path, sent: Sent) -> str:
     return f"sqlite:///{tmp_path}/source.db"
 
 
+@pytest.mark.slow
 def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent) -> None:
     target = f"sqlite:///{tmp_path}/target.db"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from flask.testing import FlaskClient
 
@@ -28,6 +30,14 @@ bins = 19
 @pytest.fixture(scope="session")
 def plan() -> Plan:
     return read_survey(SURVEY).compile()
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    """Return the file of the survey."""
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY)
+    return path
 
 
 @pytest.fixture

@@ -111,6 +111,7 @@ def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(
     assert (ask("192.0.2.1", OPERATOR), ask("192.0.2.2", OPERATOR)) == (429, 200)
 
 
+@pytest.mark.slow
 def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
     # More than a worker can serve in a minute. The probability of any refusal is below 1e-7.
     rates = RateLimit(MAX_WRONG_TOKENS_PER_MINUTE, rows=WRONG_TOKEN_TABLE_ROWS)
@@ -129,6 +130,7 @@ def test_checking_an_address_does_not_count() -> None:
     assert [bool(rates.acquire("192.0.2.1", count=False)) for _ in range(2)] == [True, True]
 
 
+@pytest.mark.slow
 def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(
     tmp_path: Path,
 ) -> None:
@@ -230,6 +232,7 @@ def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
     assert post(web, some_reports(plan, 2), token) == (403, "too-many-reports")
 
 
+@pytest.mark.slow
 def test_a_running_collector_reads_the_gateway_s_token_from_a_file(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
     (tmp_path / "token").write_text(f"{GATEWAY}\n")
@@ -275,6 +278,7 @@ def test_operator_pages_with_a_separate_address_are_served_only_there(store: Mem
         assert web.get(page, environ_overrides=operator_listener).status_code == 200, page
 
 
+@pytest.mark.slow
 def test_a_running_collector_serves_the_operator_at_a_separate_address(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
     port = free_port()

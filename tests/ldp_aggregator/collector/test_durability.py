@@ -16,17 +16,12 @@ import redis
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
 from tests.support.servers import LocalRedis, collector, wait_for
 
+pytestmark = pytest.mark.slow
+
 ROW = {"age": "old", "hours": 7.5}
-
-
-@pytest.fixture
-def survey(tmp_path: Path) -> Path:
-    path = tmp_path / "survey.toml"
-    path.write_text(SURVEY)
-    return path
+SHORT_CACHE = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0.2"
 
 
 @pytest.fixture
@@ -52,7 +47,10 @@ def status_of(url: str, body: bytes | None = None) -> int:
 def test_weak_settings_of_a_running_redis_stop_acknowledgements(
     survey: Path, server: LocalRedis, plan: Plan
 ) -> None:
-    with collector([survey], server.url) as (base, _), redis.Redis.from_url(server.url) as client:
+    with (
+        collector([survey], server.url, prelude=SHORT_CACHE) as (base, _),
+        redis.Redis.from_url(server.url) as client,
+    ):
         page = f"{base}/v1/surveys/sleep/reports"
         assert (status_of(f"{base}/readyz"), status_of(page, make_report(plan, ROW, "yes"))) == (200, 200)
         counted = 1
@@ -65,7 +63,7 @@ def test_weak_settings_of_a_running_redis_stop_acknowledgements(
             client.config_set(name, weak)
             reports = [make_report(plan, ROW, "yes") for _ in range(5)]
             assert {status_of(page, report) for report in reports} == {503}
-            wait_for(lambda: status_of(f"{base}/readyz") == 503)  # the result is cached for two seconds
+            wait_for(lambda: status_of(f"{base}/readyz") == 503)
             client.config_set(name, strong)
             wait_for(lambda reports=reports: {status_of(page, report) for report in reports} == {200})
             wait_for(lambda: status_of(f"{base}/readyz") == 200)
@@ -78,7 +76,7 @@ def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(
 ) -> None:
     weaker = LocalRedis(tmp_path, "--appendfsync", "everysec")
     report = make_report(plan, ROW, "yes")
-    with collector([survey], server.url) as (base, _):
+    with collector([survey], server.url, prelude=SHORT_CACHE) as (base, _):
         page = f"{base}/v1/surveys/sleep/reports"
         assert status_of(page, report) == 200
         server.stop()
@@ -144,7 +142,7 @@ def test_the_collector_is_ready_again_when_a_full_disk_has_space(
             while True:
                 filler.write(bytes(512))
         assert {status_of(page, report) for report in reports[1:]} == {503}
-        wait_for(lambda: status_of(f"{base}/readyz") == 503)  # the result is cached for two seconds
+        wait_for(lambda: status_of(f"{base}/readyz") == 503)
         assert {status_of(page, report) for report in reports[1:]} == {503}
         (small_disk / "filler").unlink()
         wait_for(lambda: status_of(f"{base}/readyz") == 200)

@@ -74,6 +74,7 @@ def test_a_token_is_valid_for_its_question_only(plan: Plan, store: MemoryStore) 
     assert outcomes_of(plan, store, pack(sent)) == ["recorded"]
 
 
+@pytest.mark.slow
 def test_questions_get_their_share_of_tokens_and_all_tokens_differ(store: MemoryStore) -> None:
     weighted = INVITED.replace("bins = 19", "bins = 19\nweight = 3")
     plan = read_survey(weighted).compile()
@@ -107,6 +108,7 @@ def test_the_store_holds_neither_tokens_nor_ids(plan: Plan, tmp_path: Path) -> N
         assert token.encode() not in kept.lower()
 
 
+@pytest.mark.slow
 def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_every_question() -> None:
     """Each malicious person sends all reports that might count for the question that they attack."""
     features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))

@@ -42,11 +42,13 @@ def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> s
 schema = described(MemoryStore())
 
 
+@pytest.mark.slow
 @schema.parametrize()
 def test_public_responses_match_the_description(case: schemathesis.Case) -> None:
     case.call_and_validate(headers=HEADERS)
 
 
+@pytest.mark.slow
 @schema.parametrize()
 def test_operator_responses_match_the_description(case: schemathesis.Case) -> None:
     if "survey" in case.path_parameters:

@@ -24,6 +24,8 @@ from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 from tests.support.servers import collector, free_port, wait_for, workers_of
 
+pytestmark = pytest.mark.slow
+
 ROW = {"age": "old", "hours": 7.5}
 
 

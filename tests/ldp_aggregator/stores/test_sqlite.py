@@ -75,6 +75,7 @@ def _is_ready_without_room(path: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_write_is_not_ready(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     process = multiprocessing.get_context("spawn").Process(
@@ -150,6 +151,7 @@ def pages_of(path: Path) -> list[bytes]:
     return [bytes(data[start : start + 4096]) for start in range(0, len(data), 4096)]
 
 
+@pytest.mark.slow
 def test_the_file_does_not_depend_on_the_order_of_reports(tmp_path: Path) -> None:
     first, second = tmp_path / "first.db", tmp_path / "second.db"
     SQLiteStore(str(first)).close()
@@ -164,6 +166,7 @@ def test_the_file_does_not_depend_on_the_order_of_reports(tmp_path: Path) -> Non
     assert sorted(tmp_path.iterdir()) == [first, second]  # a clean stop leaves no log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 40])
 def test_after_a_checkpoint_no_file_shows_the_order_of_arrival(tmp_path: Path, size: int) -> None:
     """Probability of a false alarm: below 1e-7 (a normal score beyond 5.6)."""
@@ -205,6 +208,7 @@ def _idle_worker(path: str, ready: object, stop: object) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_an_idle_store_empties_its_log_while_others_have_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,12 +254,14 @@ def make_earlier_file(path: Path, entries: dict[bytes, bytes]) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(_TABLES_OF_EARLIER_VERSIONS)
+    connection.execute("BEGIN")
     connection.execute("INSERT INTO plans VALUES ('sleep', ?)", (b"{}",))
     for number, (name, count) in enumerate({"p": 2, "q": len(entries)}.items(), 1):
         cells = np.array([count, 0], "<i8").tobytes()
         connection.execute("INSERT INTO counters VALUES (?, 'sleep', ?, ?, ?)", (number, name, count, cells))
         for entry in list(entries.items())[:count]:
             connection.execute(_INSERT_OF_EARLIER_VERSIONS, (number, *entry))
+    connection.execute("COMMIT")
     connection.close()
 
 

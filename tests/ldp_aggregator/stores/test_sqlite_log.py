@@ -39,6 +39,7 @@ def test_emptying_the_log_does_not_wait_for_a_reader(tmp_path: Path, monkeypatch
     store.close()
 
 
+@pytest.mark.slow
 def test_closing_a_store_waits_for_a_reader_and_then_leaves_no_log(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store, reader = store_with_reader(path)
@@ -63,6 +64,7 @@ def _record_in_child(store: SQLiteStore) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_child_forked_while_the_log_is_emptied_can_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

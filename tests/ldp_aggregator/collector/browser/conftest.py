@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
@@ -58,6 +58,8 @@ values = ["red", "green", "blue"]
 values = ["sweet", "bitter"]
 """
 REPORTS = 1200
+CACHE_SECONDS = 0.2
+SHORT_CACHE = f"from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = {CACHE_SECONDS}"
 
 
 @dataclass
@@ -95,7 +97,8 @@ def surveys(folder: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
-    with collector(surveys(folder), f"sqlite:///{folder}/store.db", workers=1) as (url, _):
+    store = f"sqlite:///{folder}/store.db"
+    with collector(surveys(folder), store, workers=1, prelude=SHORT_CACHE) as (url, _):
         site = Site(url, read_survey(CLINIC).compile())
         site.send(REPORTS)
         good = make_report(site.clinic, {"smoker": "now", "coin": "heads", "weight": 60}, "yes")
@@ -114,6 +117,13 @@ def chromium() -> Iterator[Browser]:
         browser = driver.chromium.launch(executable_path=program, args=arguments)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """Share the browser's cache between tests; each tab has a session storage of its own."""
+    with chromium.new_context(locale="en-GB") as context:
+        yield context
 
 
 @dataclass
@@ -147,12 +157,12 @@ class Visit:
 
 
 @pytest.fixture
-def visit(chromium: Browser, site: Site) -> Iterator[Callable[..., Visit]]:
-    """Open the page in a new browser context; at the end it must have no errors unless `fails`."""
+def visit(chromium: Browser, context: BrowserContext, site: Site) -> Iterator[Callable[..., Visit]]:
+    """Open the page in a new tab; at the end it must have no errors unless `fails`."""
     visits: list[tuple[Visit, bool]] = []
 
     def go(path: str = "/", url: str = site.url, *, fails: bool = False, **options: Any) -> Visit:
-        page = chromium.new_context(**{"locale": "en-GB", **options}).new_page()
+        page = (chromium.new_context(locale="en-GB", **options) if options else context).new_page()
         made = Visit(page, [], [])
         page.on("request", lambda request: made.asked.append(request.url))
         page.on("pageerror", lambda error: made.complaints.append(str(error)))
@@ -168,4 +178,7 @@ def visit(chromium: Browser, site: Site) -> Iterator[Callable[..., Visit]]:
     for made, fails in visits:
         if not fails:
             assert made.complaints == []
-        made.page.context.close()
+        if made.page.context is context:
+            made.page.close()
+        else:
+            made.page.context.close()

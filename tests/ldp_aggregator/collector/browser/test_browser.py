@@ -17,8 +17,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.ldp_aggregator.collector.browser.conftest import Site, Visit
+from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
 from tests.support.servers import TOKEN
+
+pytestmark = pytest.mark.slow
 
 PARTS = ("value", "low", "high")
 Visits = Callable[..., Visit]
@@ -36,7 +38,7 @@ def api(site: Site, path: str) -> Any:
         return json.load(answer)
 
 
-def answering(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:
+def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:
     body = json.dumps({"reason": reason, "detail": detail})
     return lambda route: route.fulfill(status=status, content_type="application/problem+json", body=body)
 
@@ -105,7 +107,7 @@ def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None
 def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) -> None:
     seen = visit(fails=True)
     refused = "too many wrong tokens from this address; try again later"
-    seen.page.route("**/progress", answering(429, "too-many-requests", refused))
+    seen.page.route("**/progress", responding(429, "too-many-requests", refused))
     seen.unlock("whatever")
     expect(seen.page.locator("#problem")).to_contain_text(refused)
     expect(seen.page.locator("#figures")).to_be_hidden()
@@ -113,7 +115,7 @@ def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) 
 
 def test_a_collector_without_a_token_shows_no_estimates(visit: Visits) -> None:
     seen = visit(fails=True)
-    seen.page.route("**/progress", answering(403, "not-authorised"))
+    seen.page.route("**/progress", responding(403, "not-authorised"))
     seen.unlock("whatever")
     expect(seen.page.locator("#token-problem")).to_contain_text("without LDP_OPERATOR_TOKEN")
     picture(seen.page, "closed")
@@ -167,7 +169,7 @@ def test_a_refresh_shows_and_announces_new_reports(visit: Visits, site: Site) ->
     seen = visit().open()
     page = seen.page
     before = int(page.locator("#tiles dd").first.text_content().replace(",", ""))
-    page.wait_for_timeout(2100)  # responses are cached for two seconds
+    page.wait_for_timeout(1500 * CACHE_SECONDS)
     site.send(7)
     page.get_by_role("button", name="Refresh now").click()
     expect(page.locator("#tiles dd").nth(1)).to_have_text("+7")
@@ -182,9 +184,9 @@ def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium: Brow
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "progress" in request.url else None)
 
-    answered: list[str] = []
+    finished: list[str] = []
     page.on(
-        "requestfinished", lambda request: answered.append(request.url) if "progress" in request.url else None
+        "requestfinished", lambda request: finished.append(request.url) if "progress" in request.url else None
     )
 
     def refreshes(seconds: int, act: str = "") -> int:
@@ -193,7 +195,7 @@ def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium: Brow
         page.clock.run_for(1000 * seconds)
         for _ in range(100):
             page.wait_for_timeout(50)
-            if len(answered) == len(asked):
+            if len(finished) == len(asked):
                 break
         page.wait_for_timeout(50)  # for the page to process the response
         return len(asked) - count
@@ -214,7 +216,7 @@ def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium: Brow
 def test_an_unreachable_collector_is_reported_and_the_last_estimates_stay(visit: Visits) -> None:
     seen = visit(fails=True).open()
     page = seen.page
-    page.route("**/progress", answering(503, "store-unavailable", "the store cannot be used now"))
+    page.route("**/progress", responding(503, "store-unavailable", "the store cannot be used now"))
     page.get_by_role("button", name="Refresh now").click()
     expect(page.get_by_role("alert").first).to_contain_text("the store cannot be used now.")
     page.unroute("**/progress")
@@ -230,7 +232,7 @@ def test_an_unreachable_collector_is_reported_and_the_last_estimates_stay(visit:
 
 def test_an_incomplete_import_is_reported(visit: Visits) -> None:
     seen = visit(fails=True).open()
-    seen.page.route("**/progress", answering(403, "survey-not-open", "clinic has not arrived in this store"))
+    seen.page.route("**/progress", responding(403, "survey-not-open", "clinic has not arrived in this store"))
     seen.page.get_by_role("button", name="Refresh now").click()
     expect(seen.page.get_by_role("alert").first).to_contain_text("clinic has not arrived in this store.")
 

@@ -24,18 +24,10 @@ from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.server import _error_reason
 from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
 from tests.ldp_aggregator.collector.serving.test_server import SHORT_RETRY, talk
 from tests.support.servers import LocalRedis, collector, wait_for, workers_of
 
 LEVELS = {"info", "warning", "error", "critical"}
-
-
-@pytest.fixture
-def survey(tmp_path: Path) -> Path:
-    path = tmp_path / "survey.toml"
-    path.write_text(SURVEY)
-    return path
 
 
 def lines(log: Path) -> list[dict[str, object]]:
@@ -62,6 +54,7 @@ def post(base: str, body: bytes) -> int:
             return error.code
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: Path, plan: Plan) -> None:
     log, report = tmp_path / "log", make_report(plan, {"age": "old", "hours": 7.5}, "yes")
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1, log=log) as (base, process):
@@ -95,6 +88,7 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: 
         assert private not in written
 
 
+@pytest.mark.slow
 def test_an_outage_of_the_store_is_logged_once_for_many_requests(
     survey: Path, tmp_path: Path, plan: Plan
 ) -> None:
@@ -236,6 +230,7 @@ def test_repeated_outages_are_logged_at_most_every_few_seconds(probe: LogProbe, 
     assert [(line["event"], line["kind"]) for line in probe.lines()] == [("store-unavailable", "StoreError")]
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_start_is_logged_without_the_error_s_message(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

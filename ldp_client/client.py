@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
-from ldp_client.errors import ClosedError, PlanError, TransportError
+from ldp_client.errors import ClosedError
 from ldp_client.journal.file import check_person
 from ldp_client.journal.journal import Journal
 from ldp_client.participation import Participation
-from ldp_client.plan_source import check_survey_url, is_url
+from ldp_client.plan_source import find_survey_url
 from ldp_client.policy import ClientPolicy
-from ldp_client.receipt import Receipt, State, log, return_errors, warn_of_repeats
+from ldp_client.receipt import Receipt, State, call_back, return_errors, warn_of_repeats
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
@@ -100,14 +100,9 @@ class Client:
         spread: float = SPREAD_SECONDS,
         strict: bool = False,
     ) -> None:
-        survey_url = url if url is not None else str(survey) if is_url(survey) else None
-        if survey_url is None:
-            raise TransportError("give the url of the survey at its collector: https://host/v1/surveys/ID")
-        if public_key is not None and isinstance(survey, Plan):
-            raise PlanError("a Plan object has no signature to check: give its file, or no public_key")
         self._source = survey
         self._token = token
-        self._url, self.survey = check_survey_url(survey_url)
+        self._url, self.survey = find_survey_url(survey, url, public_key)
         self.policy = ClientPolicy.from_options(max_epsilon, max_total_epsilon, digest, public_key)
         self.identity = SurveyIdentity(self.survey, origin_of_url(self._url), self.policy.public_key)
         check_person(person, journal)
@@ -278,10 +273,7 @@ class Client:
     def handle_outcome(self, receipt: Receipt) -> None:
         """Count the outcome of a report, and call `on_outcome`; `clipped` is for the caller of `report`."""
         self.outcomes[receipt.state] += 1
-        try:
-            self._on_outcome(replace(receipt, clipped=()))
-        except Exception as error:  # only its type: its text, or its cause, may quote the row
-            log.error("on_outcome failed: %s", type(error).__name__)
+        call_back(self._on_outcome, replace(receipt, clipped=()))
 
     def _start_sender(self, has_new_report: bool = False) -> Sender:
         """Make the sender read the journal; `has_new_report` if this client has just made a report."""

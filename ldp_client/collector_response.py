@@ -66,6 +66,14 @@ def explain_failure(response: Response | None) -> tuple[str, str]:
     )
 
 
+def describe_response(response: Response) -> str:
+    """Return a response for the log: status, the collector's reason, and the pause that it asked for."""
+    reason = _collector_reason(response) or response.entry("status")
+    known = isinstance(reason, str) and reason in (*Reason, "recorded", "duplicate")
+    pause = f", Retry-After {response.retry_after:g} s" if response.retry_after is not None else ""
+    return f"HTTP status {response.status}, {reason if known else 'not from the collector'}{pause}"
+
+
 def _collector_reason(response: Response) -> str:
     """Return the reason in a collector's response, or an empty string if it is not a collector's."""
     reason = response.entry("reason")

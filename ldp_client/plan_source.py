@@ -12,7 +12,7 @@ from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import is_survey_closed
-from ldp_client.errors import ExpiredError, TransportError
+from ldp_client.errors import ExpiredError, PlanError, TransportError
 from ldp_client.transport import HttpTransport, Transport
 
 _TIMEOUT_SECONDS = 10.0
@@ -71,6 +71,25 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
     if response.status != 200:
         raise TransportError(f"the collector responds with HTTP status {response.status} instead of {what}")
     return response.body
+
+
+def find_survey_url(
+    source: str | os.PathLike[str] | Plan, url: str | None, public_key: str | None
+) -> tuple[str, str]:
+    """Return the URL and the id of the survey that a client is made for; the arguments are the client's.
+
+    Raises
+    ------
+    TransportError
+        If there is no URL of a survey.
+    PlanError
+        If `public_key` is given together with a `Plan` object.
+    """
+    if url is None and not is_url(source):
+        raise TransportError("give the url of the survey at its collector: https://host/v1/surveys/ID")
+    if public_key is not None and isinstance(source, Plan):
+        raise PlanError("a Plan object has no signature to check: give its file, or no public_key")
+    return check_survey_url(str(source) if url is None else url)
 
 
 def check_survey_url(url: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -11,6 +10,7 @@ from itertools import count
 from typing import Any, TypeVar, cast
 
 from encoders.errors import SignatureError, TokenError
+from ldp_client.debug_log import error_type, log, log_report
 from ldp_client.errors import (
     ClientError,
     ClosedError,
@@ -24,7 +24,6 @@ from ldp_client.errors import (
 
 REPEATS_BEFORE_WARNING = 10
 
-log = logging.getLogger("ldp_client")
 _repeat_numbers = count(1)
 """Numbers the `already_reported` receipts of this process; no row is kept to compare."""
 
@@ -65,6 +64,21 @@ _STATES: dict[type[Exception], State] = {
     ClosedError: State.UNAVAILABLE,
     JournalError: State.UNAVAILABLE,
     TransportError: State.UNAVAILABLE,
+}
+
+
+_STATE_MEANINGS = {
+    State.NO_CONSENT: "nothing is drawn or sent without consent",
+    State.READY: "the person has agreed",
+    State.QUEUED: "the report is stored and waits to be sent",
+    State.SENT: "the collector has counted the report",
+    State.DUPLICATE: "the collector had counted the report before",
+    State.REJECTED: "nothing more is sent",
+    State.EXPIRED: "the survey is closed",
+    State.WITHDRAWN: "the report is deleted",
+    State.ALREADY_REPORTED: "this device has answered before",
+    State.INVALID: "row, label or token do not fit the survey; nothing was drawn",
+    State.UNAVAILABLE: "nothing was drawn",
 }
 
 
@@ -144,17 +158,37 @@ def return_errors(method: Method) -> Method:
 
     A survey must never stop the application that embeds it.
     """
+    name = method.__name__.lstrip("_")
 
     @wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Receipt:
         try:
-            return method(self, *arguments, **named)
+            receipt = method(self, *arguments, **named)
         except Exception as error:
+            receipt = Receipt.from_error(error, self.survey)
+            log_report(self.identity, f"{name}: {_describe(receipt)}; {error_type(error)}")
             if self._strict:
                 raise
-            return Receipt.from_error(error, self.survey)
+            return receipt
+        if name != "status":  # applications call it often, and nothing happens in it
+            log_report(self.identity, f"{name}: {_describe(receipt)}")
+        return receipt
 
     return cast(Method, call)
+
+
+def _describe(receipt: Receipt) -> str:
+    """Return a receipt for the log: no fields, and no sentences, which may contain a URL."""
+    reason = f" ({receipt.reason})" if receipt.reason else ""
+    return f"{receipt.state}{reason}, {_STATE_MEANINGS[receipt.state]}"
+
+
+def call_back(on_outcome: Callable[[Receipt], object], receipt: Receipt) -> None:
+    """Call an application's `on_outcome`, and log its error."""
+    try:
+        on_outcome(receipt)
+    except Exception as error:  # only its type: its text, or its cause, may quote the row
+        log.error("on_outcome failed: %s", type(error).__name__)
 
 
 def warn_of_repeats() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -18,16 +17,15 @@ from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
+from ldp_client.debug_log import error_type, log, log_report
 from ldp_client.errors import TransportError
 from ldp_client.retry_after import parse_retry_after
-from ldp_client.survey_identity import origin_of_url
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
 
     from _typeshed import ReadableBuffer, WriteableBuffer
-
-log = logging.getLogger("ldp_client")
 
 USER_AGENT = "ldp-client"
 MAX_RESPONSE_BYTES = 1 << 20  # a plan is never larger
@@ -73,11 +71,14 @@ class Transport(Protocol):
         ...
 
 
-def post_report(transport: Transport, url: str, report: bytes, timeout: float) -> Response | None:
-    """Post a report; return None if there is no response."""
+def post_report(
+    transport: Transport, survey: SurveyIdentity, url: str, report: bytes, timeout: float
+) -> Response | None:
+    """Post a survey's report; return None if there is no response."""
     try:
         return transport.request("POST", url, report, timeout)
-    except TransportError:
+    except TransportError as error:
+        log_report(survey, f"the collector is out of reach: {error_type(error)}")
         return None
     except Exception as error:  # an injected transport may raise anything, and the sender's thread must live
         log.warning("the transport raised %s instead of a TransportError", type(error).__name__)

@@ -40,6 +40,7 @@ LAYERS = {
     ],
     "ldp_client": [
         {"errors", "report_maker", "retry_after", "survey_identity", "traceback_redaction"},
+        {"debug_log"},
         {"opt_out", "receipt", "transport"},
         {"collector_response", "journal"},
         {"plan_source", "policy"},

@@ -8,44 +8,34 @@ draws a time for each report. The thread sends one report at a time, each over a
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from contextlib import suppress
-from enum import Enum, auto
 from math import inf
 from time import monotonic, time
 
 from ldp_client.collector_response import (
     concerns_collector,
+    describe_response,
     explain_failure,
     is_survey_closed,
     parse_outcome,
 )
+from ldp_client.debug_log import is_debugging, log, log_debug, log_report
 from ldp_client.errors import JournalError
 from ldp_client.journal.journal import Journal
+from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import active_opt_out
-from ldp_client.receipt import Receipt, State, log
+from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
-from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
+from ldp_client.sending.latest_attempts import find_latest_attempt, record_latest_attempt
+from ldp_client.sending.scheduled_report import QueuedReport
+from ldp_client.sending.sending_mode import SendingMode
+from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
-from ldp_client.transport import Response, post_report
+from ldp_client.transport import Response, Transport, post_report
 
 ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
 JOURNAL_RETRY_SECONDS = 30.0
-MAX_LATEST_ATTEMPTS = 1000
-
-_latest_attempts: OrderedDict[str, tuple[SurveyIdentity | None, float]] = OrderedDict()
-"""The latest attempt by journal key, for an application that makes and closes its clients in turn."""
-
-
-class _Mode(Enum):
-    """Which reports the thread sends."""
-
-    SCHEDULED = auto()  # each at its scheduled time
-    LAST_REPORT = auto()  # before the exit: one that the schedule allows, at once
-    LAST_REPORT_TRIED = auto()  # none; the thread ends
-    RESEND_ALL = auto()  # as SEND_ALL, after all attempts were forgotten
-    SEND_ALL = auto()  # every untried report, at once
 
 
 class Sender:
@@ -66,10 +56,10 @@ class Sender:
         self._thread: threading.Thread | None = None
         self._new_report_spreads: dict[tuple[str, str], float] = {}  # by journal key
         self._failures: dict[SurveyIdentity | str, tuple[str, str]] = {}  # by survey, or origin
-        self._schedule = SendingSchedule(latest_attempt=_latest_attempts.get(self._journal.key))
+        self._schedule = SendingSchedule(latest_attempt=find_latest_attempt(self._journal.key))
         self._reads_requested = 0
         self._reads_done = 0
-        self._mode = _Mode.SCHEDULED
+        self._mode = SendingMode.SCHEDULED
         self.is_closed = False  # the last client was removed, and the thread waited for
 
     def send_queued(self, client: SenderClient, has_new_report: bool = False) -> None:
@@ -79,7 +69,7 @@ class Sender:
             if has_new_report:
                 self._new_report_spreads[client.identity.key] = client.spread
             self._reads_requested += 1
-            self._mode = _Mode.SCHEDULED
+            self._mode = SendingMode.SCHEDULED
             self.is_closed = False
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="ldp-client", daemon=True)
@@ -132,7 +122,7 @@ class Sender:
         with self._changed:
             for client in self._clients if send_all else ():
                 self.send_queued(client)
-            self._mode = _Mode.RESEND_ALL if send_all else _Mode.LAST_REPORT
+            self._mode = SendingMode.RESEND_ALL if send_all else SendingMode.LAST_REPORT
             self._changed.notify_all()
 
     def pause(self) -> None:
@@ -168,7 +158,9 @@ class Sender:
             try:
                 self._attempt(survey)
             except Exception as error:  # the thread must live; the next attempt sends the same bytes
-                if not isinstance(error, JournalError):
+                if isinstance(error, JournalError):
+                    log_debug("the journal cannot be used during an attempt to send")
+                else:
                     log.error("an attempt to send failed: %s", type(error).__name__)
                 with self._changed:
                     if survey in self._schedule:
@@ -179,6 +171,7 @@ class Sender:
         while True:
             if self._reads_done != self._reads_requested:
                 self._read_journal()
+            self._log_waits()
             with self._changed:
                 if self._reads_done != self._reads_requested:
                     continue
@@ -191,13 +184,22 @@ class Sender:
                     return survey
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
 
+    def _log_waits(self) -> None:
+        if is_debugging():
+            with self._changed:
+                waits = list(self._schedule.new_waits())
+            for survey, wait in waits:
+                log_report(survey, wait)
+            if name := active_opt_out():
+                log_debug(f"the environment variable {name} is set: nothing is sent")
+
     def _choose_next(self) -> tuple[float, SurveyIdentity | None]:
         """Return the seconds until the next report is due, and its survey; None if the thread is to end."""
-        if active_opt_out() or self._mode is _Mode.LAST_REPORT_TRIED:
+        if active_opt_out() or self._mode is SendingMode.LAST_REPORT_TRIED:
             return inf, None
-        if self._mode is _Mode.SCHEDULED:
+        if self._mode is SendingMode.SCHEDULED:
             return self._schedule.next_due()
-        return self._schedule.next_before_exit(all_untried=self._mode is not _Mode.LAST_REPORT)
+        return self._schedule.next_before_exit(all_untried=self._mode is not SendingMode.LAST_REPORT)
 
     def _read_journal(self) -> None:
         """Read the queued reports from the journal, and schedule the new ones."""
@@ -205,17 +207,18 @@ class Sender:
         try:
             queued = self._journal.queued_surveys()
         except JournalError:
+            log_debug("the journal cannot be read: another process may hold it")
             with self._changed:
-                if self._mode is _Mode.SCHEDULED:  # another process may hold the journal: read it again
+                if self._mode is SendingMode.SCHEDULED:  # another process may hold the journal: read it again
                     self._changed.wait(JOURNAL_RETRY_SECONDS)
                     return
             queued = []
         with self._changed:
             self._reads_done = request
             self._schedule.update(self._describe(survey) for survey in queued if survey not in self._paused)
-            if self._mode is _Mode.RESEND_ALL:
+            if self._mode is SendingMode.RESEND_ALL:
                 self._schedule.forget_attempts()
-                self._mode = _Mode.SEND_ALL
+                self._mode = SendingMode.SEND_ALL
             self._changed.notify_all()
 
     def _describe(self, survey: SurveyIdentity) -> QueuedReport:
@@ -227,25 +230,17 @@ class Sender:
         """Send a survey's report once; record its outcome, or draw the time of the next attempt."""
         entry = self._journal.find(survey)
         if entry is None or entry.state is not State.QUEUED or entry.report is None:
-            self._remove(survey)  # withdrawn, or sent by another process
+            log_report(survey, "not sent: it was withdrawn, or sent by another process")
+            self._remove(survey)
             return
-        with self._changed:
-            clients = self._clients.find(survey)
-            accepting = [each for each in clients if each.policy.accepts_queued_report(entry)]
-            if clients and not accepting:
-                self._remove(survey)  # it stays in the journal: a later version may accept it
-                return
-            client = next((each for each in accepting if each in self._clients), None)
-            transport = client.transport if client else self._clients.last_transport
-            self._schedule.begin_attempt(survey)
-            if self._mode is _Mode.LAST_REPORT:  # the exit must not send another report right after this one
-                self._mode = _Mode.LAST_REPORT_TRIED
-            _latest_attempts.pop(self._journal.key, None)  # single operations, which need no lock
-            _latest_attempts[self._journal.key] = self._schedule.latest_attempt
-            if len(_latest_attempts) > MAX_LATEST_ATTEMPTS:
-                _latest_attempts.popitem(last=False)
-        assert transport is not None
-        response = post_report(transport, f"{entry.url}/reports", entry.report, ATTEMPT_SECONDS)
+        client, transport = self._begin_attempt(survey, entry)
+        if transport is None:
+            log_report(survey, "not sent: this application does not accept its plan or epsilon")
+            return
+        log_report(survey, "an attempt begins")
+        response = post_report(transport, survey, f"{entry.url}/reports", entry.report, ATTEMPT_SECONDS)
+        if response and is_debugging():
+            log_report(survey, describe_response(response))
         outcome = parse_outcome(response) if response else None
         if outcome is None or (
             outcome[0] is State.EXPIRED and not self._journal.record_closed(survey, time())
@@ -254,9 +249,27 @@ class Sender:
             return
         state, reason = outcome
         self._journal.record_outcome(survey, state, reason)
+        log_report(survey, f"given up: {state} ({reason})" if reason else str(state))
         if client:
             client.handle_outcome(Receipt(state, survey.survey, reason=reason))
         self._remove(survey, has_outcome=True)
+
+    def _begin_attempt(
+        self, survey: SurveyIdentity, entry: JournalEntry
+    ) -> tuple[SenderClient | None, Transport | None]:
+        """Return the open client of a report and its transport; no transport if no client accepts it."""
+        with self._changed:
+            clients = self._clients.find(survey)
+            accepting = [each for each in clients if each.policy.accepts_queued_report(entry)]
+            if clients and not accepting:
+                self._remove(survey)  # it stays in the journal: a later version may accept it
+                return None, None
+            client = next((each for each in accepting if each in self._clients), None)
+            self._schedule.begin_attempt(survey)
+            if self._mode is SendingMode.LAST_REPORT:  # the exit must not send another one right after it
+                self._mode = SendingMode.LAST_REPORT_TRIED
+            record_latest_attempt(self._journal.key, self._schedule.latest_attempt)
+            return client, client.transport if client else self._clients.last_transport
 
     def _handle_failure(self, survey: SurveyIdentity, response: Response | None) -> None:
         """Draw a new time for a report, or for all reports of a collector that cannot accept any."""

@@ -17,13 +17,12 @@ with many reports tries no more often than a device with one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf, log
 from time import monotonic
-from typing import NamedTuple
 
 from ldp_client import retry_after
+from ldp_client.sending.scheduled_report import CollectorState, QueuedReport, ScheduledReport
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response
 
@@ -31,38 +30,6 @@ MIN_MEAN_WAIT_SECONDS = 3600.0
 """The minimum of the mean time that a report waits where several wait for one collector."""
 CLOSED_PAUSE_SECONDS = (3_600.0, 21_600.0)
 """The shortest and the longest pause after a collector said that the survey is closed."""
-
-
-class QueuedReport(NamedTuple):
-    """A report in the journal, as the schedule needs it."""
-
-    survey: SurveyIdentity
-    spread: float
-    is_new: bool
-    """Whether this run of the application made it."""
-
-
-@dataclass(slots=True)
-class _ScheduledReport:
-    collector: str
-    spread: float
-    is_new: bool
-    due: float = 0.0
-    failures: int = 0
-    retry_after_end: float = 0.0
-    is_tried: bool = False
-    is_urgent: bool = False
-    """Whether it is to be sent now, whatever happens to other reports."""
-    stays_urgent: bool = False
-    """Whether it stays urgent after its next attempt."""
-
-
-@dataclass(slots=True)
-class _CollectorState:
-    failures: int = 0
-    retry_after_end: float = 0.0
-    rounded_retry_after_end: float = 0.0
-    """The same, rounded up to a step that is common to all devices."""
 
 
 class SendingSchedule:
@@ -86,8 +53,8 @@ class SendingSchedule:
     ) -> None:
         self._clock, self._draw_uniform = clock, draw_uniform
         self.latest_attempt = latest_attempt or (None, -inf)
-        self._reports: dict[SurveyIdentity, _ScheduledReport] = {}
-        self._collectors: dict[str, _CollectorState] = {}
+        self._reports: dict[SurveyIdentity, ScheduledReport] = {}
+        self._collectors: dict[str, CollectorState] = {}
         self._expedited_before_known: set[SurveyIdentity] = set()
 
     def __contains__(self, survey: SurveyIdentity) -> bool:
@@ -100,7 +67,7 @@ class SendingSchedule:
         for survey, spread, is_new in queued:
             report = former.get(survey)
             if report is None or (is_new and not report.is_new and not report.is_tried):
-                report = _ScheduledReport(survey.origin, spread, is_new)
+                report = ScheduledReport(survey.origin, spread, is_new)
                 new_reports.append(report)
             self._reports[survey] = report
         in_use = {report.collector for report in self._reports.values()}
@@ -146,6 +113,26 @@ class SendingSchedule:
         ]
         return (0.0, self._choose_random(ready)) if ready else (inf, None)
 
+    def new_waits(self) -> Iterator[tuple[SurveyIdentity, str]]:
+        """Yield each report whose time was drawn since the last call, with that time and its cause."""
+        now = self._clock()
+        for survey, report in self._reports.items():
+            if report.due != report.logged_due:
+                report.logged_due = report.due
+                yield survey, f"next attempt in {max(0.0, report.due - now):.1f} s, {self._cause(survey)}"
+
+    def _cause(self, survey: SurveyIdentity) -> str:
+        report, collector = self._reports[survey], self._collector_of(self._reports[survey])
+        if self.retry_after_end(survey) > self._clock():
+            return "after the pause that the collector's response requires"
+        if report.is_urgent:
+            return "by flush"
+        if failures := max(report.failures, collector.failures):
+            return f"a random pause after {failures} failed attempts"
+        if not report.is_new:
+            return "a random time, for a report of an earlier run"
+        return f"a random time within {report.spread:g} s"
+
     def retry_after_end(self, survey: SurveyIdentity) -> float:
         """Return the time on the schedule's clock at which the pause ends that the collector asked for."""
         report = self._reports.get(survey)
@@ -186,7 +173,7 @@ class SendingSchedule:
     def collector_failed(self, survey: SurveyIdentity, response: Response | None) -> None:
         """Draw new times for all reports of a collector that did not respond, or cannot serve any."""
         now, failed = self._clock(), self._reports[survey]
-        state = self._collectors.setdefault(failed.collector, _CollectorState())
+        state = self._collectors.setdefault(failed.collector, CollectorState())
         pause = _requested_pause(response)
         state.retry_after_end = now + pause
         state.rounded_retry_after_end = now + retry_after.round_up_retry_after(pause)
@@ -227,8 +214,8 @@ class SendingSchedule:
         self._reports.pop(survey, None)
         self._redraw_overdue(self._clock())
 
-    def _collector_of(self, report: _ScheduledReport) -> _CollectorState:
-        return self._collectors.get(report.collector) or _CollectorState()
+    def _collector_of(self, report: ScheduledReport) -> CollectorState:
+        return self._collectors.get(report.collector) or CollectorState()
 
     def _count_reports(self) -> Counter[str]:
         """Return how many reports wait for each collector."""
@@ -238,7 +225,7 @@ class SendingSchedule:
         """Draw new times for reports that fell due during an attempt: they must not follow it at once."""
         self._draw_times([each for each in self._reports.values() if each.due <= now and not each.is_urgent])
 
-    def _draw_retry(self, report: _ScheduledReport, failures: int, pause: float) -> None:
+    def _draw_retry(self, report: ScheduledReport, failures: int, pause: float) -> None:
         """Draw the next time of a report that failed: after a backoff if it is urgent, or waits alone."""
         is_alone = self._count_reports()[report.collector] == 1
         limit = retry_after.backoff_limit(failures)
@@ -247,7 +234,7 @@ class SendingSchedule:
         else:
             self._draw_times([report])
 
-    def _draw_times(self, reports: Sequence[_ScheduledReport]) -> None:
+    def _draw_times(self, reports: Sequence[ScheduledReport]) -> None:
         """Draw a time for each report, independently of all others."""
         now, counts = self._clock(), self._count_reports()
         for report in reports:
@@ -272,7 +259,7 @@ def _requested_pause(response: Response | None) -> float:
     return retry_after.limit_retry_after(response.retry_after if response else None)
 
 
-def _mean_wait_seconds(report: _ScheduledReport, counts: Counter[str]) -> float:
+def _mean_wait_seconds(report: ScheduledReport, counts: Counter[str]) -> float:
     count = counts[report.collector]
     minimum = MIN_MEAN_WAIT_SECONDS if count > 1 else 0.0
     return max(report.spread, count * retry_after.MAX_BACKOFF_SECONDS, minimum)

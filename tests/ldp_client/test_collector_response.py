@@ -6,7 +6,8 @@ import pytest
 
 from ldp_client import Response
 from ldp_client.collector_response import concerns_collector, parse_outcome
-from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
+from ldp_client.sending.scheduled_report import QueuedReport
+from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 
 

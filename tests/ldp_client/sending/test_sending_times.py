@@ -10,7 +10,8 @@ from statistics import mean
 import pytest
 
 from ldp_client import Response
-from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
+from ldp_client.sending.scheduled_report import QueuedReport
+from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from tests.support.sending_schedules import DAY, DOWN, HOUR, ManualClock, most_by_chance, survey_of
 

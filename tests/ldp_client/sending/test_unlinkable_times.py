@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from ldp_client import Response, retry_after
-from ldp_client.sending.sending_times import QueuedReport, SendingSchedule
+from ldp_client.sending.scheduled_report import QueuedReport
+from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from tests.support.sending_schedules import DAY, DOWN, HOUR, ManualClock, most_by_chance, survey_of
 

@@ -1,0 +1,42 @@
+"""The logger `ldp_client`: at level DEBUG it shows what happens to a report, and nothing of its content.
+
+Messages contain states, reasons, times, types of errors, and of a survey its id and its collector's origin.
+They never contain a value, a field's name, a report or its id, a token, a person's id, or a path: a path of a
+URL may be a secret too. Nothing is printed unless the application configures logging.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+from ldp_client.survey_identity import SurveyIdentity
+
+log = logging.getLogger("ldp_client")
+log.addHandler(logging.NullHandler())
+
+
+def log_report(survey: SurveyIdentity, message: str) -> None:
+    """Log at level DEBUG what happens to a survey's report."""
+    if is_debugging():
+        origin = survey.origin
+        if "@" in origin:  # an entry of an earlier release may contain credentials
+            origin = f"{origin.partition('://')[0]}://{origin.rpartition('@')[2]}"
+        log_debug(f"{survey.survey} at {origin}: {message}")
+
+
+def log_debug(message: str) -> None:
+    """Log a message at level DEBUG; an error of the application's handler must not stop a report."""
+    if is_debugging():
+        with suppress(Exception):
+            log.debug("%s", message)
+
+
+def error_type(error: BaseException) -> str:
+    """Return the name of an error's type, or that of its cause: its text may contain anything."""
+    return type(error.__cause__ or error).__name__
+
+
+def is_debugging() -> bool:
+    """Return whether messages of level DEBUG are logged."""
+    return log.isEnabledFor(logging.DEBUG)

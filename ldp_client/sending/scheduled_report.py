@@ -1,0 +1,46 @@
+"""The records of the schedule: queued reports, and collectors that failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ldp_client.survey_identity import SurveyIdentity
+
+
+class QueuedReport(NamedTuple):
+    """A report in the journal, as the schedule needs it."""
+
+    survey: SurveyIdentity
+    spread: float
+    is_new: bool
+    """Whether this run of the application made it."""
+
+
+@dataclass(slots=True)
+class ScheduledReport:
+    """A queued report with its times, on the clock of the schedule."""
+
+    collector: str
+    spread: float
+    is_new: bool
+    due: float = 0.0
+    failures: int = 0
+    retry_after_end: float = 0.0
+    logged_due: float = -1.0
+    """`due` when `new_waits` last returned the report."""
+    is_tried: bool = False
+    is_urgent: bool = False
+    """Whether it is to be sent now, whatever happens to other reports."""
+    stays_urgent: bool = False
+    """Whether it stays urgent after its next attempt."""
+
+
+@dataclass(slots=True)
+class CollectorState:
+    """What the schedule knows of a collector that failed."""
+
+    failures: int = 0
+    retry_after_end: float = 0.0
+    rounded_retry_after_end: float = 0.0
+    """The same, rounded up to a step that is common to all devices."""

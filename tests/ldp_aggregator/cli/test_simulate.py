@@ -47,6 +47,7 @@ def test_json_is_the_only_thing_printed(run: Callable[..., Result]) -> None:
     assert document["rows"][0]["accuracy"] > 0.8
 
 
+@pytest.mark.slow
 def test_a_plot_is_written(run: Callable[..., Result], tmp_path: Path) -> None:
     assert run("--epsilon", "1,2", "--repeats", 2, "--plot", tmp_path / "out.png").exit_code == 0
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")

@@ -100,6 +100,7 @@ def test_json_holds_all_margins_and_the_requested_one(folder: Path) -> None:
     assert isinstance(found["label_question_probability"], float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
 def test_a_pilot_s_people_decide_the_accuracy(folder: Path, pilot: str) -> None:
     (found,) = read_sizes(folder, "--users", 20_000, "--pilot", pilot)

@@ -126,6 +126,7 @@ def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_
     np.testing.assert_allclose(np.sqrt((stderr**2).mean(axis=0)), spread, rtol=0.35)
 
 
+@pytest.mark.slow
 def test_the_raw_relevance_of_a_number_converges_to_the_truth() -> None:
     plan = make_plan(4)
     estimates = [

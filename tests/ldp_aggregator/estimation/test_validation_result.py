@@ -121,6 +121,7 @@ def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(
     assert dataclasses.replace(found, gains=estimate).selected == chosen
 
 
+@pytest.mark.slow
 def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys() -> None:
     survey = make_survey(4)
     same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))

@@ -113,6 +113,7 @@ def _plans_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Plan, "from_json", lru_cache(Plan.from_json))
 
 
+@pytest.mark.slow
 def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot: Snapshot) -> None:
     def train(data: bytes) -> None:
         snapshot = Snapshot.from_json(data)
@@ -172,6 +173,7 @@ def test_a_damaged_audit_is_refused_or_kept(number_snapshot: Snapshot, tmp_path:
     read_all(audit, keep, 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["numeric-projection", "validation", "together"])
 def test_a_damaged_plan_is_refused(name: str) -> None:
     document = json.loads((VECTORS / f"good-{name}.json").read_bytes())["plan"]

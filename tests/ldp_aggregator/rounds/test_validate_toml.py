@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.cli.survey import main
@@ -102,10 +102,8 @@ def test_comments_predict_the_margins(model: Model) -> None:
 def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    assert kept.estimates["validation"]["validation_result"]["selected_k"] in (
-        1,
-        2,
-    )  # the echoes alone do not outvote it
+    selected = kept.estimates["validation"]["validation_result"]["selected_k"]
+    assert selected in (1, 2)  # the echoes alone do not outvote the informative feature
     classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
     rows = [
         {"related": related, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
@@ -169,7 +167,6 @@ def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path: Path,
     done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
     assert done.exit_code == 1
     assert "was not trained on this survey" in done.stderr
-    assert issubclass(ValidationError, LdpError)
 
 
 def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(
@@ -231,9 +228,8 @@ def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model: Model) -
     others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(
         "[features.echo]", "[features.echo]\nweight = 0"
     )
-    if kept.estimates["validation"]["validation_result"]["selected_k"] == 2:
-        names = kept.estimates["validation"]["validation_result"]["features"][:2]
-        assert set(names) <= {"related", "echo"}
+    result = kept.estimates["validation"]["validation_result"]
+    assert set(result["features"][: result["selected_k"]]) <= {"related", "echo"}
     with pytest.raises(NarrowError, match="asks about nothing that the validated model keeps"):
         write_narrowed_round(
             others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json"

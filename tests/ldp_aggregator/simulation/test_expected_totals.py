@@ -144,6 +144,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_t
         assert margin_of(users) == pytest.approx(np.quantile(errors, 0.95), rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_margin_is_that_of_the_least_exact_class() -> None:
     plan = read_survey(
         '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'

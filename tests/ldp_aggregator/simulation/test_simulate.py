@@ -212,6 +212,7 @@ def test_rounds_without_uninformative_features_are_more_accurate(crowd: pd.DataF
     assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
 
 
+@pytest.mark.slow
 def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd: pd.DataFrame) -> None:
     survey = read_survey(MANY)
     table, variant = read_labelled_table(survey, crowd), Variant(epsilon=Decimal(1), rounds=4)
@@ -223,6 +224,7 @@ def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd: p
     assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
 
 
+@pytest.mark.slow
 def test_rounds_do_not_harm_where_every_feature_is_noise(crowd: pd.DataFrame) -> None:
     survey = read_survey(MANY)
     one, three = simulate(

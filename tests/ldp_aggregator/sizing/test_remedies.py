@@ -56,6 +56,7 @@ def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
     assert size_for_users(coarser, 8_000, repeats=0).noise == ()
 
 
+@pytest.mark.slow
 def test_changes_that_are_never_enough_are_named() -> None:
     text = format_size(size_for_users(SURVEY, 100, repeats=0))
     assert "Any one of these" in text

@@ -21,6 +21,7 @@ def test_a_survey_with_too_few_people_is_reported() -> None:
     assert "Too few people: with 200 people at epsilon 1 every feature is noise" in format_size(found)
 
 
+@pytest.mark.slow
 def test_a_survey_of_enough_people_is_called_useful() -> None:
     found = size_for_users(SURVEY, 200_000, repeats=3)
     assert (found.white_noise, found.noise, found.remedies) == (False, (), None)

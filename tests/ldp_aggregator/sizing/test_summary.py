@@ -20,6 +20,7 @@ def test_with_a_pilot_no_uniform_share_is_shown_and_the_least_precise_class_is_n
     assert "20.0% +-" in format_size(size_for_users(SURVEY, 10**5, repeats=0))
 
 
+@pytest.mark.slow
 def test_one_person_is_singular() -> None:
     assert "what to expect from 1 person at" in format_size(size_for_users(SURVEY, 1, repeats=1))
 

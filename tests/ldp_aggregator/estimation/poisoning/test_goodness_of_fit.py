@@ -150,6 +150,7 @@ def test_honest_reports_of_numbers_raise_no_alarm(name: str, code: int) -> None:
         assert min(p_values(honest(mechanism, values, 5))) >= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["OUE", "SS"])
 def test_the_bound_on_the_noise_of_pairs_holds_and_is_tight(name: str) -> None:
     """Over 300 surveys no mean is 5.5 standard errors off zero, no variance above its bound by 5.5."""

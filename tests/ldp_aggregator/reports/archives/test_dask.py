@@ -48,6 +48,7 @@ def test_an_error_of_a_worker_names_the_file(
         read(plan, good, b"no reports", good, scheduler=scheduler)
 
 
+@pytest.mark.slow
 def test_an_unreachable_cluster_is_named(
     plan: Plan, read: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_an_archive_is_counted_like_a_body(
     assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
 
 
+@pytest.mark.slow
 def test_of_two_reports_under_one_id_the_first_counts(
     plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None]
 ) -> None:
@@ -96,6 +97,7 @@ def test_of_two_reports_under_one_id_the_first_counts(
     assert read(plan, *bodies).to_json() == expected
 
 
+@pytest.mark.slow
 def test_one_id_for_everything_counts_once_per_question(
     plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None]
 ) -> None:
@@ -135,6 +137,7 @@ def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(
         assert messages
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.lists(st.integers(0, 19), min_size=1, max_size=60), cut=st.integers(0, 60))
 def test_repeated_reports_count_once_in_any_order(

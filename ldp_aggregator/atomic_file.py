@@ -22,7 +22,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRI
     path : path
     data : bytes
     mode : int
-        Permissions of a new file, by default for its owner alone; a replaced file keeps its permissions.
+        Permissions of a new file, by default for its owner only; a replaced file keeps its permissions.
 
     Raises
     ------
@@ -64,12 +64,12 @@ def require_replaceable(path: str | os.PathLike[str]) -> int | None:
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, "is a symbolic link; give the path of the file itself", str(path))
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "is not a regular file; name another one", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file; give the path of another file", str(path))
     return stat.S_IMODE(mode)
 
 
 def _refuse_database(path: Path) -> None:
-    """Refuse a SQLite database, which may be a store with all its counters."""
+    """Raise OSError for a file of a SQLite database, which may be a store with all its counters."""
     names = [path.name, *(path.name.removesuffix(suffix) for suffix in _SQLITE_SUFFIXES)]
     for database in {path.with_name(name) for name in names if name}:
         if not database.is_symlink() and database.is_file():

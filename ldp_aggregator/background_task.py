@@ -37,7 +37,7 @@ class BackgroundTask:
         self._timer: threading.Timer | None = None
 
     def request(self, seconds: float) -> None:
-        """Schedule a run within this many seconds, unless a run is pending already."""
+        """Schedule a run within `seconds`, unless a run is pending already."""
         with self._state:
             if self._timer is None or not self._timer.is_alive():
                 self._timer = threading.Timer(seconds, self._run_once)
@@ -67,7 +67,7 @@ class BackgroundTask:
 
 
 def _before_fork() -> None:
-    """Wait for running tasks: the child would inherit locks, also SQLite's, that nobody releases there."""
+    """Wait for running tasks: otherwise the child would inherit locks, also SQLite's, that stay locked."""
     for task in sorted(_tasks, key=id):  # one order, if two threads fork
         task._running.acquire()
         _blocked_tasks.append(task)

@@ -38,9 +38,10 @@ def migrate_survey(source: Store, target: Store, survey: str, progress: Callable
     Parameters
     ----------
     source : Store
-        It is only read. No report may be counted in it meanwhile.
+        The store to read. No report may be counted in it during the copy.
     target : Store
-        Contains nothing of the survey except its plan, or the copy of an interrupted run from this source.
+        The store to write. It contains nothing of the survey except its plan, or an incomplete copy from
+        this source.
     survey : str
     progress : callable
         Called with the number of reports copied since its last call.
@@ -48,7 +49,7 @@ def migrate_survey(source: Store, target: Store, survey: str, progress: Callable
     Returns
     -------
     int
-        Number of reports.
+        Number of reports that the copy contains.
 
     Raises
     ------
@@ -116,7 +117,7 @@ class _Migration:
             raise self._foreign_reports_error()
 
     def _require_unused_target(self) -> None:
-        """Refuse a target that collects the survey itself, or that has a complete copy."""
+        """Raise MigrationError if the target collects the survey itself, or has a complete copy."""
         counted = any(total.n for total in self._read_totals(self._source).values())
         if counted and not self._lacks_reports(self._target, self._source):
             raise MigrationError(
@@ -130,7 +131,7 @@ class _Migration:
             )
 
     def _lacks_reports(self, store: Store, other: Store) -> bool:
-        """Return whether a store lacks reports or tokens of `other`, or has others under their ids."""
+        """Return whether `store` lacks reports or tokens of `other`, or has others under their ids."""
         return any(
             store.find_recorded(name, {counter: ids})[counter]
             != dict(zip(byte_rows(ids), byte_rows(marks), strict=True))
@@ -158,7 +159,7 @@ class _Migration:
             raise self._concurrent_run_error()
 
     def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-        """Record ids of reports whose tallies the target has; ids that it has already are left out."""
+        """Record ids of reports whose tallies the target has; skip ids that it has already."""
         ids, marks = ids_and_marks
         (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
         new = np.array([report_id not in known for report_id in byte_rows(ids)])

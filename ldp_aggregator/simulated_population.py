@@ -25,7 +25,7 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
     Raises
     ------
     SurveyError
-        Unless it is above 0 and at most MAX_EPSILON.
+        If epsilon is not above 0 and at most MAX_EPSILON.
     """
     try:
         epsilon = Decimal(str(value))
@@ -57,7 +57,7 @@ def simulate_reports(
     rng : RandomSource
         Draws the questions and runs the devices.
     users : int array, optional
-        Which rows report; all of them by default.
+        Indices of the rows that report; all rows by default.
     """
     users = np.arange(len(codes)) if users is None else users
     if plan.validation:
@@ -75,7 +75,7 @@ def simulate_reports(
 
 
 def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> Total:
-    """Return the total of one question after one report of each of these values."""
+    """Return the total of one question after one report for each true value in `values`."""
     mechanism = question.mechanism
     if not len(values):
         return Total(0, np.zeros(question.cells, dtype=np.int64))

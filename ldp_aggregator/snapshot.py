@@ -162,12 +162,12 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
 
 
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
-    """Return what all rounds of a family have in common."""
+    """Return the parts of a plan that are the same in all rounds of a family."""
     return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
 
 
 def take_snapshot(store: Store, survey: str) -> Snapshot:
-    """Read one survey's snapshot from a store.
+    """Return one survey's snapshot, read from a store.
 
     Raises
     ------

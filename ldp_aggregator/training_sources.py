@@ -33,7 +33,7 @@ class TrainingData(NamedTuple):
     snapshot : Snapshot
         The sum of all rounds.
     validation : Snapshot or None
-        The sum of those of the validation round, if a source has one.
+        The sum of the snapshots of the validation round, if a source has one.
     """
 
     snapshot: Snapshot
@@ -87,7 +87,7 @@ def read_training_data(
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
     for names in (resolved, list(surveys)):
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise SourceError(f"{twice[0]} is named twice: its reports would count twice")
+            raise SourceError(f"{twice[0]} is named twice, so its reports would count twice: name it once")
     archives = [source for source in sources if _is_archive(source)]
     snapshots = [
         snapshot
@@ -108,7 +108,7 @@ def read_training_data(
 
 
 def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
-    """Add up the rounds that train a model and, separately, those that validate one."""
+    """Return the sum of the rounds that train a model and, separately, the sum of validation rounds."""
     rounds = [each for each in snapshots if not each.plan.validation]
     validations = [each for each in snapshots if each.plan.validation]
     if not rounds:
@@ -172,9 +172,9 @@ def open_existing_store(url: str, read_only: bool = False) -> Store:
     Raises
     ------
     SourceError
-        If its file does not exist: opening would create an empty store under a misspelt name.
+        If the store's file does not exist: opening would create an empty store under a misspelt name.
     StoreError
-        If it cannot be opened.
+        If the store cannot be opened.
     """
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file")
@@ -186,7 +186,7 @@ def _find_only_survey(store: Store) -> str:
     if len(surveys) == 1:
         return surveys[0]
     if not surveys:
-        raise SourceError("the store holds no survey yet")
+        raise SourceError("the store has no survey yet")
     raise SourceError(
         "the store holds several surveys, choose one, or the rounds of one, by --survey: "
         + ", ".join(surveys)
@@ -225,7 +225,7 @@ def fetch_snapshot(url: str, token: str | None) -> Snapshot:
     except HTTPError as error:
         raise SourceError(f"{url}: the collector refused the request: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
-        raise SourceError(f"{url}: the collector is out of reach: {error}") from error
+        raise SourceError(f"{url}: the collector cannot be reached: {error}") from error
     return Snapshot.from_json(body, url)
 
 

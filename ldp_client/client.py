@@ -45,7 +45,7 @@ class Client:
     survey : str, path or Plan
         The survey's URL at a collector, or its plan (or a file of it) together with `url`.
     url : str, optional
-        Where reports go, if `survey` is not a URL.
+        The URL to which reports are sent, if `survey` is not a URL.
     digest : str, optional
         The only plan to accept, by its published digest (64 hexadecimal digits).
     public_key : str, optional
@@ -55,18 +55,17 @@ class Client:
     journal : path or Journal, optional
         See :class:`~ldp_client.journal.Journal`; all clients of one person share one journal.
     person : str, optional
-        The person who answers, where several people answer through one device or process; not together with
-        `journal`. Each person has their own journal, so their own consent, answers and budget. Use an id
-        that stays the same: 1 to 64 ASCII letters, digits, "-" and "_".
+        The person who answers, if several people use one device or process; not together with `journal`.
+        Each person has their own journal, and so their own consent, answers and budget. Use an id that
+        stays the same: 1 to 64 ASCII letters, digits, "-" and "_".
     transport : Transport, optional
         HTTP by default; tests inject their own.
     max_epsilon : float
         A plan with a greater epsilon is refused before anything is drawn.
     max_total_epsilon : float, optional
-        What all surveys of the journal may spend together; no limit by default.
+        The epsilon that all surveys of the journal may spend in total; no limit by default.
     on_outcome : callable, optional
-        Called with the receipt that `report` returns, and later, on another thread, with the receipt of the
-        outcome at the collector.
+        Called with the receipt of `report` and, on another thread, of the outcome at the collector.
     spread : float
         A report is first sent at a random time within this number of seconds. A report of an earlier run
         waits for a random time with at least this mean.
@@ -159,8 +158,7 @@ class Client:
         Returns
         -------
         Receipt
-            READY if the survey can be answered; the receipt of :meth:`status` if it is answered already;
-            otherwise the reason why it cannot be answered.
+            READY, or as in :meth:`status` if the survey is answered already, or why it cannot be answered.
         """
         self._require_open()
         self._participation.grant()
@@ -248,8 +246,7 @@ class Client:
         Returns
         -------
         Receipt
-            The status of the survey after the attempt: ``queued`` if the report still waits; `reason` and
-            `why` give the cause.
+            The survey's status: ``queued`` if the report still waits; `reason` and `why` give the cause.
         """
         entry = self._participation.find_entry()
         if entry and entry.state is State.QUEUED and not self._closed_reason:

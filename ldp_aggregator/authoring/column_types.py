@@ -1,4 +1,4 @@
-"""Infer from a column of a sample whether it is a feature of categories or of numbers in bins."""
+"""Infers a feature from a column of a sample: categories, or numbers in bins."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def infer_feature(cells: Sequence[str]) -> InferredFeature:
 
 
 def parse_number(cell: str) -> float | None:
-    """Read a cell as :meth:`BinnedFeature.from_text` does: NaN if it is empty, None if it is no number."""
+    """Return a cell's number, NaN if the cell is empty, None if it is not a number.
+
+    Reads a cell as :meth:`BinnedFeature.from_text` does.
+    """
     try:
         return float(cell) if cell.strip() else math.nan
     except ValueError:
@@ -72,7 +75,7 @@ def parse_number(cell: str) -> float | None:
 
 
 def _has_leading_zeros(cells: Sequence[str]) -> bool:
-    """Return whether some cell is a code of digits, such as 007 or 02134, and not a number."""
+    """Return whether any cell is a code of digits, such as 007 or 02134, and not a number."""
     return any(len(cell) > 1 and cell.isdigit() and cell.startswith("0") for cell in cells)
 
 
@@ -112,7 +115,7 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def find_spelling_hints(texts: Sequence[str]) -> list[str]:
-    """Return hints about values that an application may spell otherwise: numbers, booleans, missing ones."""
+    """Return hints about values that an application may spell differently: numbers, booleans, missing."""
     hints = []
     missing_words = [text for text in texts if text.strip().lower() in _MISSING_WORDS | {""}]
     if missing_words:
@@ -141,7 +144,7 @@ def _explain_mixed_column(texts: Sequence[str]) -> str:
 
 def _infer_bin_per_number(numbers: Sequence[float], cells: Sequence[str], gaps: int) -> InferredFeature:
     if len(numbers) == 1:
-        return InferredFeature(left_out="the same number wherever there is one")
+        return InferredFeature(left_out="the same number in every row that has one")
     exact = [Decimal(repr(number)) for number in numbers]
     edges = [*exact, 2 * exact[-1] - exact[-2]]
     if not all(parse_decimal(edge) is not None for edge in edges):
@@ -169,12 +172,15 @@ def _infer_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> In
         *_format_missing(cells, gaps),
     ]
     if len(numbers) == len(cells):
-        entries.insert(0, "# another number in every row: leave it out if it identifies people")
+        entries.insert(0, "# every row has a different number: leave it out if it identifies people")
     return InferredFeature(tuple(entries))
 
 
 def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:
-    """Return (start, end, bins): at most MAX_BINS bins, 1, 2, 2.5 or 5 times a power of ten wide."""
+    """Return a range around low and high, and its number of bins, at most MAX_BINS.
+
+    The width of a bin is 1, 2, 2.5 or 5 times a power of ten.
+    """
     power = (high - low).adjusted() - 1
     while True:
         for digit in ("1", "2", "2.5", "5"):

@@ -1,4 +1,4 @@
-"""Draft a survey from a public sample; its author confirms every guess."""
+"""Drafts a survey from a public sample; the author confirms every guess."""
 
 from __future__ import annotations
 

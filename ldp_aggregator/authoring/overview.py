@@ -1,4 +1,4 @@
-"""Format an overview of a plan: a table of its questions, and warnings for its author."""
+"""Formats an overview of a plan: a table of its questions, and warnings for its author."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def explain_mechanisms(names: Iterable[str]) -> list[str]:
 
 
 def report_bytes(plan: Plan, question: Question) -> int:
-    """Return the length of every report that answers this question."""
+    """Return the length in bytes of a report that answers this question; all such reports have it."""
     payload = bytes(question.mechanism.payload_bytes)
     return len(pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload)))
 
 
 def find_warnings(plan: Plan) -> list[str]:
-    """Return warnings about what is allowed, but seldom intended."""
+    """Return warnings about settings of a plan that are allowed, but seldom intended."""
     warnings = []
     if plan.epsilon > DEFAULT_MAX_EPSILON:
         warnings.append(

@@ -1,4 +1,4 @@
-"""Write a survey whose numbers are projected by a projection fitted on public rows."""
+"""Writes a survey whose numbers are projected by a projection fitted on public rows."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def write_projection(
     bins: int | None = None,
     ridge: float = DEFAULT_RIDGE,
 ) -> str:
-    """Return the survey with its numbers as inputs of a projection fitted on PUBLIC rows.
+    """Return the text of the survey with its numbers as inputs of a projection fitted on PUBLIC rows.
 
-    Numbers of weight 0 and all other entries stay as they are; only the survey's id gets a suffix such as
-    -dca1. The components have the numbers' weight if all numbers have the same, otherwise 1.
+    Numbers of weight 0 and all other entries are unchanged; only the survey's id gets a suffix such as
+    -dca1. The components have the numbers' weight if all numbers have the same weight, otherwise 1.
 
     Parameters
     ----------
@@ -79,7 +79,8 @@ def write_projection(
     Raises
     ------
     SurveyError, ProjectionError, FitError, RowError
-        The message names the entry or the column, never a value.
+        If the survey cannot be projected, or the rows do not fit it; the message names the entry or the
+        column, never a value.
     """
     text, survey = read_unprojected(text, method, components)
     inputs = tuple(projection_inputs(survey))

@@ -1,4 +1,4 @@
-"""Find the numbers that a projection replaces, and build the survey that asks about its components."""
+"""Finds the numbers that a projection replaces, and builds the survey that asks about its components."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def projection_inputs(survey: Survey) -> dict[NumericFeature, int]:
 
 
 def component_weight(survey: Survey) -> int:
-    """Return the weight of a projection's components: the inputs' if all have the same, otherwise 1."""
+    """Return the weight of a projection's components: that of the inputs if all are equal, otherwise 1."""
     weights = set(projection_inputs(survey).values())
     return weights.pop() if len(weights) == 1 else 1
 
@@ -31,7 +31,7 @@ def to_number(feature: BinnedFeature | NumericFeature) -> NumericFeature:
 
 
 def project_survey(survey: Survey, fit: Fit) -> Survey:
-    """Replace the numbers that the survey asks about by the components of a projection."""
+    """Return the survey with the numbers that it asks about replaced by the components of a projection."""
     pairs: list[tuple[Feature, int | None]] = [
         (feature, weight)
         for feature, weight in zip(survey.features, survey.weights[1:], strict=True)

@@ -1,4 +1,4 @@
-"""Write the text of a projected survey: tables of inputs and components replace those of the numbers."""
+"""Writes the text of a projected survey: tables of inputs and components replace those of the numbers."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class ProjectionError(LdpError):
 
 
 def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey]:
-    """Read an authored survey that can be projected, and return its text with bare line ends too.
+    """Read a survey file's text that can be projected; return the text with LF line ends, and the survey.
 
     Raises
     ------
     ProjectionError
-        If it has a projection already, no numbers to project, or a column named like a component.
+        If the survey has a projection already, no numbers to project, or a column with a component's name.
     """
     text, survey = read_editable_survey(text)
     if survey.projection:
@@ -70,13 +70,13 @@ class ProjectedSurvey:
     stem : str
         Prefix of the components' names, and suffix of the survey's id.
     header, origin : tuple of str
-        Paragraphs on where the projection comes from, for the top of the file and for its tables.
+        Paragraphs that state the origin of the projection, for the top of the file and for its tables.
     powers, ranges : tuple of str
-        For each component: how informative it is, and where its range comes from.
+        For each component: how informative it is, and the origin of its range.
     bins : int or None
         Number of bins of each component; None for numbers.
     family : str or None
-        The family to make the survey a round of, if any.
+        Id of the family of which the survey becomes a round, if any.
     """
 
     fit: Fit

@@ -1,4 +1,4 @@
-"""Sample or read the row of a preview, and compare the mechanisms for a number."""
+"""Draws or reads the row of a preview, and compares the mechanisms for a number."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_csv_row(path: Path, number: int, plan: Plan) -> dict[str, object]:
     columns = read_typed_columns(path, plan.entries)
     length = len(next(iter(columns.values())))
     if number > length:
-        raise RowError(path.name, f"has {length} rows, and no row {number}")
+        raise RowError(path.name, f"has {length} rows, but no row {number}")
     return {name: cells[number - 1] for name, cells in columns.items()}
 
 

@@ -1,4 +1,4 @@
-"""Write an author's key file, and the signature file of a survey."""
+"""Writes an author's key file, and the signature file of a survey."""
 
 from __future__ import annotations
 
@@ -64,11 +64,12 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
     Parameters
     ----------
     survey : Path
-        Authored TOML or a compiled plan.
+        A survey in TOML, or a compiled plan.
     key : Path
         The private key, as :func:`write_key` writes it.
     output : Path, optional
-        Beside the survey by default. An older signature is replaced, any other file is not.
+        The signature file; by default in the survey's folder. An older signature is replaced, any other file
+        is not.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Write and edit TOML as text: quoting, reading, and edits that keep the author's layout."""
+"""Writes and edits TOML as text: quoting, reading, and edits that keep the author's layout."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LayoutError(LdpError):
 
 
 def quote(text: str) -> str:
-    """Return a basic string on one line; unprintable characters are escaped."""
+    """Return a text as a TOML basic string on one line; unprintable characters are escaped."""
     return '"' + "".join(map(_escape, text)) + '"'
 
 
@@ -51,7 +51,7 @@ def _escape(character: str) -> str:
 
 
 def format_key(name: str) -> str:
-    """Return a key, bare where TOML allows it."""
+    """Return a TOML key, without quotes if TOML allows that."""
     return name if _BARE_KEY.fullmatch(name) else quote(name)
 
 
@@ -94,7 +94,7 @@ def format_array(name: str, items: Iterable[str]) -> str:
 
 
 def format_comment(*paragraphs: str) -> str:
-    """Return paragraphs as a wrapped comment."""
+    """Return paragraphs as the lines of a TOML comment."""
     wrapped = (
         textwrap.fill(
             each, _COMMENT_WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
@@ -135,7 +135,7 @@ def read_editable_survey(text: str) -> tuple[str, Survey]:
 
 
 def _describe_json(text: str) -> str:
-    """Return which of the project's JSON files this is."""
+    """Return a description of a JSON file: which of the project's files it is."""
     if '"ldp-bayes model"' in text:
         return "a model of ldp-train"
     if '"ldp-bayes snapshot"' in text:
@@ -221,7 +221,7 @@ def check_edit(changed: str, expected: Mapping[str, Any]) -> None:
     Raises
     ------
     LayoutError
-        If it does not, because the edit changed a wrong line.
+        If it does not, which means that the edit changed a wrong line.
     """
     try:
         same = parse_toml(changed) == expected

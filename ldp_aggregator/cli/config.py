@@ -1,4 +1,4 @@
-"""Read a command's settings from a TOML file; options and environment variables override them."""
+"""Reads a command's settings from a TOML file; options and environment variables override them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reload_options(context: click.Context) -> dict[str, Any]:
     Raises
     ------
     SettingsError
-        If they are invalid, with the message that starting the command would print.
+        If a setting is invalid; with the message that the command would print at its start.
     """
     try:
         arguments = list(context.meta[_ARGUMENTS])
@@ -44,7 +44,7 @@ def reload_options(context: click.Context) -> dict[str, Any]:
 
 
 def read_config(context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Use a file's settings as defaults; each is checked here, so that errors name the file and the key."""
+    """Use a file's settings as defaults of the options; errors name the file and the key."""
     if path is not None:
         known = {each.name: each for each in context.command.params if each.name not in _NOT_IN_FILES}
         context.default_map = {
@@ -65,7 +65,7 @@ def _load(path: Path) -> dict[str, Any]:
 def _check_value(
     context: click.Context, path: Path, parameter: click.Parameter | None, key: str, value: Any
 ) -> Any:
-    """Return the value of one key, converted as for a command-line option."""
+    """Return the value of one key, converted like the value of a command-line option."""
     if parameter is None:
         names = sorted(str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILES)
         raise click.BadParameter(f"{path}: {key}: no such setting; choose one of {', '.join(names)}")

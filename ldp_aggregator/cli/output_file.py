@@ -20,7 +20,7 @@ class OutputFile(click.Path):
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuse a path that cannot be written; the error names the option."""
+        """Return the path; raise an error that names the option if the path cannot be written."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         option = param.opts[-1] if param else "output"
         if not path.parent.is_dir():
@@ -49,4 +49,4 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
     for each in filter(None, inputs):
         path = str(each).removeprefix("sqlite:///")
         if output and output.exists() and os.path.exists(path) and os.path.samefile(output, path):
-            raise click.UsageError(f"{output} is an input of this command too; name another output")
+            raise click.UsageError(f"{output} is an input of this command too; give another output file")

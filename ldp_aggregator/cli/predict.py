@@ -1,4 +1,4 @@
-"""ldp-predict: predict the labels of the rows of a CSV file with a trained model."""
+"""ldp-predict: predicts the labels of the rows of a CSV file with a trained model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ldp-collector: serve surveys."""
+"""ldp-collector serve: serves surveys over HTTP."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.P
 @click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
 @version_option
 def main() -> None:
-    """Collect randomised reports, and count each exactly once."""
+    """Collect randomised reports, and count each report exactly once."""
 
 
 @main.command(cls=ReloadableCommand)

@@ -1,4 +1,4 @@
-"""ldp-simulate: simulate a survey on labelled rows, and print the accuracy to expect."""
+"""ldp-simulate: simulates a survey on labelled rows, and prints the expected accuracy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ldp-survey size: print the margins and the accuracy to expect of a survey before its launch."""
+"""ldp-survey size: prints the expected margins and accuracy of a survey before its launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Share(click.FloatRange):
-    """A share between 0 and 1; the error message shows the form, for people who write percent."""
+    """A share between 0 and 1; the error message shows the form 0.05, for people who write percent."""
 
     name = "share"
 
@@ -51,10 +51,14 @@ class _Share(click.FloatRange):
     help="Number of people who will answer; by default users in [survey].",
 )
 @click.option(
-    "--margin", type=_Share(), help="Find how many people margins of at most this need, for example 0.05."
+    "--margin",
+    type=_Share(),
+    help="Find how many people are needed for margins of at most this, for example 0.05.",
 )
 @click.option(
-    "--accuracy", type=_Share(), help="Find how many people a model of this accuracy needs, for example 0.8."
+    "--accuracy",
+    type=_Share(),
+    help="Find how many people are needed for a model of this accuracy, for example 0.8.",
 )
 @click.option("--pilot", type=_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
 @click.option(
@@ -72,7 +76,7 @@ def size(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Print what to expect of SURVEY before its launch: the margins of its estimates, a model's accuracy.
+    """Print the expected margins of SURVEY's estimates and the expected accuracy of a model.
 
     Margins are computed in closed form from public numbers, accuracies from simulated surveys. If estimates
     would be noise, changes that help are printed. Without --users, --margin, --accuracy and users in

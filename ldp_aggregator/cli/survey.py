@@ -1,4 +1,4 @@
-"""ldp-survey: write, check, size, preview and sign a survey, and write its further rounds."""
+"""ldp-survey: writes, checks, sizes, previews and signs a survey, and writes its further rounds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _print_toml(text: str) -> None:
 @click.option("--from", "sample", type=_FILE, help="Infer the survey from this PUBLIC sample, a CSV file.")
 @click.option("--label", help="The sample's column to predict.")
 def init(sample: Path | None, label: str | None) -> None:
-    """Write a survey to start from to standard output: a commented example, or a draft from a sample.
+    """Print a new survey file: a commented example, or a draft from a sample.
 
     A draft contains the values and the range of every column. They are public from then on: never infer
     them from private rows.
@@ -103,14 +103,17 @@ def compile_(survey: Path, output: BinaryIO) -> None:
 @main.command("preview")
 @click.argument("survey", type=_FILE)
 @click.option(
-    "--row", "row_file", type=_FILE, help="A file with a JSON object: each feature and the label by name."
+    "--row",
+    "row_file",
+    type=_FILE,
+    help="JSON file with one object that has each feature and the label by name.",
 )
 @click.option("--csv", "table", type=_FILE, help="A CSV file of rows.")
 @click.option(
     "--row-number", type=click.IntRange(min=1), default=1, help="Row of the CSV file; 1 by default."
 )
-@click.option("--label", help="The label; overrides the row's.")
-@click.option("--question", help="Show this question instead of a drawn one.")
+@click.option("--label", help="The label; overrides the label of the row.")
+@click.option("--question", help="Name of the question to show, instead of a drawn one.")
 def preview_(
     survey: Path,
     row_file: Path | None,
@@ -154,7 +157,7 @@ def preview_(
 def project_(
     survey: Path, sample: Path, method: str, components: int, bins: int | None, ridge: float | None
 ) -> None:
-    """Project the numbers of SURVEY to a few components, and write the new survey to standard output.
+    """Project the numbers of SURVEY to a few components, and print the new survey.
 
     DCA finds the directions that separate the classes, PCA those of the largest variance. Weights and
     ranges are fitted on the rows of --from and are public from then on. Epsilon does NOT cover the fit:
@@ -188,7 +191,7 @@ def project_(
     help="Number of people who will answer both rounds; by default the first round's reports / 0.7.",
 )
 def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people: int | None) -> None:
-    """Learn a projection from a first round, and write the survey of the second to standard output.
+    """Learn a projection from a first round, and print the survey of the second round.
 
     SURVEY is the survey of the first round, best answered by 70% of the people and with bins = 2 for every
     number. The class means, estimated from its randomised reports, give the weights of the projection. A
@@ -206,11 +209,11 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
 )
 def narrow_(survey: Path, pilot: Path) -> None:
-    """Leave out uninformative features, and write the survey of the next round to standard output.
+    """Leave out uninformative features, and print the survey of the next round.
 
     SURVEY is the survey of the latest round. A person who answered one round answers no other round of the
     family, so further rounds cost nobody more epsilon. The comments of the new survey state how much of the
-    label each feature explains. Train on all rounds together: ldp-train URL URL-round2 -o model.json.
+    label each feature explains. Train on all rounds in one command: ldp-train URL URL-round2 -o model.json.
     """
     _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
 
@@ -221,13 +224,13 @@ def narrow_(survey: Path, pilot: Path) -> None:
     "--model", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
 )
 def validate_(survey: Path, model: Path) -> None:
-    """Let devices validate a model: write the survey of a round that asks whether its predictions are right.
+    """Print the survey of a validation round, in which devices report whether a model predicts right.
 
     SURVEY is a survey that people answered (to find mistakes in a survey, use ldp-survey check). A person who
     answered one round answers no other round of the family, so a further round costs nobody more epsilon.
-    Devices validate the model with all its features, and with the top few. Train on all rounds together:
-    ldp-train URL URL-validation -o model.json. The model keeps the features with which it is most accurate,
-    and ldp-train prints its accuracy.
+    Devices validate the model with all of its features, and with its most relevant features only. Train on
+    all rounds in one command: ldp-train URL URL-validation -o model.json. The model keeps the features with
+    which it is most accurate, and ldp-train prints its accuracy.
     """
     _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
 

@@ -1,4 +1,4 @@
-"""ldp-collector status, open, close: list the surveys of a store, and schedule them."""
+"""ldp-collector status, open, close: lists the surveys of a store, and schedules them."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def status(url: str) -> None:
             tokens = f"{token_count:,}" if (token_count := count_tokens(store, survey)) else "-"
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
             rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
-    click.echo(
-        "\n".join(format_table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store holds no survey yet"
-    )
+    click.echo("\n".join(format_table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store has no survey yet")
 
 
 @click.command("open")
@@ -55,7 +53,7 @@ def status(url: str) -> None:
 @store_option
 @_at_option
 def open_(survey: str, url: str, at: datetime | None) -> None:
-    """Open SURVEY, now or later; until then its plan is not served. It stays open until it is closed."""
+    """Open SURVEY now or at a time, until it is closed. Its plan is not served before."""
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
         _set_schedule(store, survey, Schedule(opens=_seconds(at)))
@@ -75,7 +73,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     help="Number of days after closing for which reports are still accepted.",
 )
 def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
-    """Close SURVEY, now or later: its plan is no longer served; after the grace period reports are refused.
+    """Close SURVEY now or at a time. Its plan is then not served; reports are refused after the grace period.
 
     Devices that were offline can report within the grace period. Later reports are refused, and devices
     delete them.

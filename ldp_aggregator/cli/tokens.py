@@ -1,4 +1,4 @@
-"""ldp-collector tokens: create invitations to a survey."""
+"""ldp-collector tokens: creates invitations to a survey."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ def tokens() -> None:
 @tokens.command()
 @click.argument("survey")
 @store_option
-@click.option("--count", type=click.IntRange(1, 10_000_000), required=True, help="How many people to invite.")
+@click.option(
+    "--count",
+    type=click.IntRange(1, 10_000_000),
+    required=True,
+    help="Number of people to invite: one token each.",
+)
 def create(survey: str, url: str, count: int) -> None:
     """Print new tokens for SURVEY, one per line: each lets one person answer one question once.
 
@@ -33,7 +38,7 @@ def create(survey: str, url: str, count: int) -> None:
         require_complete_import(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(
-                f'anybody may answer {survey}: give a new survey [survey] enrolment = "token" to invite to it'
+                f'anybody may answer {survey}: to invite people, make a new survey with enrolment = "token"'
             )
         for token in create_tokens(store, plan, count, SystemEntropy()):
             click.echo(token)

@@ -1,4 +1,4 @@
-"""ldp-train: trains a model file from collected totals."""
+"""ldp-train: trains a model on collected reports, and writes a model file."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     "--audit",
     "audit_file",
     type=_PATH,
-    help="The survey's audit (ldp-audit --json), to add to the model file.",
+    help="Audit of the survey (from ldp-audit --json), to add to the model file.",
 )
 @click.option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
 @click.option(
     "--survey",
     "surveys",
     multiple=True,
-    help="Which survey to read from a store that holds several; name each of its rounds.",
+    help="Id of the survey to read from a store with several; repeat for each of its rounds.",
 )
 @click.option(
     "--dask",
     "scheduler",
     metavar="ADDRESS|local",
-    help="Spread archives over a Dask cluster, or over this machine's processors; the totals are the same.",
+    help="Address of a Dask cluster that reads the archives, or local for this machine's processors.",
 )
 @version_option
 def main(
@@ -75,7 +75,7 @@ def main(
     memory for one archive.
     """
     if onnx_file and onnx_file.resolve() == output.resolve():
-        raise click.UsageError(f"--output and --onnx are the same file, {output}: name two")
+        raise click.UsageError(f"--output and --onnx are the same file, {output}: give two different files")
     for each in (output, onnx_file):
         require_no_input(each, [*sources, plan_file, audit_file])
     try:
@@ -104,7 +104,7 @@ def main(
 
 
 def _require_reports(snapshot: Snapshot) -> None:
-    """Refuse to train without reports; the error counts refused reports by reason."""
+    """Raise an error if there are no reports; the message counts rejected reports by reason."""
     if any(total.n for total in snapshot.totals.values()):
         return
     refused = sum(snapshot.rejections.values())

@@ -52,7 +52,7 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
 
 
 def format_privacy(statement: Mapping[str, Any]) -> str:
-    """Return a privacy statement as text: the epsilon of one report, and that of shuffled reports."""
+    """Return a privacy statement as text: the epsilon of one report, and the epsilon of shuffled reports."""
     questions = statement["questions"] + statement.get("validation", {}).get("questions", [])
     spent = max((entry["epsilon"] for entry in questions), key=Decimal)
     audit, shuffled = statement["audit"], statement["only_if_shuffled"]
@@ -88,7 +88,7 @@ def _explain_table(rows: list[list[str]], label: str) -> list[str]:
 
 
 def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: bool) -> list[str]:
-    """Return a feature's row: its reports, their mechanism, its relevance and notes."""
+    """Return the cells of a feature's row: its reports, their mechanism, its relevance and notes."""
     notes = []
     if isinstance(feature, NumberResult):
         mean, square = feature.mean_question, feature.square_question
@@ -164,5 +164,5 @@ def _format_value(value: float, digits: str) -> str:
 
 
 def _format_interval(low: float, high: float) -> str:
-    """Return an interval of a share; "unknown" if it is the whole range."""
+    """Return an interval as text; "unknown" if it is the whole range from 0 to 1."""
     return _UNKNOWN if low <= 0 and high >= 1 else f"[{low:.4f}, {high:.4f}]"

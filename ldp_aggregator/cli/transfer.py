@@ -1,4 +1,4 @@
-"""ldp-collector export, merge, import: write and add snapshots, and copy a survey to another store."""
+"""ldp-collector export, merge, import: writes and adds snapshots, and copies a survey to another store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @store_option
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def export(survey: str, url: str, output: Path) -> None:
-    """Write a snapshot of SURVEY to a file: all that ldp-train needs."""
+    """Write a snapshot of SURVEY to a file; ldp-train needs no other file."""
     require_no_input(output, [url])
     with open_for_command(url) as store:
         snapshot = take_snapshot(store, survey)
@@ -38,7 +38,7 @@ def export(survey: str, url: str, output: Path) -> None:
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
-    """Add SNAPSHOTS of one plan, or of a survey's rounds, into one; no report may be in two of them."""
+    """Add SNAPSHOTS of one plan, or of a survey's rounds, to one; no report may be in two of them."""
     require_no_input(output, snapshots)
     try:
         if len({path.resolve() for path in snapshots}) < len(snapshots):

@@ -16,7 +16,7 @@ _PREFIX = "bearer "
 
 
 def require_operator_listener(service: Service) -> None:
-    """Refuse with 404 at the public address if the operator's pages have a separate address."""
+    """Refuse a request with 404 if it is not at the separate address of the operator's pages, if any."""
     listener = request.environ["SERVER_NAME"], request.environ["SERVER_PORT"]
     if service.settings.operator_bind is not None and listener != current_app.config.get(OPERATOR_ADDRESS):
         abort(404)
@@ -56,7 +56,7 @@ def require_rate(service: Service) -> None:
 
 
 def _require_token(service: Service, expected: str, owner: str) -> None:
-    """Refuse a wrong token, and any token from an address that has sent too many wrong ones."""
+    """Refuse a wrong token, and any token from an address that has sent too many wrong tokens."""
     if seconds := service.wrong_token_limit.acquire(*_request_origin(), count=False):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,

@@ -43,7 +43,7 @@ class BufferedWrites:
         self._payload_task = BackgroundTask(self._write_support_counters)
 
     def add_rejections(self, reasons: Iterable[Reason]) -> None:
-        """Buffer rejections."""
+        """Buffer rejections, given by their reasons."""
         self._buffer_rejections(Counter(reasons))
 
     def add_recorded(self, batch: QuestionBatch) -> None:
@@ -60,7 +60,7 @@ class BufferedWrites:
             self._payload_task.request(PAYLOAD_SECONDS)
 
     def flush(self) -> None:
-        """Write everything now."""
+        """Write all buffered counts to the store now."""
         self._write_rejections()
         self._write_support_counters()
 
@@ -81,7 +81,7 @@ class BufferedWrites:
                 self._buffer_rejections(Counter({reason: count}))
 
     def _write_support_counters(self) -> None:
-        """Write the support counters; if the store fails, they lack these reports."""
+        """Write the support counters; if the store fails, these reports are not in them."""
         with self._lock:
             batches, self._columns, self._payload_count = self._columns, {}, 0
         if batches:
@@ -89,7 +89,7 @@ class BufferedWrites:
                 self._store.record([self._support_batch(each) for each in batches.values()])
 
     def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
-        """Return a batch without ids: what reports of one question add to its support counters."""
+        """Return a batch without ids that holds what reports of one question add to its support counters."""
         question = batches[0].question
         assert question.mechanism.support_counters is not None
         return Batch(

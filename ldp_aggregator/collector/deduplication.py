@@ -52,7 +52,8 @@ def record_once(
     batches : sequence of QuestionBatch
         At most one for each question.
     record : callable
-        Records batches; returns the known ids of each batch. A batch with known ids is not recorded.
+        Records batches; returns the ids of each batch that were recorded before. A batch with such ids is not
+        recorded.
 
     Returns
     -------

@@ -6,4 +6,4 @@ from encoders.errors import LdpError
 
 
 class SettingsError(LdpError):
-    """A setting is invalid."""
+    """A setting of the collector that is invalid; the message names it."""

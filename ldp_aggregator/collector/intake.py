@@ -1,6 +1,7 @@
 """Takes the bytes of a request's body: checks every report, records each once, returns their outcomes.
 
-There is no HTTP here. :mod:`ldp_aggregator.reports.archives` reads archives, which may be larger than memory.
+This module is independent of HTTP. :mod:`ldp_aggregator.reports.archives` reads archives, which may be larger
+than memory.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Intake:
         return [outcomes[position] for position in range(len(outcomes))]
 
     def count_rejection(self, reason: Reason) -> None:
-        """Count a rejection from before the reports were read."""
+        """Count the rejection of a body whose reports were not read."""
         self._buffered_writes.add_rejections([reason])
 
     def flush(self) -> None:
@@ -93,7 +94,7 @@ class Intake:
     def _reject_uninvited(
         self, batches: Sequence[QuestionBatch], outcomes: dict[int, ReportOutcome]
     ) -> list[QuestionBatch]:
-        """Return the reports whose ids are tokens of their questions; add rejections of the others."""
+        """Return the reports whose ids are tokens of their questions; add the others to `outcomes`."""
         invited_batches = []
         for batch, invited in find_invited(self._store, self._plan, batches):
             outcomes.update(dict.fromkeys(batch.positions[~invited].tolist(), _NOT_ENROLLED))
@@ -120,7 +121,7 @@ class Intake:
 
 
 def _require_one_report(body: bytes) -> None:
-    """Refuse a body of more than one report, without reading beyond the second."""
+    """Raise ReportError for a body of more than one report, without reading beyond the second."""
     reports = iterate_reports(body)
     next(reports)
     if next(reports, None) is not None:

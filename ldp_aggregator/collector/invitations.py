@@ -23,15 +23,15 @@ _TOKENS_PER_BATCH = 10_000
 
 
 def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> Iterator[str]:
-    """Create tokens, in random order; each is yielded after the store has recorded its hash.
+    """Yield new tokens in random order, each after the store has recorded its hash.
 
-    Each question gets its share by weight, rounded up or down.
+    The number of tokens of each question is proportional to its weight, rounded up or down.
 
     Parameters
     ----------
     store : Store
     plan : Plan
-        Of a survey by invitation.
+        The plan of a survey by invitation.
     count : int
     rng : RandomSource
     """
@@ -60,7 +60,7 @@ def find_invited(
 ) -> list[tuple[QuestionBatch, BoolArray]]:
     """Replace tokens by their hashes, and return which reports have a token of their question.
 
-    From here on the hash is the report's id: no store ever holds a token, not even a used one.
+    From then on, the hash is the report's id: no store ever contains a token, not even a used one.
     """
     hashed = [replace(batch, ids=_hash_tokens(plan, byte_rows(batch.ids))) for batch in batches]
     known = store.find_recorded(token_namespace(plan.id), {batch.question.key: batch.ids for batch in hashed})
@@ -71,7 +71,7 @@ def find_invited(
 
 
 def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
-    """Divide tokens over the questions by weight: each share is rounded at random, exact on average."""
+    """Yield each question with its number of tokens: its share by weight, rounded at random without bias."""
     total = sum(question.weight for question in plan.questions)
     cumulative = previous = int.from_bytes(rng.take(16), "little") % total
     for question in plan.questions:

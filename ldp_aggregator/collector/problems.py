@@ -58,9 +58,9 @@ class Problem(Exception):
     detail : str
         One sentence, with nothing from the request's body or about its sender.
     status : int
-        By default, that of the reason.
+        HTTP status; by default the status of the reason.
     retry_seconds : int or None
-        Seconds until the next try; by default, those of the reason. None: do not try again.
+        Seconds until the next try; by default the value for the reason. None: do not try again.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ def signature(survey: str) -> Response:
 
 @pages.post("/v1/surveys/<survey>/reports")
 def reports(survey: str) -> Response:
-    """Take one or more reports; respond when they are durable."""
+    """Count one or more reports; respond when they are durable."""
     intake = service().intakes[_plan(survey).id]
     try:
         allow_many = not service().settings.rate or has_gateway_token(service())
@@ -105,7 +105,7 @@ def _require_phase(survey: str, *wanted: Phase) -> None:
 
 @pages.get("/openapi.json")
 def openapi() -> Response:
-    """Send this description of all pages."""
+    """Send the description of all pages in the format OpenAPI."""
     return cached_description().make_response("public, max-age=3600")
 
 
@@ -114,7 +114,7 @@ def openapi() -> Response:
 
 @pages.get("/v1/surveys/<survey>/snapshot")
 def snapshot(survey: str) -> Response:
-    """Send a snapshot: all that training needs."""
+    """Send a snapshot of the counters; training needs nothing else."""
     require_operator(service())
     return Response(
         take_snapshot(service().store, _plan(survey).id).to_json(), content_type="application/json"
@@ -133,7 +133,7 @@ def estimates(survey: str) -> Response:
 
 @pages.get("/v1/surveys/<survey>/progress")
 def progress(survey: str) -> Response:
-    """Send what the operator's page shows, at most a few seconds old."""
+    """Send the data of the operator's page, at most a few seconds old."""
     require_operator(service())
     from ldp_aggregator.collector.dashboard.data import render_progress  # late, as above
 

@@ -44,9 +44,9 @@ class Service:
     schedules : TtlCache
         When each survey is open; while the store cannot be used, the last schedules read.
     progress : TtlCache
-        What the operator's page shows, by survey.
+        The data of the operator's page, by survey.
     readiness : TtlCache
-        Whether the store can take reports.
+        Whether the store can record reports.
     """
 
     settings: CollectorSettings

@@ -85,7 +85,7 @@ class CollectorSettings:
                 raise SettingsError(f"{name} must be from {least} to {most}")
         if self.operator_token is not None and self.gateway_token == self.operator_token:
             raise SettingsError(
-                "the gateway's token is the operator's, and would open the operator's pages: make another"
+                "the gateway's token equals the operator's, and would open the operator's pages: make another"
             )
 
     @classmethod

@@ -25,7 +25,7 @@ class PublishedSurveys:
     settings : CollectorSettings
     plans : list of Plan
     signatures : dict of survey id to bytes
-        Of the surveys with a signature beside their files.
+        The signatures of those surveys that have a signature file beside their files.
     guarantee : str
         What the store guarantees for an acknowledged report.
     """

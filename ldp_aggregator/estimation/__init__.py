@@ -1,4 +1,4 @@
-"""Estimates from totals: raw ones for people, smoothed ones for the classifier.
+"""Estimates from totals: raw estimates for people, smoothed probabilities for the classifier.
 
 The entry point is :func:`estimate_snapshot`. It computes raw estimates of each question
 (:mod:`raw_estimates`), lets an estimator turn them into the classifier's probabilities

@@ -1,4 +1,4 @@
-"""The class prior, pooled from every question that estimates it."""
+"""The class prior P(label), pooled from the estimates of all questions that estimate it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class LabelShares:
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
-        """Sum F over the feature's values: G(c) = sum over a of F[a, c]; the label question has one value."""
+        """Return G(c), the sum over values a of the frequencies F[a, c]; the label question has one value."""
         variance = np.maximum(frequencies.covariance.class_covariances(k)[1], 0.0)
         return cls(frequencies.question.index, frequencies.raw.reshape(-1, k).sum(axis=0), variance)
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
-        """Take G from the moments of a mean or square question that estimates P(label)."""
+        """Return the estimate G of P(label) in the moments of a mean or square question."""
         return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2])
 
 
@@ -49,9 +49,9 @@ class PooledPrior:
     Attributes
     ----------
     estimate : IntervalEstimate
-        (k,) and unbiased.
+        The pooled estimate, (k,), unbiased.
     weights : mapping of question index to weight
-        They add up to one.
+        The weight of each question's estimate; the weights add up to one.
     """
 
     estimate: IntervalEstimate

@@ -51,15 +51,15 @@ class Estimates:
     reports : int
         Reports of all questions.
     raw_prior : IntervalEstimate
-        (k,) P(label), unbiased; the one that people see.
+        P(label), (k,), unbiased; shown to people.
     prior : (k,) array
-        P(label), a distribution; the one that the classifier uses.
+        P(label), a distribution; used by the classifier.
     features : tuple of (FeatureResult or NumberResult)
     poisoning : PoisoningSummary or None
         Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
         computed.
     validation_result : ValidationResult or None
-        None unless the survey is a validation round.
+        The validation result, if the survey is a validation round.
     validation : Estimates or None
         The estimates of a validation round of an earlier model, or None. The classifier uses only the
         features that the round selects.
@@ -93,7 +93,7 @@ class Estimates:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know before using the estimates, one sentence each."""
+        """Warnings that a reader must know before using the estimates, one sentence each."""
         return tuple(_find_warnings(self))
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Estimators: from raw estimates to the probabilities that a classifier uses.
+"""Estimators: compute the probabilities that a classifier uses from raw estimates.
 
 "paper" follows Yilmaz et al. 2019 exactly. "default" is the project's own: it pools the prior from all
 questions, and shrinks differences between classes that noise could explain. Without shrinkage, at a small
@@ -35,7 +35,7 @@ ClassConditionals = tuple[ClassConditional, ...]
 
 @dataclass(frozen=True)
 class PriorEstimate:
-    """P(label), (k,).
+    """The class prior P(label), (k,), as a raw estimate and as a distribution.
 
     Attributes
     ----------

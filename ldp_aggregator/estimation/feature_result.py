@@ -86,7 +86,7 @@ class FeatureResult:
 
     @property
     def distinguishable_entries(self) -> BoolArray:
-        """For each value, whether P(value | label) of any two classes differs, see :mod:`intervals`."""
+        """For each value, whether P(value | label) differs significantly between any two classes."""
         return detect_class_differences(self.conditionals)
 
     @property
@@ -96,7 +96,7 @@ class FeatureResult:
 
     @property
     def noise(self) -> float:
-        """Root mean square standard error of a frequency."""
+        """Root mean square of the standard errors of the frequencies."""
         return float(np.sqrt(np.mean(self.frequencies.stderr**2)))
 
     @property

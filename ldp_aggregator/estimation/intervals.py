@@ -60,7 +60,7 @@ class IntervalEstimate:
     def from_stderr(
         cls, value: FloatArray, stderr: FloatArray, bounds: Bounds = PROBABILITY
     ) -> IntervalEstimate:
-        """Return intervals of value +- a multiple of the standard errors, cut to `bounds`."""
+        """Return estimates with the intervals value +- a multiple of the standard error, cut to `bounds`."""
         known = np.isfinite(value) & np.isfinite(stderr)
         middle = np.where(known, value, (bounds[0] + bounds[1]) / 2)
 
@@ -76,7 +76,7 @@ class IntervalEstimate:
         return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return nested lists for JSON; unknown and infinite values become None."""
+        """Return all arrays as nested lists for JSON; unknown and infinite values become None."""
         return {
             "value": to_json_list(self.value),
             "stderr": to_json_list(self.stderr),
@@ -95,7 +95,7 @@ def simultaneous_z(intervals: int) -> float:
 
 
 def to_json_list(array: FloatArray) -> Any:
-    """Return an array as nested lists, one of shape () as a number; infinite and NaN values become None."""
+    """Return an array as nested lists, a scalar as a number; infinite and NaN values become None."""
     plain = np.asarray(array).astype(object)
     plain[~np.isfinite(array)] = None
     return plain.tolist()
@@ -213,7 +213,7 @@ def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
 
 
 def forecast_margins(estimate: IntervalEstimate) -> dict[str, Any]:
-    """Return for JSON the margins now and with 2 and 10 times the reports, per class; None if unknown.
+    """Return, for JSON, the margins per class now and with 2 and 10 times the reports; None if unknown.
 
     Every standard error falls with the square root of the number of reports.
     """

@@ -32,7 +32,7 @@ class QuestionSummary:
     n: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the mechanism and the number of reports as a dict for JSON."""
         return {"mechanism": self.mechanism, "n": self.n}
 
 
@@ -53,7 +53,7 @@ class NumberResult:
     missing : IntervalEstimate or None
         P(missing | label); None if the number cannot be missing.
     smoothed : Gaussian
-        For the classifier, in normalised units, in which the bounds of the feature are -1 and 1.
+        The classifier's distributions in normalised units, in which the bounds of the feature are -1 and 1.
     width : float
         One normalised unit in the feature's own unit.
     noise : float
@@ -103,13 +103,13 @@ class NumberResult:
 
     @property
     def distinguishable_entries(self) -> dict[str, bool]:
-        """For each statistic, whether any two classes differ significantly, see :mod:`intervals`."""
+        """For each statistic (means, ...), whether it differs significantly between any two classes."""
         estimates = {"means": self.means, "variances": self.variances, "missing": self.missing}
         return {name: bool(detect_class_differences(each)) for name, each in estimates.items() if each}
 
     @property
     def distinguishable(self) -> bool:
-        """Whether at least two classes differ significantly."""
+        """Whether any statistic of at least two classes differs significantly."""
         return any(self.distinguishable_entries.values())
 
     @property
@@ -187,7 +187,7 @@ def _variances(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
 
 
 def _root(variances: IntervalEstimate) -> IntervalEstimate:
-    """Return the square root, its standard error by the delta method; unknown if not above zero."""
+    """Return the square roots, with standard errors by the delta method; unknown unless above zero."""
     known = variances.value > 0
     value = np.sqrt(np.where(known, variances.value, np.nan))
     return IntervalEstimate(

@@ -34,10 +34,10 @@ class RawEstimates:
     features : sequence of Feature
         The features of the plan.
     label : Frequencies or None
-        Of the label question; None if the survey does not ask it.
+        Frequencies of the label question; None if the survey does not ask it.
     feature_estimates : sequence of (Frequencies or ClassMoments or None)
-        One per feature. Discrete: the frequencies of its coupled question, None if the survey does not ask
-        it. Numeric: always ClassMoments, possibly without reports.
+        One per feature. Of a discrete feature: the frequencies of its coupled question, None if the survey
+        does not ask it. Of a numeric feature: always ClassMoments, possibly without reports.
     prior : PooledPrior
         Pooled from all questions.
     reports : int
@@ -85,8 +85,8 @@ def _estimate_numbers(
 ) -> tuple[PooledPrior, dict[int, ClassMoments]]:
     """Return the pooled prior, and the moments of the numeric features by index.
 
-    Each depends on the other: moments are divided by the prior, some questions about numbers estimate the
-    prior, and their weights in it depend on the moments. Two iterations are enough.
+    Prior and moments depend on each other: moments are divided by the prior, some questions about numbers
+    estimate the prior, and the weights of these questions depend on the moments. Two iterations are enough.
     """
     k, questions = len(snapshot.plan.label.values), find_moment_questions(snapshot.plan)
     if not questions:
@@ -128,7 +128,7 @@ def _estimate_pair(
 
 
 def _moment_label_shares(pairs: Iterable[MomentPair]) -> list[LabelShares]:
-    """Return P(label) from each question about numbers that estimates it, each question once."""
+    """Return the estimate of P(label) of each question about numbers that has one."""
     by_question = {
         each.question.index: each for pair in pairs for each in pair if each and each.estimates_prior
     }
@@ -136,5 +136,5 @@ def _moment_label_shares(pairs: Iterable[MomentPair]) -> list[LabelShares]:
 
 
 def total_of(snapshot: Snapshot, question: Question) -> Total:
-    """Return the total of a question; zeros without reports."""
+    """Return the total of a question in the snapshot; zeros if it has no reports."""
     return snapshot.totals.get(question.key, Total(0, np.zeros(question.cells, dtype=np.int64)))

@@ -30,14 +30,14 @@ class Relevance:
     estimate : IntervalEstimate
         Shape (). The mean contribution of noise is subtracted, so the value may be below 0.
     noise : float
-        What was subtracted: the mean relevance of pure noise. Infinite without reports.
+        The mean relevance of pure noise, which was subtracted from the value. Infinite without reports.
     """
 
     estimate: IntervalEstimate
     noise: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON; unknown and infinite values become None."""
+        """Return the relevance as a dict for JSON; unknown and infinite values become None."""
         return {**self.estimate.as_dict(), "noise": self.noise if math.isfinite(self.noise) else None}
 
 
@@ -105,7 +105,7 @@ def estimate_number_relevance(
     means, variances : IntervalEstimate
         (k,) of each class.
     missing : IntervalEstimate or None
-        (k,) shares of missing values, if it can be missing.
+        P(missing | label), (k,); None if the number cannot be missing.
     prior : (k,) array
         P(label), above zero.
     """
@@ -119,7 +119,7 @@ def estimate_number_relevance(
     ratio = _ratio_estimate(between, within, within_variance, maximum=math.inf, scale=1)
 
     def to_share(odds: FloatArray) -> FloatArray:
-        """Return odds / (1 + odds), negative odds as they are, over k - 1."""
+        """Return odds / (1 + odds), or odds if they are negative, divided by k - 1."""
         return np.asarray((1 - 1 / (1 + np.maximum(odds, 0)) + np.minimum(odds, 0)) / (k - 1))
 
     estimate = IntervalEstimate(
@@ -151,7 +151,7 @@ def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevanc
 
 
 def _add(one: Relevance, other: Relevance, maximum: float) -> Relevance:
-    """Add two relevances; the distances to the ends of the interval add up as roots of sums of squares."""
+    """Return the sum of two relevances; the distances to the ends of the intervals add up in squares."""
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return _UNKNOWN
     estimates = (one.estimate, other.estimate)
@@ -172,7 +172,7 @@ def _add(one: Relevance, other: Relevance, maximum: float) -> Relevance:
 
 
 def format_relevance(value: float | None, low: float, high: float) -> str:
-    """Return a relevance for people, clipped to its interval; empty if the interval is the whole range."""
+    """Return a relevance as text, clipped to its interval; empty if the interval is the whole range."""
     if value is None or (low <= 0 and high >= 1):
         return ""
     return f"{min(max(value, low), high):.2f} [{low:.2f}, {high:.2f}]"

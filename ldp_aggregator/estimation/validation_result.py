@@ -42,7 +42,7 @@ class ValidationResult:
     accuracy : IntervalEstimate
         Shape (): the accuracy of the model with all its features.
     gains : IntervalEstimate
-        Shape (top-k sets,): the accuracy with the top-k features alone minus that with all features.
+        Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features.
     """
 
     snapshot: Snapshot
@@ -129,7 +129,7 @@ def mask_unselected_features(
 
 
 def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:
-    """Return P(value) for every class: the distribution of a feature that is independent of the label."""
+    """Return a feature's P(value) in place of P(value | label) for every class."""
     if not isinstance(conditional, Gaussian):
         return np.repeat((conditional @ prior)[:, None], len(prior), axis=1)
     mean = np.full(len(prior), prior @ conditional.mean)
@@ -158,7 +158,7 @@ def check_same_survey(snapshot: Snapshot, validation: Snapshot) -> None:
 
 
 def refuse_validation(survey: Survey | Plan) -> None:
-    """Refuse a validation round where a survey about people is needed.
+    """Raise SurveyError if a survey is a validation round, but must ask about people.
 
     Raises
     ------

@@ -13,12 +13,12 @@ from ldp_aggregator.models.scoring import LogProbabilities
 
 
 def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
-    """Train on rows: counts plus one (Laplace) for discrete features, moments for numbers.
+    """Train Naive Bayes on true rows: counts plus one (Laplace) for discrete features, moments for numbers.
 
     Parameters
     ----------
     plan : Plan
-        The plan that the rows were coded by.
+        The plan with which the rows were coded.
     codes : (m, n) int array
     labels : (m,) int array
     rows : int array
@@ -38,7 +38,7 @@ def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray
 
 
 def _estimate_gaussian(feature: NumericFeature, codes: IntArray, labels: IntArray, k: int) -> Gaussian:
-    """Return mean and variance per label; a label without rows has those of all rows."""
+    """Return a number's mean and variance per label; a label without rows has those of all rows."""
     is_present = codes <= 2 * GRID
     x, x_labels = (codes[is_present] - GRID) / GRID, labels[is_present]
     groups = [x[x_labels == label] for label in range(k)]

@@ -55,7 +55,7 @@ class DiscreteGroup:
 
     @classmethod
     def from_likelihoods(cls, pairs: Sequence[tuple[Feature, Likelihood]]) -> Self:
-        """Encode every whole number as a device does, and look up its gaps."""
+        """Return the group of discrete features, with the gaps of every whole number in one table."""
         features = [cast(BinnedFeature | CategoricalFeature, feature) for feature, _ in pairs]
         logs = [cast(DiscreteLikelihood, likelihood).log_table for _, likelihood in pairs]
         ranges = [_integer_range(feature) for feature in features]
@@ -117,7 +117,7 @@ class NumericGroup:
 
     @classmethod
     def from_likelihoods(cls, pairs: Sequence[tuple[Feature, Likelihood]]) -> Self:
-        """Expand the log-densities: a x^2 + b x + c of x = (v - middle) / half the range."""
+        """Return the group of numeric features, from log-densities that are quadratic in v."""
         features = [cast(NumericFeature, feature) for feature, _ in pairs]
         normals = [cast(GaussianLikelihood, likelihood) for _, likelihood in pairs]
         mean = np.array([each.mean for each in normals])

@@ -51,7 +51,7 @@ def infer_survey(
         Weight of the label question, where each feature has weight 1; by default it is asked only if no
         other question estimates the label, or if few users need it.
     users : int, optional
-        How many people will answer.
+        Number of people who will answer.
     """
     if bins is not None and not (bins >= 1 and bins == int(bins)):
         raise ValueError(f"bins must be None or a whole number above 0, not {bins!r}")
@@ -94,5 +94,5 @@ def _infer_numeric_feature(name: str, numbers: Sequence[float], bins: int | None
 def _infer_values(name: str, present: Sequence[Any]) -> tuple[str, ...]:
     texts = {category_text(value) for value in set(present)}
     if None in texts:
-        raise RowError(name, "holds something that is neither a number nor a text")
+        raise RowError(name, "has a value that is neither a number nor a text")
     return tuple(sorted(text for text in texts if text is not None))

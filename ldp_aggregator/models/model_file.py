@@ -50,7 +50,7 @@ def save_model(
     Parameters
     ----------
     path : path
-        A new file can be read by its owner alone.
+        The file to write; a new file can be read only by its owner.
     snapshot : Snapshot
         The counters that the estimates were computed from.
     estimates : Estimates
@@ -77,7 +77,7 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
 
 @dataclass(frozen=True)
 class Model:
-    """What a model file holds.
+    """The content of a model file.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Model:
 
     @property
     def reports(self) -> int:
-        """How many reports it was trained on."""
+        """Number of reports that the model was trained on."""
         return int(self.estimates["reports"])
 
 
@@ -130,7 +130,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def parse_model(data: bytes, name: str = "model") -> Model:
-    """Read the bytes of a model file; `name` appears in errors."""
+    """Return the model in the bytes of a model file; errors begin with `name`."""
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is not a model file; ldp-train writes model files")
@@ -221,7 +221,7 @@ def _rename_keys(nested: Any, names: Mapping[str, str]) -> Any:
 
 
 def _check_estimates(estimates: dict[str, Any]) -> None:
-    """Check the entries that commands read besides the probabilities; the error names the wrong one."""
+    """Check the entries of `estimates` that commands read; the error names the wrong entry."""
     _require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
     _require(_is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
     for index, entry in enumerate(estimates["features"]):
@@ -249,7 +249,7 @@ def _require(holds: bool, why: str) -> None:
 
 
 def _read_conditional(smoothed: Any, feature: Feature, k: int) -> ClassConditional:
-    """Read what the classifier needs of one feature."""
+    """Return P(value | label) of one feature from its entry `smoothed`."""
     if not isinstance(feature, NumericFeature):
         return _read_probabilities(smoothed, (feature.size, k), feature.name)
     mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))

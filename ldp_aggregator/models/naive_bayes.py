@@ -77,7 +77,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
         Number of entries of a row; with a projection these are its inputs, not its components.
     feature_names_in_ : (n,) array of str
-        Only if names are known.
+        Names of the entries of a row; absent if `fit` was called with an array without names.
     plan_ : Plan
         The plan of the survey.
     log_probabilities_ : LogProbabilities
@@ -122,7 +122,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         conditionals : sequence of (A_i, k) arrays and Gaussians
             P(value | label), one per feature of the plan.
         estimates : dict
-            Kept as `estimates_`.
+            Stored as the attribute `estimates_`.
         """
         model = cls(epsilon=float(plan.epsilon), estimator=estimates["estimator"])
         names = [entry.name for entry in plan.entries]
@@ -235,9 +235,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self.log_probabilities_.compute_scores(self._encode(rows))
 
     def encode(self, X: Any) -> IntArray:
-        """Encode rows like devices; shape (m, number of features of the plan).
+        """Return the codes of m rows, computed as devices do; shape (m, number of features of the plan).
 
-        The code of a category or bin is its index, missing last; that of a number is in steps of its grid.
+        The code of a category or bin is its index, missing last. The code of a number counts steps of a grid.
         """
         return self._encode(self._read_table(X))
 

@@ -39,8 +39,8 @@ def build_privacy_statement(
     audit : dict, optional
         The audit of the survey's plan, see :func:`read_audit`.
     validation : Snapshot, optional
-        The counters of the validation round, whose people answered at the same epsilon. It gets an entry of
-        its own.
+        The counters of the validation round, whose people answered with the same epsilon. The statement has
+        a separate entry for it.
     """
     training = _summarise_reports(snapshot)
     validated = {"validation": _summarise_reports(validation)} if validation else {}
@@ -124,6 +124,6 @@ def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     if not (isinstance(faults, list) and type(trials) is int and 0 <= bound < math.inf):
         raise AuditError(f"{path}: {_NO_AUDIT}")
     if digest != plan.digest:
-        raise AuditError(f"{path}: is the audit of another plan than the one trained on")
+        raise AuditError(f"{path}: is the audit of another plan than the one trained on; audit that plan")
     passed = not faults and bound <= plan.epsilon
     return {"passed": passed, "faults": len(faults), "trials": trials, "bound": bound}

@@ -36,11 +36,11 @@ class GaussianLikelihood:
     Attributes
     ----------
     mean, precision : (k,) arrays
-        Of x; the precision is one over the variance.
+        Mean and precision of x; the precision is one over the variance.
     log_peak : (k,) array
         log P(present | label) - log(2 pi variance)/2: the log-density at the mean.
     log_missing : (k,) array or None
-        log P(missing | label); None if it cannot be missing.
+        log P(missing | label); None if the number cannot be missing.
     """
 
     mean: FloatArray
@@ -107,7 +107,7 @@ class LogProbabilities:
         codes : (m, n) int array
             Coded rows.
         rows : int array, optional
-            Score only these.
+            Indices of the rows to score; all rows by default.
 
         Returns
         -------

@@ -28,7 +28,7 @@ def is_list_of_dicts(rows: object) -> bool:
 
 
 def select_columns(rows: Any, names: Sequence[str]) -> Columns:
-    """Pick the named features out of a list of dicts, a DataFrame or a dict of columns; ignore others.
+    """Return the named columns of a list of dicts, a DataFrame or a dict of columns; ignore other columns.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def _read_column(rows: Any, name: str) -> Any:
-    """Return a column; of a DataFrame, plain numbers as an array and all else as Python objects."""
+    """Return a column; of a DataFrame, plain numbers are an array, other values Python objects."""
     if name not in rows:
         raise RowError(name, "there is no such column")
     column = rows[name]
@@ -60,7 +60,7 @@ def _read_column(rows: Any, name: str) -> Any:
 
 
 def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
-    """Name the columns of an (m, n) array."""
+    """Return the columns of an (m, n) array by name."""
     return {name: table[:, index] for index, name in enumerate(names)}
 
 

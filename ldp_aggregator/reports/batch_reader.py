@@ -33,7 +33,7 @@ class QuestionBatch:
     ----------
     question : Question
     positions : int64 array, shape (m,)
-        Position of each in the body, counted in reports.
+        Position of each report in the body, counted in reports.
     ids : uint8 array, shape (m, 16)
     payloads : uint8 array, shape (m, payload_bytes)
     """
@@ -49,7 +49,7 @@ class QuestionBatch:
         return compute_marks(self.payloads)
 
     def take(self, rows: BoolArray | IntArray) -> QuestionBatch:
-        """Return some of the reports."""
+        """Return a batch of the reports with the indices `rows`."""
         return QuestionBatch(
             question=self.question,
             positions=self.positions[rows],
@@ -87,7 +87,7 @@ class BatchReader:
         self._format_by_code = {each.question_code: each for each in self._formats}
 
     def read(self, body: bytes) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
-        """Read a body.
+        """Read a body of reports, and divide it into valid and rejected ones.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class BatchReader:
         return batches, rejections
 
     def _locate_reports(self, body: bytes) -> _Offsets | None:
-        """Return where the reports of each question start; None unless all begin like canonical reports."""
+        """Return the offsets of each question's reports; None unless all begin like canonical reports."""
         offsets: _Offsets = {}
         formats, header, end = self._format_by_code, self._header, len(body)
         start = position = 0
@@ -154,7 +154,7 @@ class BatchReader:
         return batches
 
     def _read_individually(self, pieces: list[bytes]) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
-        """Read each report by itself, with `read_report`."""
+        """Read each report separately, with `read_report`; return batches and rejections."""
         rejections: dict[int, Rejection] = {}
         accepted: dict[int, list[tuple[int, Report]]] = {}
         for position, piece in enumerate(pieces):

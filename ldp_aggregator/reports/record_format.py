@@ -36,9 +36,9 @@ class QuestionFormat:
     ----------
     question : Question
     prefix, separator : bytes
-        The bytes before the id, and those between id and payload.
+        The bytes before the id, and the bytes between id and payload.
     length : int
-        Bytes of the whole report.
+        Length of the whole report in bytes.
     id_prefix : bytes
         The bytes that the id begins with, if it is a token.
     """
@@ -66,11 +66,14 @@ class QuestionFormat:
 
     @property
     def question_code(self) -> int:
-        """The bytes by which this question differs from the plan's others."""
+        """The number in the bytes of a report that distinguish this question from the plan's others."""
         return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
 
     def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
-        """Return at which offsets such a report starts; each is at least `length` bytes before the end."""
+        """Return whether a report of this question starts at each offset.
+
+        Every offset is at least `length` bytes before the end of the data.
+        """
         id_starts = starts + len(self.prefix)
         matches = _equals_at(data, starts, self.prefix)
         matches &= _equals_at(data, id_starts + ID_BYTES, self.separator)
@@ -102,9 +105,9 @@ class PlanFormat:
         self._shortest = int(self._lengths.min())
 
     def find_reports(self, data: bytes) -> tuple[IntArray, IntArray, IntArray]:
-        """Return where complete canonical reports start, ascending, where they end, and their questions.
+        """Return the starts (ascending), ends and question indices of complete canonical reports in data.
 
-        Some may lie inside others: a payload may hold any bytes.
+        Some may be inside others, because a payload may contain any bytes.
         """
         searched = np.frombuffer(data, np.uint8)[: max(len(data) - self._shortest + 1, 0)]
         starts = np.flatnonzero(searched == _FIRST_BYTE)
@@ -129,7 +132,7 @@ class PlanFormat:
 
 
 def distinct_questions(questions: IntArray) -> list[int]:
-    """Return which questions occur, ascending."""
+    """Return the different indices in an array of questions, ascending."""
     return np.flatnonzero(np.bincount(questions)).tolist()
 
 
@@ -141,7 +144,7 @@ def _copy_windows(data: bytes, starts: IntArray, length: int) -> NDArray[np.void
 
 
 def _equals_at(data: bytes, starts: IntArray, expected: bytes) -> BoolArray:
-    """Return at which offsets the data equal `expected`."""
+    """Return for each offset whether the data equal `expected` there."""
     windows: Any = _copy_windows(data, starts, len(expected))
     equal: BoolArray = windows == np.void(expected)
     return equal

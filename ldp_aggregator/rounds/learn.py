@@ -1,6 +1,6 @@
-"""Learn the projection of a second round from the first round's reports, and decide whether it pays.
+"""Learns the projection of a second round from the first round's reports, and decides if it is worthwhile.
 
-The first round, the pilot, asks about every number; the second about components that separate the classes.
+The first round, the pilot, asks about every number; the second asks about components that separate classes.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ def learn_projection(
     Parameters
     ----------
     pilot : Survey
-        Its numbers, in bins or not, become the inputs if their weight is not 0.
+        The survey of the first round. Its numbers, in bins or not, become inputs if their weight is not 0.
     prior : (k,) array
     conditionals : sequence of (A_i, k) arrays and Gaussians
-        P(value | label) of each of its features, as the classifier uses it, with shrinkage.
+        P(value | label) of each feature of the pilot, as the classifier uses it, with shrinkage.
     components : int
 
     Raises

@@ -1,4 +1,4 @@
-"""Write the survey file of a second round, about a projection learned from the first round's reports."""
+"""Writes the survey file of a second round, about a projection learned from the first round's reports."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def write_learned_round(
     bins: int | None = None,
     people: int | None = None,
 ) -> str:
-    """Return the second round of a survey: its numbers as inputs of a projection learned in the first.
+    """Return the text of a second round, with the numbers as inputs of a projection learned in the first.
 
-    Numbers of weight 0 and all other entries stay as they are. Only the survey's id gets a suffix such as
-    -learned1, and the family becomes the first round's. The components have the numbers' weight if all
-    numbers have the same, otherwise 1.
+    Numbers of weight 0 and all other entries are unchanged. Only the survey's id gets a suffix such as
+    -learned1, and the family becomes that of the first round. The components have the numbers' weight if all
+    numbers have the same weight, otherwise 1.
 
     Parameters
     ----------
     text : str
         The authored survey of the first round, with each number in its own table [features.NAME].
     model : Model
-        Trained on the reports of that round.
+        The model trained on the reports of the first round.
     source : str
         Name of the model in comments.
     components : int

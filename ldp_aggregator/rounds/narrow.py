@@ -1,4 +1,4 @@
-"""Decide which features a further round leaves out: those that are hardly informative about the label.
+"""Decides which features a further round leaves out: those that are hardly informative about the label.
 
 A further round asks some of the first round's questions, in the same proportions. So the reports of all
 rounds add up, and more people answer the remaining questions.
@@ -43,11 +43,11 @@ class FeatureRelevance:
     Attributes
     ----------
     explained : float
-        Its relevance in the classifier's tables, see :func:`relevance.compute_relevance`.
+        The feature's relevance in the classifier's tables, see :func:`relevance.compute_relevance`.
     stderr : float
-        Standard error of its raw relevance; infinite without reports.
+        Standard error of the feature's raw relevance; infinite without reports.
     noise : float
-        The relevance to expect from noise alone.
+        The expected relevance of noise alone.
     """
 
     explained: float
@@ -84,10 +84,10 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
 
 
 def find_validated_features(survey: Survey, features: frozenset[int], is_subset: bool) -> frozenset[int]:
-    """Return the validated model's features if the round should ask about these alone, else no features.
+    """Return the validated model's features if the next round should ask only about these, else no features.
 
-    It should if the validation selected a subset of the model's features (`is_subset`), or if the survey asks
-    about features that the model does not have.
+    This is so if the validation selected a subset of the model's features (`is_subset`), or if the survey
+    asks about features that the model does not have.
     """
     asked = {index for index, weight in enumerate(survey.weights[1:]) if weight}
     return features if is_subset or asked - features else frozenset()
@@ -105,9 +105,9 @@ def narrow_survey(
     Parameters
     ----------
     survey : Survey
-        The survey of the round before.
+        The survey of the previous round.
     relevances : sequence of FeatureRelevance
-        The relevance of each of its features, from the reports of all rounds so far.
+        The relevance of each feature of this survey, from the reports of all rounds so far.
     validated : set of int
         Indices of the features with which a validated model is most accurate. If there are any, the next
         round asks about these, and the relevances do not count.
@@ -147,7 +147,7 @@ def _select_most_relevant(explained: Mapping[FeatureIndices, float]) -> set[Feat
 def _ensure_label_is_informed(
     kept: set[FeatureIndices], plan: Plan, explained: Mapping[FeatureIndices, float]
 ) -> set[FeatureIndices]:
-    """Keep one more question if none estimates the label's shares; most mechanisms for numbers do not."""
+    """Return the kept questions, and one more if none of them estimates the prior of the label."""
     informative = {question.feature_indices for question in plan.questions if _informs_label(question)}
     if () in informative or informative & kept:
         return kept
@@ -164,7 +164,7 @@ def _compute_gain(
     kept: set[FeatureIndices],
     relevances: Sequence[FeatureRelevance],
 ) -> float:
-    """Return the ratio of what is explained after a narrowed round to that after repeating the same round.
+    """Return the ratio of the relevance explained after a narrowed round to that after an unchanged round.
 
     Both rounds have as many people as all rounds so far. Of a feature's relevance r, the share
     r / (r + noise) remains after removing noise; more reports mean less noise.
@@ -179,7 +179,7 @@ def _compute_gain(
 
 
 def _ask_only(survey: Survey, plan: Plan, features: set[int]) -> Survey:
-    """Return the survey that asks about these features alone, and for the label in the same proportion.
+    """Return the survey that asks only about these features, and for the label in the same proportion.
 
     Weights are multiplied by the smallest number with which that proportion is within 5%.
     """

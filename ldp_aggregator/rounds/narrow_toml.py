@@ -1,4 +1,4 @@
-"""Write the survey file of a further round without the features that are hardly informative."""
+"""Writes the survey file of a further round without the features that are hardly informative."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ class NarrowError(LdpError):
 
 
 def write_narrowed_round(text: str, model: Model, source: str) -> str:
-    """Return the next round of a survey: features that explain too little of the label have weight 0.
+    """Return the text of the next round: features that explain too little of the label have weight 0.
 
-    The survey's id gets a suffix such as -round2, and its family becomes the first round's. The label's
-    weight changes so that it is asked in the same proportion; if necessary, the weights of the remaining
-    features are multiplied. Everything else stays as it is.
+    The survey's id gets a suffix such as -round2, and its family becomes that of the first round. The label's
+    weight changes so that the label is asked in the same proportion; if necessary, the weights of the
+    remaining features are multiplied. Everything else is unchanged.
 
     Parameters
     ----------
     text : str
         The authored survey of the latest round, with each feature in its own table [features.NAME].
     model : Model
-        Trained on the reports of all rounds so far.
+        The model trained on the reports of all rounds so far.
     source : str
         Name of the model in comments.
 

@@ -1,4 +1,4 @@
-"""Build the validation of a model on devices: with all its features, and with the top-k features alone.
+"""Builds the validation of a model on devices: with all of its features, and with only the top-k features.
 
 The devices' answers decide which features the model keeps, and so what further rounds ask, see
 :mod:`ldp_aggregator.estimation.validation_result`.
@@ -30,7 +30,7 @@ class ValidationError(LdpError):
 
 
 def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
-    """Return what devices need to validate a model: its scores as integers, and the top-k sizes to test.
+    """Return the Validation that devices need: the model's scores as integers, and the top-k sizes to test.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Write the survey file of a further round in which devices validate a model."""
+"""Writes the survey file of a further round in which devices validate a model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
 
 
 def write_validation_round(text: str, model: Model, source: str) -> str:
-    """Return the round of a survey in which devices validate a model.
+    """Return the text of a round in which devices validate a model.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
 
 
 def _expected_stderrs(plan: Plan) -> tuple[float, float]:
-    """Return the standard errors of the accuracy and of the least exact gain, after the assumed answers."""
+    """Return the standard errors of the accuracy and of the least precise gain, for the assumed answers."""
     precision = 0.0
     gain_variances = []
     for question in plan.questions:

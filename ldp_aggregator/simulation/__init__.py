@@ -1,1 +1,1 @@
-"""Simulate a survey: synthetic people, one trial, a grid of trials, plots."""
+"""Simulates surveys: synthetic people, one trial, a grid of trials, plots."""

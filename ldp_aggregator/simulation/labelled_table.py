@@ -80,7 +80,7 @@ def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list
 
 
 def fit_projection(table: LabelledTable, split: Split, method: str, components: int) -> Fit:
-    """Fit a projection on the public rows; the non-private baseline of a learned one, on training rows."""
+    """Fit a projection on public rows, or the non-private baseline of a learned one on training rows."""
     inputs = tuple(projection_inputs(table.survey))
     fitted = split.train if method == LEARNED_METHOD else split.public
     codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)[fitted]

@@ -84,7 +84,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
 
 def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
-    """Return the rows of each line of the plot, by epsilon; names hold what differs between lines."""
+    """Return the rows of each line of the plot by its name, which states what differs between lines."""
     fields = _varied_fields(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
@@ -93,7 +93,7 @@ def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
 
 
 def non_private_accuracies(result: Simulation) -> dict[str, float]:
-    """Return the accuracies without privacy; names hold numeric mechanism and projection if they differ."""
+    """Return the accuracies without privacy, by name: numeric mechanism and projection if they differ."""
     fields = _varied_fields(result, ("numeric", "projection"))
     return {", ".join(["non-private", *_describe(row, fields)]): row.non_private for row in result.rows}
 

@@ -1,4 +1,4 @@
-"""Simulate a survey: run the whole protocol on labelled rows many times, and measure the models' accuracy.
+"""Simulates a survey: runs the whole protocol on labelled rows many times, and measures accuracy.
 
 Each repeat splits the rows 80/20. Every training row sends one randomised report; the model is trained on
 the totals and predicts the test rows. Non-private Naive Bayes and the majority class use the same splits
@@ -107,7 +107,7 @@ class Simulation:
 
     @property
     def non_private(self) -> float:
-        """Accuracy without privacy of the first variant; each row has a value of its own."""
+        """Accuracy without privacy of the first variant; each row has a separate value."""
         return self.rows[0].non_private
 
     def as_dict(self) -> dict[str, Any]:

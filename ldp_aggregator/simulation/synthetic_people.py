@@ -51,7 +51,7 @@ class SyntheticPopulation:
         ----------
         plan : Plan
         ratio : float
-            Each value belongs to one class; it is `ratio` times as frequent there as in other classes.
+            Each value belongs to one class; it is `ratio` times as frequent in this class as in others.
         mean_shift : float
             Difference of a number's means between one class and the next, in standard deviations.
         """

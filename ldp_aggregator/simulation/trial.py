@@ -39,7 +39,7 @@ class EncodedRows:
     fit : Fit or None
         The projection, if the numbers are projected.
     plan : Plan
-        Its features define the codes.
+        The plan whose features define the codes.
     codes : (m, n) int array
         Codes of all rows of the table.
     """
@@ -101,7 +101,7 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
     survey : Survey
         The survey of the first round.
     variant : Variant
-        Its rounds, validation and estimator.
+        The variant, of which rounds, validation and estimator are used.
     rng : RandomSource
     """
     # Split the people: some validate; of the others, half answer the first round.

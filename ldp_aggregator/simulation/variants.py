@@ -67,7 +67,7 @@ class Variant:
 
     @property
     def encoding(self) -> tuple[str, str]:
-        """The numeric mechanism and the projection: the codes of a row depend on these alone."""
+        """The numeric mechanism and the projection; the codes of a row depend only on these."""
         return self.numeric, self.projection
 
     @property

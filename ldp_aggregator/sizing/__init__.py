@@ -1,1 +1,1 @@
-"""What to expect of a survey before its launch: margins of its estimates, and accuracy of a model."""
+"""Computes what to expect of a survey before its launch: margins of its estimates, accuracy of a model."""

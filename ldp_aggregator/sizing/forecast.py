@@ -1,4 +1,4 @@
-"""Forecast a model's accuracy by simulating many surveys of one synthetic population with the real code."""
+"""Forecasts a model's accuracy by simulating many surveys of one synthetic population."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Forecast:
 
     @property
     def beats_majority(self) -> bool:
-        """Whether nine of ten surveys beat the majority class."""
+        """Whether models of nine in ten surveys are more accurate than predicting the majority class."""
         return self.low > self.majority
 
     def as_dict(self) -> dict[str, Any]:

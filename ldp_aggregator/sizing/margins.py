@@ -47,9 +47,9 @@ class Margin:
     kind : str
         "label", "categorical", "binned" or "numeric".
     reports : tuple of int
-        Expected number of reports of its question; for a number, of its two questions.
+        Expected number of reports of the feature's question; of a number, of its two questions.
     question_probability : float
-        Probability that a person is asked about it; for the label, that they are asked for the label alone.
+        Probability that a person is asked about the feature; for the label, about the label alone.
     margin : float
         Margin of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all
         classes. Infinite if there is no estimate.
@@ -85,7 +85,7 @@ class Margin:
 
     @property
     def excess(self) -> float:
-        """The margin over the largest useful margin; at most 1 if the feature is useful."""
+        """The margin divided by the largest useful margin; at most 1 if the feature is useful."""
         return self.margin / self.useful_margin
 
     @property
@@ -105,7 +105,7 @@ def _finite_or_none(value: Any) -> Any:
 
 
 def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Margin, ...]:
-    """Return the margins to expect if `users` people answer: the label's first, then each asked feature's."""
+    """Return the expected margins if `users` people answer: of the label, then of each asked feature."""
     snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
     estimates = estimate_snapshot(snapshot)
     raw_estimates = compute_raw_estimates(snapshot).feature_estimates

@@ -34,13 +34,13 @@ class Pilot:
     Attributes
     ----------
     name : str
-        Its name in messages.
+        The pilot's name in messages.
     plan : Plan
         The plan of the pilot.
     prior : (k,) array
         P(label).
     conditionals : sequence of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature of its plan.
+        P(value | label) of each feature of the pilot's plan.
     reports : int
     """
 
@@ -56,7 +56,8 @@ class Pilot:
         Raises
         ------
         PilotError
-            If the pilot did not ask about the label or a feature, or asked otherwise; the message names it.
+            If the pilot did not ask about the label or a feature, or defines it differently; the message has
+        its name.
         """
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:

@@ -1,4 +1,4 @@
-"""Find changes that make every feature useful, in closed form: more people, more epsilon, or asking less.
+"""Finds changes that make every feature useful, in closed form: more people, more epsilon, or asking less.
 
 Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
 """
@@ -166,7 +166,10 @@ def _merge_values(
 
 
 def _find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest of low, ..., high that is enough, None if `high` is not; larger ones are too."""
+    """Return the smallest of low, ..., high that is enough; None if `high` is not enough.
+
+    Every number above an enough one must be enough too.
+    """
     if low > high or not is_enough(high):
         return None
     while low < high:

@@ -1,4 +1,4 @@
-"""Search for the smallest number of people that is enough."""
+"""Searches for the smallest number of people that is enough."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_RATIO = 100.0
 
 
 class SizeError(LdpError):
-    """A requirement that no number of people fulfils."""
+    """A requirement on margins or accuracy that no number of people fulfils."""
 
 
 def find_min_users(excess: Callable[[int], float]) -> int:
@@ -29,7 +29,7 @@ def find_min_users(excess: Callable[[int], float]) -> int:
     Raises
     ------
     SizeError
-        If MAX_USERS are not enough.
+        If MAX_USERS people are not enough.
     """
     low, high, users = 0, 0, _FIRST_GUESS
     while not high or high - low > 1 + high // 10**_DIGITS:

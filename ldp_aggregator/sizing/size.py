@@ -1,4 +1,4 @@
-"""Size a survey before its launch: the margins and the accuracy to expect, and remedies."""
+"""Sizes a survey before its launch: computes expected margins and accuracy, and remedies."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Size:
     plan : Plan
     users : int
     pilot : Pilot or None
-        The population is assumed to be the pilot's; without a pilot, labels and values equally frequent.
+        The pilot whose population is assumed; without a pilot, labels and values are equally frequent.
     margins : tuple of Margin
-        The label's first, then each asked feature's.
+        The margins of the label, then of each feature that the survey asks about.
     forecasts : mapping of str to Forecast
         One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated.
     remedies : Remedies or None
@@ -54,12 +54,12 @@ class Size:
 
     @property
     def noise(self) -> tuple[str, ...]:
-        """The features that are noise."""
+        """Names of the features that are noise."""
         return tuple(margin.name for margin in self.margins[1:] if margin.is_noise)
 
     @property
     def beats_majority(self) -> bool:
-        """Whether a model beats the majority class in nine of ten surveys, under the best assumption."""
+        """Whether models beat the majority class in nine of ten surveys, under the best assumption."""
         return any(forecast.beats_majority for forecast in self.forecasts.values())
 
     @property
@@ -181,7 +181,7 @@ def compare_sizes(
 
 
 def explain_label_question(survey: Survey, users: int) -> list[str]:
-    """Explain how often the label is asked alone, why, and how `users` in [survey] would change that."""
+    """Return sentences on how often the label is asked alone, why, and how `users` would change that."""
     probability = _label_question_probability(survey)
     with_users = _label_question_probability(replace(survey, users=users))
     lines = []

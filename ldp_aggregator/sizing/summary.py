@@ -1,4 +1,4 @@
-"""Format sizes as text: margins, accuracy and remedies for one number of people, or a comparison."""
+"""Formats sizes as text: margins, accuracy and remedies for one number of people, or a comparison."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _comparison_row(size: Size) -> list[str]:
 
 
 def format_people(count: int) -> str:
-    """Return a number of people in words."""
+    """Return a number of people as text: "1 person", "2,000 people"."""
     return "1 person" if count == 1 else f"{count:,} people"
 
 

@@ -1,4 +1,4 @@
-"""The interface of stores: atomic, durable counters, independent of mechanisms.
+"""The interface of stores, which keep atomic, durable counters, independent of mechanisms.
 
 A store adds integer vectors under a key and keeps report ids. A batch holds reports of one question. If all
 of its ids are new, the store adds all of it; otherwise it adds nothing and returns the known ids. Many
@@ -35,7 +35,7 @@ class Total:
     n : int
         Number of reports.
     cells : int64 array, shape (d,)
-        Sum of their tallies.
+        Sum of the reports' tallies.
     """
 
     n: int
@@ -92,8 +92,8 @@ class StorePolicy:
     Attributes
     ----------
     durability : str
-        "always": an acknowledged report is on disk. "everysec": a crash of the store's machine may lose
-        what it acknowledged in its last second or two. "unchecked": the operator is responsible.
+        "always": an acknowledged report is on disk. "everysec": a crash of the store's machine may lose the
+        reports that it acknowledged in its last second or two. "unchecked": the operator is responsible.
     allow_open : bool
         Whether a server without a password is allowed, which anybody who reaches it can change.
     """
@@ -139,13 +139,13 @@ class Store(Protocol):
         Parameters
         ----------
         batches : sequence of Batch
-            Any number, of any surveys, also several of one counter.
+            Any number of batches, of any surveys; several may be of one counter.
 
         Returns
         -------
         list of dict of report id to mark
-            One per batch. Empty if the batch was counted: its ids are stored, ``len(ids)`` is added to n,
-            `tally` to the cells. Otherwise the known ids, and nothing of the batch was counted.
+            One per batch. It is empty if the batch was counted: its ids are stored, ``len(ids)`` is added to
+            n and `tally` to the cells. Otherwise it has the known ids, and no report of the batch counted.
 
         Raises
         ------
@@ -171,11 +171,11 @@ class Store(Protocol):
         ...
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """Count rejections."""
+        """Add `count` to a survey's number of rejections for a reason."""
         ...
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """Return the number of rejections by reason."""
+        """Return a survey's number of rejections by reason."""
         ...
 
     def check_ready(self) -> None:
@@ -195,7 +195,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Close connections."""
+        """Close all connections of the store."""
         ...
 
 
@@ -222,7 +222,7 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
     Raises
     ------
     CounterError
-        If they differ in length or a sum leaves 64 bits.
+        If they differ in length, or a sum exceeds 64 bits.
     """
     if cells.shape != tally.shape:
         raise CounterError(f"counters of {cells.shape[0]} cells cannot take a tally of {tally.shape[0]}")
@@ -238,12 +238,12 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
     Parameters
     ----------
     batches : sequence of Batch
-        Of one counter; their ids all differ.
+        Batches of one counter; all ids differ.
 
     Raises
     ------
     CounterError
-        If their tallies differ in length, or their sum leaves 64 bits.
+        If the tallies differ in length, or a sum exceeds 64 bits.
     """
     ids = np.concatenate([batch.ids for batch in batches])
     order = np.lexsort(ids.view(">u8").T[::-1])

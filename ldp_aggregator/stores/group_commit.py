@@ -46,7 +46,7 @@ class GroupCommit:
         self._busy = False
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """See :meth:`Store.record`."""
+        """Record batches as :meth:`Store.record` does, in a round trip shared with concurrent callers."""
         job = _Job(batches)
         with self._condition:
             self._waiting.append(job)

@@ -36,28 +36,28 @@ class MemoryStore:
         self._rejections: dict[str, Counter[str]] = {}
 
     def publish(self, survey: str, plan: bytes) -> None:
-        """See :meth:`Store.publish`."""
+        """Keep a plan in a dict; see :meth:`Store.publish`."""
         with self._lock:
             if self._plans.setdefault(survey, plan) != plan:
                 raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
-        """See :meth:`Store.plans`."""
+        """Return a copy of the plans; see :meth:`Store.plans`."""
         return dict(self._plans)
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """See :meth:`Store.set_schedule`."""
+        """Replace a schedule in memory; see :meth:`Store.set_schedule`."""
         with self._lock:
             if survey not in self._plans:
                 raise unknown_survey_error(survey, self._plans)
             self._schedules[survey] = schedule
 
     def schedules(self) -> dict[str, bytes]:
-        """See :meth:`Store.schedules`."""
+        """Return a copy of the schedules; see :meth:`Store.schedules`."""
         return dict(self._schedules)
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """See :meth:`Store.record`."""
+        """Count each batch under the lock; see :meth:`Store.record`."""
         with self._lock:
             return [self._record(batch) for batch in batches]
 
@@ -73,7 +73,7 @@ class MemoryStore:
         return known
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """See :meth:`Store.find_recorded`."""
+        """Look up ids in memory; see :meth:`Store.find_recorded`."""
         with self._lock:
             return {
                 counter: _find(self._ids.get((survey, counter), {}), byte_rows(wanted))
@@ -81,24 +81,24 @@ class MemoryStore:
             }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """See :meth:`Store.totals`."""
+        """Return copies of a survey's counters; see :meth:`Store.totals`."""
         with self._lock:
             return dict(self._totals.get(survey, {}))
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """See :meth:`Store.report_ids`."""
+        """Yield the ids of a counter; see :meth:`Store.report_ids`."""
         with self._lock:
             entries = list(self._ids.get((survey, counter), {}).items())
         for start in range(0, len(entries), REPORTS_PER_READ):
             yield arrays_from_entries(dict(entries[start : start + REPORTS_PER_READ]))
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """See :meth:`Store.add_rejections`."""
+        """Count rejections in memory; see :meth:`Store.add_rejections`."""
         with self._lock:
             self._rejections.setdefault(survey, Counter())[reason] += count
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """See :meth:`Store.rejections`."""
+        """Return a copy of the rejections by reason; see :meth:`Store.rejections`."""
         with self._lock:
             return dict(self._rejections.get(survey, {}))
 
@@ -106,7 +106,7 @@ class MemoryStore:
         """Do nothing: memory is always ready."""
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """See :meth:`Store.check_durability`."""
+        """Return that memory guarantees nothing, for any policy; see :meth:`Store.check_durability`."""
         return "all reports are lost when the process ends"
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ class RedisStore:
         self._rewriter = AofRewriter(self._redis, url.startswith(_CLUSTER_SCHEME), rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes) -> None:
-        """See :meth:`Store.publish`."""
+        """Store the plan unless the survey has one; see :meth:`Store.publish`."""
         with store_errors():
             if (
                 not self._redis.hsetnx("ldp:plans", survey, plan)
@@ -93,12 +93,12 @@ class RedisStore:
                 raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
-        """See :meth:`Store.plans`."""
+        """Read the plans from Redis; see :meth:`Store.plans`."""
         with store_errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """See :meth:`Store.set_schedule`."""
+        """Replace a schedule in Redis; see :meth:`Store.set_schedule`."""
         plans = self.plans()
         if survey not in plans:
             raise unknown_survey_error(survey, plans)
@@ -106,12 +106,12 @@ class RedisStore:
             self._redis.hset("ldp:windows", survey, schedule)
 
     def schedules(self) -> dict[str, bytes]:
-        """See :meth:`Store.schedules`."""
+        """Read the schedules from Redis; see :meth:`Store.schedules`."""
         with store_errors():
             return {survey.decode(): data for survey, data in self._redis.hgetall("ldp:windows").items()}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """See :meth:`Store.record`: one script per batch, all in one round trip per server.
+        """Record batches with one script each, in one round trip per server; see :meth:`Store.record`.
 
         The same round trip then reads the settings, so that no report is acknowledged under weak settings.
         """
@@ -135,7 +135,7 @@ class RedisStore:
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers[: len(batches)]]
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """See :meth:`Store.find_recorded`."""
+        """Look up ids in the hash of each counter; see :meth:`Store.find_recorded`."""
         wanted = {counter: byte_rows(each) for counter, each in ids.items()}
         with store_errors():
             pipeline = self._redis.pipeline(transaction=False)
@@ -148,7 +148,7 @@ class RedisStore:
         }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """See :meth:`Store.totals`: scans the keys, so no separate list can lack a counter."""
+        """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
         prefix, suffix = _keys(survey, "*")[1].split("*")
         with store_errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
@@ -160,7 +160,7 @@ class RedisStore:
         }
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """See :meth:`Store.report_ids`: while Redis resizes the hash, an entry may come twice."""
+        """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
         key = _keys(survey, counter)[0]
         cursor = 0
         while True:
@@ -172,24 +172,24 @@ class RedisStore:
                 return
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """See :meth:`Store.add_rejections`."""
+        """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
         with store_errors():
             self._redis.hincrby(f"ldp:rejections:{survey}", reason, count)
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """See :meth:`Store.rejections`."""
+        """Read the rejections by reason from Redis; see :meth:`Store.rejections`."""
         with store_errors():
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
     def check_ready(self) -> None:
-        """See :meth:`Store.check_ready`."""
+        """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with store_errors():
             self._redis.set("ldp:ready", 1)  # a full or read-only Redis still answers PING
         self._check.check_servers()
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """See :meth:`Store.check_durability`: reads the settings of every server that keeps counters."""
+        """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
         self._require_password(policy)
         self._check.policy = policy
         guarantee = describe_guarantee(policy, self._check.check_servers())
@@ -205,7 +205,7 @@ class RedisStore:
             )
 
     def close(self) -> None:
-        """See :meth:`Store.close`: starts a pending rewrite of the append-only file first."""
+        """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""
         self._rewriter.close()
         self._redis.close()
 
@@ -215,7 +215,7 @@ class RedisStore:
             self._rewriter.request()
 
     def _require_unmoved(self, batches: Sequence[Batch], nodes: Sequence[Mapping[str, Any]]) -> None:
-        """Refuse an acknowledgement by a node other than the one whose settings were read.
+        """Raise StoreError if a batch was acknowledged by a node whose settings were not read.
 
         redis-py follows a question that has moved to another node, and updates its map of nodes.
         """
@@ -227,7 +227,7 @@ class RedisStore:
                 )
 
     def _target_of_key(self, key: str) -> dict[str, Any]:
-        """Return the node of a key: else redis-py asks a random node where a script's keys are."""
+        """Return the node of a key as arguments of redis-py, which otherwise asks a random node first."""
         return (
             {"target_nodes": self._redis.get_node_from_key(key)}
             if self._url.startswith(_CLUSTER_SCHEME)
@@ -246,7 +246,7 @@ def _keys(survey: str, counter: str) -> list[str]:
 
 
 def _script_arguments(batch: Batch) -> tuple[bytes, int, str]:
-    """Return the script's arguments, as few strings: each argument costs more than its content."""
+    """Return a script's arguments for a batch, in few strings, because each argument costs time."""
     batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
     entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
     changed = np.flatnonzero(batch.tally)

@@ -1,4 +1,4 @@
-"""Requests rewrites of Redis's append-only file, which holds reports in order of arrival until then."""
+"""Requests rewrites of Redis's append-only file, which has reports in order of arrival before a rewrite."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class AofRewriter:
                 thousands -= now
 
     def _rewrite(self) -> float | None:
-        """Rewrite unless another collector did within the interval; return the seconds until the next try."""
+        """Request a rewrite unless another collector just did; return the seconds until the next try."""
         try:
             if not self._redis.set(_REWRITE_KEY, 1, px=max(1, int(1000 * self._seconds)), nx=True):
                 remaining_ms: int = self._redis.pttl(_REWRITE_KEY)

@@ -33,7 +33,7 @@ Node = Mapping[str, Any]
 
 
 class DurabilityCheck:
-    """Compares the settings of servers with what the operator requires.
+    """Compares the settings of Redis servers with what the operator requires.
 
     A check cannot detect that ``appendonly`` was off only between two checks: the server may then acknowledge
     reports before its file is written.
@@ -107,7 +107,7 @@ class DurabilityCheck:
         return self.check_replies(queried_nodes, replies)
 
     def _require_written_file(self, node: Node) -> None:
-        """Raise StoreError while a node that had appendonly no has not yet written its file."""
+        """Raise StoreError if a server that had `appendonly no` has not yet written its append-only file."""
         unwritten = self._unwritten.get(node_name(node))
         if unwritten is None:
             return
@@ -147,7 +147,7 @@ def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]
 
 
 def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
-    """Refuse settings under which Redis may lose acknowledged reports."""
+    """Raise StoreError for settings with which Redis may lose acknowledged reports."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":
         raise StoreError("this Redis evicts keys when memory is short: set maxmemory-policy noeviction")

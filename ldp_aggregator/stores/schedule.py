@@ -18,13 +18,13 @@ class IncompleteImportError(LdpError):
 
 
 class Phase(StrEnum):
-    """The phase of a survey."""
+    """The phase of a survey: before opening, open, grace period, or closed."""
 
     WAITING = "waiting"
-    """The plan is not served and no reports are taken yet."""
+    """The plan is not served and no reports are accepted yet."""
     OPEN = "open"
     GRACE = "grace"
-    """The plan is no longer served; reports that devices made before are still taken."""
+    """The plan is no longer served; reports that devices made before are still accepted."""
     CLOSED = "closed"
 
 
@@ -36,7 +36,7 @@ class Schedule:
     ----------
     opens, closes : int or None
     grace : int
-        Seconds after `closes` in which reports are still taken.
+        Number of seconds after `closes` for which reports are still accepted.
     import_run : str
         Id of the import run that is copying the survey; empty when the survey is complete.
     """
@@ -55,17 +55,17 @@ class Schedule:
         return Phase.GRACE if now < self.closes + self.grace else Phase.CLOSED
 
     def to_json(self) -> bytes:
-        """Return the JSON that a store keeps."""
+        """Return the schedule as the JSON that a store keeps."""
         return json.dumps({key: getattr(self, name) for key, name in _FIELDS.items()}).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Schedule:
-        """Parse the JSON that a store keeps.
+        """Return the schedule in the JSON that a store keeps.
 
         Raises
         ------
         StoreError
-            If it is not a schedule.
+            If the data are not a schedule.
         """
         try:
             document = json.loads(data)
@@ -90,7 +90,7 @@ def read_schedule(store: Store, survey: str) -> Schedule:
 
 
 def require_complete_import(store: Store, survey: str) -> None:
-    """Refuse a survey whose import is incomplete.
+    """Raise IncompleteImportError for a survey whose import is incomplete.
 
     Raises
     ------
@@ -99,5 +99,5 @@ def require_complete_import(store: Store, survey: str) -> None:
     """
     if read_schedule(store, survey).import_run:
         raise IncompleteImportError(
-            f"the import of {survey} into this store is incomplete: run it again, to the end"
+            f"the import of {survey} into this store is incomplete: run it again (ldp-collector import)"
         )

@@ -64,7 +64,7 @@ class SQLiteStore:
     Parameters
     ----------
     path : str
-        Created if absent. Cells are stored as little-endian 64-bit integers.
+        Path of the file, which is created if absent. Cells are stored as little-endian 64-bit integers.
     read_only : bool
         Whether the file, which must be a store already, stays unchanged.
     """
@@ -84,7 +84,7 @@ class SQLiteStore:
             self._checkpoint.request(_CHECKPOINT_SECONDS)  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes) -> None:
-        """See :meth:`Store.publish`."""
+        """Insert the plan unless it exists; see :meth:`Store.publish`."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (survey, plan))
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
@@ -92,12 +92,12 @@ class SQLiteStore:
                 raise changed_plan_error(survey)
 
     def plans(self) -> dict[str, bytes]:
-        """See :meth:`Store.plans`."""
+        """Read the plans from the file; see :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """See :meth:`Store.set_schedule`."""
+        """Replace a schedule in the file; see :meth:`Store.set_schedule`."""
         with self._transaction() as connection:
             surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
             if survey not in surveys:
@@ -105,19 +105,19 @@ class SQLiteStore:
             connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
 
     def schedules(self) -> dict[str, bytes]:
-        """See :meth:`Store.schedules`."""
+        """Read the schedules from the file; see :meth:`Store.schedules`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """See :meth:`Store.record`: one transaction, and so one sync of the disk, for all batches."""
+        """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
         with self._transaction() as connection:
             known = [_record(connection, batch) for batch in batches]
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """See :meth:`Store.find_recorded`."""
+        """Look up ids in the buckets of each counter; see :meth:`Store.find_recorded`."""
         with self._snapshot() as connection:
             counters = {name: _find_counter(connection, survey, name) for name in ids}
             return {
@@ -126,14 +126,14 @@ class SQLiteStore:
             }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """See :meth:`Store.totals`."""
+        """Read a survey's counters from the file; see :meth:`Store.totals`."""
         query = "SELECT name, n, cells FROM counters WHERE survey = ?"
         with self._errors(), self._connection() as connection:
             rows = connection.execute(query, (survey,)).fetchall()
         return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """See :meth:`Store.report_ids`: reads each part in a separate transaction."""
+        """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""
         last = -1
         while True:
             with self._snapshot() as connection:
@@ -148,7 +148,7 @@ class SQLiteStore:
                 yield ids_and_marks
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """See :meth:`Store.add_rejections`."""
+        """Add to the number of rejections in the file; see :meth:`Store.add_rejections`."""
         with self._transaction() as connection:
             connection.execute(
                 "INSERT INTO rejections VALUES (?, ?, ?) "
@@ -157,18 +157,18 @@ class SQLiteStore:
             )
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """See :meth:`Store.rejections`."""
+        """Read the rejections by reason from the file; see :meth:`Store.rejections`."""
         with self._errors(), self._connection() as connection:
             query = "SELECT reason, count FROM rejections WHERE survey = ?"
             return dict(connection.execute(query, (survey,)).fetchall())
 
     def check_ready(self) -> None:
-        """See :meth:`Store.check_ready`: writes and syncs as much as a report does."""
+        """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
             connection.execute(_PROBE_STATEMENT)
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """See :meth:`Store.check_durability`: every commit is synced."""
+        """Return that every commit is synced, for any policy; see :meth:`Store.check_durability`."""
         return DURABLE
 
     def close(self) -> None:

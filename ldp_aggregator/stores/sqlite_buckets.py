@@ -26,7 +26,7 @@ SCHEMA = (
 """A row's number is the counter's number times 2^32, plus the bucket's index."""
 
 MEAN_REPORTS_PER_BUCKET = 65
-"""Average reports per bucket. Between two splits some hold twice as many, which still fit a page."""
+"""Average number of reports per bucket. Between two splits some have twice as many, which fit a page."""
 
 _ENTRIES_PER_PAGE = 168
 """Entries that fit a page of 4096 bytes."""
@@ -171,7 +171,7 @@ def _parent_bucket(bucket: int, existing: int) -> int:
 
 
 def _position(entries: bytes, name: bytes) -> int:
-    """Return the offset in bytes where an id is in the sorted entries, or belongs."""
+    """Return the offset in bytes of an id in the sorted entries, or of the place where it belongs."""
     starts = range(0, len(entries), _ENTRY_BYTES)
     return _ENTRY_BYTES * bisect_left(starts, name, key=lambda start: entries[start : start + _ID_BYTES])
 

@@ -288,7 +288,7 @@ def test_a_response_that_is_not_a_snapshot_is_refused() -> None:
 def test_a_collector_is_not_read_without_a_token_or_a_connection() -> None:
     with collector(200, b"{}") as (url, _):
         pass
-    with pytest.raises(SourceError, match="out of reach"):
+    with pytest.raises(SourceError, match="cannot be reached"):
         read_training_data([url], token="secret")
     with pytest.raises(SourceError, match="needs the operator's token in LDP_OPERATOR_TOKEN"):
         read_training_data([url])

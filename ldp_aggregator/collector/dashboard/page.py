@@ -1,6 +1,6 @@
-"""The operator's page at /: only files of this package, nothing from other hosts.
+"""The operator's page at /: consists only of files of this package, and loads nothing from other hosts.
 
-The page itself is public and holds no numbers; it fetches them with the token that the operator types in.
+The page itself is public and contains no data; it fetches the data with the token that the operator types in.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def load_assets() -> dict[str, CachedResponse]:
 
 @cache
 def assets_version() -> str:
-    """Return a digest of all files; it is part of their addresses, so browsers may cache them forever."""
+    """Return a digest of the page's files; it is part of their URLs, so browsers may cache them for ever."""
     digest = hashlib.sha256()
     for name, content in load_assets().items():
         digest.update(f"{name} {content.digest}\n".encode())

@@ -80,9 +80,9 @@ class RateLimit:
         Parameters
         ----------
         peer : str or None
-            The other end of the connection.
+            Address of the other end of the connection.
         forwarded : str
-            Its X-Forwarded-For.
+            The request's X-Forwarded-For header.
         count : bool
             If false, check the limit without counting the request.
 
@@ -111,7 +111,7 @@ class RateLimit:
         self._rows = [array("H", bytes(2 * _CELLS_PER_ROW)) for _ in range(self._row_count)]
 
     def _reset_if_over(self) -> float | None:
-        """Delete key and table when the minute is over, else return the seconds left of it."""
+        """Return the seconds left of the minute; if it is over, delete key and table, and return None."""
         with self._lock:
             seconds_left = self._window_end - self._clock()
             if seconds_left > 0:
@@ -133,7 +133,7 @@ class RateLimit:
 
 
 def find_sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
-    """Return the sender of a request: going back from the peer, the first address that is no trusted proxy.
+    """Return the sender of a request: from the peer backwards, the first address that is not a trusted proxy.
 
     Each proxy appends its client's address at the right end of X-Forwarded-For. Entries to the left of an
     untrusted address were written by that sender, and are ignored.

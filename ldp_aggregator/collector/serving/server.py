@@ -74,7 +74,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
     def publish_again(self) -> bool:
-        """Read the settings and the surveys again; return whether that worked."""
+        """Read the settings and the surveys again; return whether they could be read and published."""
         try:
             self.published = self._publish_again()
         except Exception as error:  # on any error, the old surveys are still served
@@ -93,7 +93,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the message of this project's own errors, else the kind: other messages may hold an address."""
+    """Return the message of an LdpError, else the error's kind: other messages may contain an address."""
     own = isinstance(error, LdpError) and not (isinstance(error, StoreError) and error.__cause__)
     return str(error) if own else logs.error_kind(error)
 
@@ -128,7 +128,7 @@ class _Master(Arbiter):  # type: ignore[misc]
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]
-    """A worker that refuses connections while it finishes requests; gunicorn's lets them wait."""
+    """A worker that refuses new connections while it finishes requests; gunicorn's worker lets them wait."""
 
     def set_accept_enabled(self, enabled: bool) -> None:
         super().set_accept_enabled(enabled)
@@ -138,7 +138,7 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def require_addresses(addresses: Mapping[str, str]) -> None:
-    """Check that this process can listen at addresses; gunicorn would retry for seconds.
+    """Raise SettingsError unless this process can listen at the addresses; gunicorn would retry for seconds.
 
     Parameters
     ----------

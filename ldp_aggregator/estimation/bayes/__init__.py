@@ -1,1 +1,1 @@
-"""Posterior distributions of shares, and how strongly they are shrunk towards the margins."""
+"""Posterior distributions of probabilities, and empirical Bayes shrinkage."""

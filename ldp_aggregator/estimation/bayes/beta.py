@@ -12,7 +12,7 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 
 MIN_SHARE = 1e-6
-"""A share below a millionth counts as a millionth: noise alone never rules out a class."""
+"""A share below a millionth is replaced by a millionth: noise alone never rules out a class."""
 _NODE_COUNT = 96
 _TAIL_STDERRS = 9.0
 _BLOCK_SIZE = 4096
@@ -59,7 +59,7 @@ def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: Float
 
 @dataclass(frozen=True)
 class _Quadrature:
-    """The nodes at which the posteriors of some shares are evaluated; arrays of shape (nodes, shares).
+    """The nodes of the numerical integral over the posteriors of shares; arrays of shape (nodes, shares).
 
     The trapezoidal rule is applied along t, where the logit of the share is sinh(t), over the range of the
     estimate. There the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The

@@ -21,9 +21,9 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     """Shrink each feature's class values towards their common centre, as far as noise explains their spread.
 
     The model: a value is normal around its truth with the given variance, the truth is normal around the
-    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. The share of each
-    scale among the features is fitted by expectation-maximisation; a feature's scale is then
-    averaged over its posterior. The classes of a feature that is all noise become equal.
+    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. The frequency of
+    each scale among the features is fitted by expectation-maximisation. The result is then averaged over the
+    posterior of the feature's scale. The classes of a feature that is only noise become equal.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def _fit_scale(
 def fit_scale_weights(likely: FloatArray) -> FloatArray:
     """Return each feature's probabilities of the scales, (scales, features), from its log-likelihoods.
 
-    The share of each scale among the features is fitted by expectation-maximisation.
+    The frequency of each scale among the features is fitted by expectation-maximisation.
     """
     odds = np.exp(likely - likely.max(axis=0))
     frequency: FloatArray = np.full((len(odds), 1), 1.0 / len(odds))

@@ -1,4 +1,4 @@
-"""Converts noisy estimates, which may be negative, to possible ones.
+"""Converts noisy estimates, which may be negative, to distributions or positive counts.
 
 Raw frequencies are unbiased, but noise makes some of them negative, and they do not add up to one.
 """

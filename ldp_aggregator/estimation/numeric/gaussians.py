@@ -24,7 +24,7 @@ class Gaussian:
     Attributes
     ----------
     mean, variance : arrays
-        Of the normalised number.
+        Mean and variance of the normalised number.
     missing : array or None
         P(missing | label); None if the number cannot be missing.
     """
@@ -64,7 +64,7 @@ def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[G
 
 
 def _pooled_variance(variances: FloatArray, noise: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return each feature's pooled variance within classes; at least the standard error of that variance."""
+    """Return each feature's pooled variance within classes; at least the standard error of this variance."""
     known = np.isfinite(variances) & np.isfinite(noise)
     weights = np.where(known, prior, 0.0)
     total = weights.sum(axis=1)
@@ -76,7 +76,7 @@ def _pooled_variance(variances: FloatArray, noise: FloatArray, prior: FloatArray
 
 
 def _variance_ratios(ratios: FloatArray, noise: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return class variances over the pooled one; at least the standard error of that ratio.
+    """Return the ratios of class variances to the pooled variance; at least the standard error of a ratio.
 
     Only the differences between classes are taken from the shrunk ratios, not their centre: it is biased
     downwards, because small variances have small standard errors.
@@ -104,7 +104,7 @@ def _smooth_missing(number: ClassMoments) -> FloatArray | None:
 
 
 def paper_gaussian(number: ClassMoments, counts: FloatArray) -> Gaussian:
-    """Return the observed mean divided by P(label), and E[x^2] less the mean's square.
+    """Return the paper's normal distributions: mean E[x 1(c)] / P(c), variance E[x^2 | c] - mean^2.
 
     Yilmaz et al. 2019, section 3.2. The paper does not define what to do with a negative variance; here it is
     raised to MIN_VARIANCE. The paper does not mention missing values either: their shares are treated like

@@ -62,7 +62,7 @@ class Population:
         second: FloatArray | None,
         even: float,
     ) -> Self:
-        """Return the possible population nearest to raw estimates, mixed with the uniform one.
+        """Return a population near raw estimates that is possible, mixed with the uniform population.
 
         The shares are projected on the simplex and the moments clipped to what these shares allow. The
         fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the
@@ -123,7 +123,7 @@ class Moments:
     raw : (3, k) array
         s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated.
     covariance : (3, 3, k) array
-        Of `raw`, per label; 0 where G is not estimated.
+        Covariance of `raw` for each label; 0 where G is not estimated.
     """
 
     question: Question
@@ -134,7 +134,7 @@ class Moments:
 
     @property
     def estimates_prior(self) -> bool:
-        """Whether G is estimated."""
+        """Whether the question estimates G = P(c)."""
         return mechanism_of(self.question).estimates_prior
 
 

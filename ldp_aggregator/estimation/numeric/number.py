@@ -75,7 +75,7 @@ class ClassMoments:
 
     @cached_property
     def class_share(self) -> Quantity:
-        """P(c), the pooled prior."""
+        """The pooled prior P(c)."""
         slopes = np.zeros((_SOURCES, self.k))
         slopes[6] = 1.0
         for place, moments in ((2, self.mean_question), (5, self.square_question)):
@@ -108,7 +108,7 @@ class ClassMoments:
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """P(missing, c), questions weighted by inverse variance; None without reports or if never missing."""
+        """Estimate of P(missing, c), pooled from both questions; None without reports or if never missing."""
         if not self.can_be_missing:
             return None
         both = [self._corrected(self.mean_question, 1, 0), self._corrected(self.square_question, 1, 3)]
@@ -121,12 +121,12 @@ class ClassMoments:
 
     @cached_property
     def present(self) -> Quantity:
-        """P(present, c)."""
+        """Estimate of P(present, c)."""
         return self.class_share if self.missing is None else self.class_share - self.missing
 
     @cached_property
     def mean(self) -> Quantity | None:
-        """E[x | c], raw."""
+        """Raw estimate of E[x | c]; None without reports."""
         return None if self.first is None else self.first.over(self.present)
 
     @cached_property
@@ -136,11 +136,11 @@ class ClassMoments:
 
     @cached_property
     def squared_deviation(self) -> Quantity | None:
-        """E[(x - m)^2 1(c)], with m the estimated mean, plus Var(m) P(present, c).
+        """Estimate of E[(x - m)^2 1(c)], with m the estimated mean, plus Var(m) P(present, c).
 
         Divided by P(present, c) it is E[x^2 | c] - m^2 + Var(m): on average the square of a noisy mean is too
-        large by the mean's variance. The slopes are those of the expectation alone, since the derivative by
-        m is zero.
+        large by the mean's variance. The slopes are those of the expectation only, since the derivative with
+        respect to m is zero.
         """
         if self.mean is None or self.first is None or self.second is None:
             return None
@@ -155,12 +155,12 @@ class ClassMoments:
 
     @property
     def raw_mean(self) -> tuple[FloatArray, FloatArray]:
-        """E[x | c] and the variance of that estimate; NaN and infinite where nothing is known."""
+        """Estimate of E[x | c] and the variance of the estimate; NaN and infinite if nothing is known."""
         return self._ratio(self.first, self.present)
 
     @property
     def raw_variance(self) -> tuple[FloatArray, FloatArray]:
-        """Var(x | c) and the variance of that estimate; NaN and infinite where nothing is known."""
+        """Estimate of Var(x | c) and the variance of the estimate; NaN and infinite if nothing is known."""
         return self._ratio(self.squared_deviation, self.present, self.second_order_variance)
 
     def estimate_expectation(
@@ -180,13 +180,13 @@ class ClassMoments:
         return self._ratio_estimate(top, self.present, bounds, extra)
 
     def estimate_missing(self) -> IntervalEstimate:
-        """Return P(missing | c)."""
+        """Return the estimate of P(missing | c)."""
         return self._ratio_estimate(self.missing, self.class_share, PROBABILITY)
 
     def _ratio(
         self, top: Quantity | None, bottom: Quantity, extra: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Return a ratio and its variance; both unknown where the bottom is not distinguishable from zero."""
+        """Return a ratio and its variance, NaN and infinite unless `bottom` is distinguishable from zero."""
         if top is None or not self.prior.known:
             return np.full(self.k, np.nan), np.full(self.k, np.inf)
         ratio = top.over(bottom)

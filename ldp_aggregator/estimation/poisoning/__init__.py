@@ -1,1 +1,1 @@
-"""How well the reports fit the mechanism, and how far fabricated reports could move the estimates."""
+"""The poisoning check: tests whether reports are fabricated, and computes how far they can move estimates."""

@@ -1,4 +1,4 @@
-"""Goodness-of-fit tests of a question: from its counters alone, whether devices randomised all its reports.
+"""Goodness-of-fit tests: whether the counters of a question fit reports that devices randomised.
 
 A report that is fabricated to raise t values at once (the maximal gain attack of Cao, Jia and Gong 2021) has
 an improbable number of ones or, if it is padded to the right number, ones at the same positions as other
@@ -44,7 +44,7 @@ class SupportCounts:
 
     @classmethod
     def from_cells(cls, bits: SupportCounters, cells: IntArray) -> SupportCounts:
-        """Split the counters of a question into their parts."""
+        """Return the counts in the support counters of a question, an array of all counts in a row."""
         sizes, sums, upper = np.split(cells, np.cumsum([len(bits.sizes), bits.groups]))
         pairs = np.zeros((bits.groups, bits.groups), dtype=np.int64)
         pairs[np.triu_indices(bits.groups)] = upper
@@ -66,7 +66,7 @@ class SupportCounts:
 
 
 def compute_size_distribution(bits: SupportCounters, own: float) -> FloatArray:
-    """Return P(number of ones), over `bits.sizes`: one bit is 1 with probability `own`, d - 1 with `off`."""
+    """Return P(number of ones) over `bits.sizes`: one bit is 1 with probability `own`, others with `off`."""
     if bits.ones is not None:
         return np.ones(1)
     others, off = bits.length - 1, float(bits.off)
@@ -137,7 +137,7 @@ class CentredProduct:
 
     @classmethod
     def from_bits(cls, bits: SupportCounters) -> CentredProduct:
-        """Compute the product for any two positions."""
+        """Return the product's coefficients and variances for the bits of a mechanism."""
         (none, one), q, p = bits.pairs, bits.off, bits.own[1]
         slope = (one - none) / (p - q)
         level = none - 2 * slope * q
@@ -163,7 +163,7 @@ class PairDeviations:
     excess : array
         Sum over reports, and over pairs of positions i in g, j in h, of their `CentredProduct`.
     surprise : array
-        The probability of such an excess is at most 2 e^-surprise.
+        The probability of an excess at least as large is at most 2 e^-surprise.
     """
 
     excess: FloatArray
@@ -171,7 +171,7 @@ class PairDeviations:
 
 
 def compute_pair_excess(support: SupportCounts) -> FloatArray:
-    """Return the sums of products over reports and pairs i in g, j in h; on the diagonal i < j.
+    """Return the sums of `CentredProduct` over reports and pairs i in g, j in h; on the diagonal i < j.
 
     For an honest report the mean is zero, whatever the answer. With c the sums, |g| the number of positions
     in a group, and N the sums of x_i x_j, it is N - a |h| c_g - a |g| c_h - n b |g| |h|. Within a group it is

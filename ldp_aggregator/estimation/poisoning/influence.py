@@ -26,12 +26,12 @@ from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
 FABRICATED_SHARE = 0.01
-"""The share of fabricated reports for which the influence is computed, besides a single report."""
+"""The influence is computed for this share of fabricated reports, and for a single report."""
 
 
 @dataclass(frozen=True)
 class Influence:
-    """How far fabricated reports at one question can move the entries of an estimate, up or down.
+    """How far fabricated reports to one question can move the entries of an estimate, up or down.
 
     Attributes
     ----------
@@ -58,14 +58,14 @@ class Influence:
 
     @property
     def in_stderrs(self) -> FloatArray:
-        """How far FABRICATED_SHARE of the reports can move each entry, in its standard errors."""
+        """How far FABRICATED_SHARE of the reports can move each entry, in standard errors of the entry."""
         known = np.isfinite(self.stderr) & (self.stderr > 0)
         return np.where(
             known, self.move(FABRICATED_SHARE * self.n) / np.where(known, self.stderr, 1.0), np.nan
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the influence as a dict for JSON."""
         return {
             "one": to_json_list(self.move(1)),
             "one_percent": to_json_list(self.move(FABRICATED_SHARE * self.n)),
@@ -74,7 +74,7 @@ class Influence:
 
 
 def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = "") -> Influence:
-    """Return the influence on F = (t - off)/(on - off), in the shape of its intervals."""
+    """Return the influence on the frequencies F = (t - off)/(on - off), in the shape of `intervals`."""
     shares = frequencies.raw.reshape(intervals.value.shape)
     step = _furthest_shares(oracle_of(frequencies.question), frequencies.counters_per_cell, shares)
     return Influence(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
@@ -83,7 +83,7 @@ def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, s
 def conditional_influence(
     frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = ""
 ) -> Influence:
-    """Return the influence on R = F[a, c]/G[c], whose slopes are (1(own cell) - R 1(own label))/G."""
+    """Return the influence on conditionals R = F[a, c]/G[c], with slopes (1(own cell) - R 1(own label))/G."""
     oracle, (size, k) = oracle_of(frequencies.question), intervals.value.shape
     joint = frequencies.raw.reshape(size, k)
     mass = np.where(joint.sum(axis=0) > 0, joint.sum(axis=0), np.nan)
@@ -99,7 +99,7 @@ def conditional_influence(
 
 
 def prior_influence(frequencies: Frequencies, intervals: IntervalEstimate, weight: float) -> Influence:
-    """Return the influence on the pooled prior, to which the question contributes G with a weight."""
+    """Return the influence on the pooled prior, to which a discrete question contributes G with `weight`."""
     oracle, k = oracle_of(frequencies.question), len(intervals.value)
     step = weight * _furthest_shares(oracle, oracle.domain // k, frequencies.raw.reshape(-1, k).sum(axis=0))
     return Influence("prior", frequencies.n, step, intervals.stderr)
@@ -130,9 +130,9 @@ def moment_influence(
     name : str
         Name of the estimate.
     ratio : Quantity
-        With its slopes by the moments of the questions, in the order of `ClassMoments`.
+        The ratio, with its slopes with respect to the questions' moments in the order of `ClassMoments`.
     moments, total : Moments and Total
-        Of the question where reports are fabricated.
+        Moments and total of the question whose reports are fabricated.
     intervals : IntervalEstimate
         The ratio in its own unit, for its standard error.
     unit : float
@@ -146,14 +146,14 @@ def moment_influence(
 def moment_prior_influence(
     moments: Moments, total: Total, prior: IntervalEstimate, weight: float
 ) -> Influence:
-    """Return the influence on the pooled prior of a question about a number that estimates it."""
+    """Return the influence on the pooled prior, to which a question about a number contributes."""
     slopes = np.zeros((3, len(prior.value)))
     slopes[2] = weight
     return Influence("prior", moments.n, _furthest_moments(moments, total, slopes), prior.stderr)
 
 
 def _furthest_moments(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
-    """Return the largest move of the sum of slopes (3, k) times the moments of a question, per class."""
+    """Return for each class the largest move of the sum of slopes (3, k) times the moments of a question."""
     mechanism, k = mechanism_of(moments.question), slopes.shape[1]
     counters = _counter_slopes(moments)  # (3, k, blocks)
     mean = total.cells / total.n

@@ -27,13 +27,13 @@ _NAMED_PAIRS = 3
 
 @dataclass(frozen=True)
 class SuspiciousPair:
-    """Two values that too many or too few reports support at once.
+    """Two values for which too many or too few reports have both bits 1.
 
     Attributes
     ----------
     values : pair of str
     reports, expected : float
-        Numbers of reports that support both, observed and expected.
+        Observed and expected number of reports in which both bits are 1.
     """
 
     values: tuple[str, str]
@@ -52,7 +52,7 @@ class SupportTests:
     Attributes
     ----------
     n : int
-        Reports whose support was counted.
+        Number of reports that the support counters include.
     level : float
         A p-value below this level is an alarm.
     sizes, pairs : float
@@ -69,7 +69,7 @@ class SupportTests:
 
     @classmethod
     def from_support(cls, question: Question, support: SupportCounts, level: float) -> SupportTests:
-        """Run both tests."""
+        """Run the size test and the pair test."""
         if not support.n:
             return cls(n=0, level=level, sizes=1.0, pairs=1.0)
         deviations = compute_pair_deviations(support)
@@ -84,7 +84,7 @@ class SupportTests:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The alarms in words."""
+        """One text for each test that raises an alarm."""
         findings = []
         if self.sizes < self.level:
             findings.append(
@@ -138,7 +138,7 @@ def _name_group(question: Question, support: SupportCounts, group: int) -> str:
 
 
 def _power_above(p_value: float) -> str:
-    """Write a p-value as the next power of ten above it."""
+    """Return the next power of ten above a p-value, as text."""
     return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
 
 
@@ -152,7 +152,7 @@ class QuestionCheck:
     n : int
         Number of reports.
     support : SupportTests or str
-        The test results, or why the question cannot be tested.
+        The test results, or the reason why the question cannot be tested.
     influences : tuple of Influence
         One for each estimate that depends on the question.
     """

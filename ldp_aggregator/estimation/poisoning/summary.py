@@ -44,7 +44,7 @@ class PoisoningSummary:
     questions: tuple[QuestionCheck, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the summary as a dict for JSON."""
         return {
             "false_alarms": FALSE_ALARM_PROBABILITY,
             "share": FABRICATED_SHARE,
@@ -82,12 +82,12 @@ def check_poisoning(
     Parameters
     ----------
     snapshot : Snapshot
-        With support counters, if the store has them.
+        The counters, including support counters if the store has them.
     raw : RawEstimates
     features : sequence of (FeatureResult or NumberResult)
-        For the standard errors.
+        The results of the features, which contain the standard errors.
     prior : IntervalEstimate
-        The raw prior that people see: the pooled one, or that of the label question.
+        The raw prior that is shown to people: pooled, or of the label question.
     """
     influences: dict[int, list[Influence]] = defaultdict(list)
     for index, influence in _feature_influences(snapshot, raw, features):

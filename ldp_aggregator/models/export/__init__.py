@@ -1,1 +1,1 @@
-"""Write models in the formats of other libraries."""
+"""Exports models in the formats of other libraries."""

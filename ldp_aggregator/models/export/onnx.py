@@ -141,16 +141,16 @@ class _GraphBuilder:
         ]
 
     def add_is_finite(self, numbers: str) -> str:
-        """Add the test of which numbers are finite: x - x is zero."""
+        """Add nodes that test which numbers are finite (x - x is zero); return the name of their output."""
         return self.add("Equal", self.add("Sub", numbers, numbers), 0.0)
 
     def add_missing_index(self, numbers: str, is_finite: str) -> str:
-        """Add 0 for a number, 1 for a missing one, and 2 for an infinite one: no table has a row 2."""
+        """Add nodes whose output is 0 for a number, 1 if missing, 2 if infinite; no table has a row 2."""
         infinite = self.add("Cast", self.add("IsInf", numbers), to=_INT64)
         return self.add("Add", self.add("Cast", self.add("Not", is_finite), to=_INT64), infinite)
 
     def add_column(self, numbers: str) -> str:
-        """Add the reshaping of numbers (rows,) to (rows, 1)."""
+        """Add a node that reshapes numbers (rows,) to (rows, 1)."""
         return self.add("Unsqueeze", numbers, np.array([1]))
 
 

@@ -1,4 +1,4 @@
-"""Archives: files of raw reports, of any size, counted like a collector counts them.
+"""Archives: files of raw reports, of any size; their reports are counted as a collector counts them.
 
 Reports are checked here as arrays, whereas :func:`encoders.survey.randomise.read_report` checks one report;
 the tests compare the two.
@@ -31,7 +31,7 @@ def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str 
         The plan that the reports must answer.
     paths : sequence of str
     warn : callable
-        Called for damage that the totals do not show.
+        Called with a warning for each damage that the totals do not show.
     scheduler : str, optional
         Address of a Dask cluster to spread the files over, or "local" for this machine's processors.
 

@@ -34,7 +34,7 @@ _TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True)
 class _PartRecords:
-    """An archive's reports of one part, left out of `repr`: workers log the arguments of a failed task."""
+    """An archive's records in one part of the ids. `repr` omits them, because workers log arguments."""
 
     pieces: list[tuple[int, Records]] = field(repr=False)
 
@@ -132,7 +132,7 @@ def _count(plan: bytes, shares: Sequence[_PartRecords]) -> _PartTotals:
 
 @lru_cache(maxsize=4)
 def _load_plan(plan: bytes) -> Plan:
-    """Read a plan once per worker: reading checks it anew each time."""
+    """Return a plan from its JSON, read once per worker because reading checks it."""
     return Plan.from_json(plan)
 
 
@@ -151,6 +151,6 @@ def _connect(scheduler: str) -> Iterator[Client]:
     try:
         client = Client(scheduler, timeout=_TIMEOUT_SECONDS)
     except (OSError, ValueError) as error:
-        raise ArchiveError(f"the Dask cluster {scheduler} is out of reach: {error}") from error
+        raise ArchiveError(f"the Dask cluster {scheduler} cannot be reached: {error}") from error
     with client:
         yield client

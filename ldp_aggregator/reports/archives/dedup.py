@@ -34,7 +34,7 @@ class Partition:
         self._key = np.array([secrets.randbits(64) | 1, secrets.randbits(64) | 1], dtype=np.uint64)
 
     def split(self, records: Records) -> list[Records]:
-        """Return the records of every part, each in their order."""
+        """Return the records of every part, in their original order."""
         ids = _view_id_words(records)
         mixed: NDArray[np.uint64] = ids[:, 0] * self._key[0] + ids[:, 1] * self._key[1]
         part = (mixed >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
@@ -52,7 +52,7 @@ def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapsho
     ----------
     plan : Plan
     pieces : iterable of (index of a question, Records)
-        In order: of the reports with one id, the first counts.
+        The accepted reports in order: of several reports with one id, the first counts.
     """
     distinct: dict[int, Records] = {}
     buffer: dict[int, list[Records]] = {}
@@ -76,7 +76,7 @@ def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapsho
 
 
 def _merge_buffer(distinct: dict[int, Records], buffer: dict[int, list[Records]]) -> int:
-    """Move the buffer into the distinct records; return how many reports reused another's id."""
+    """Merge the buffer into the distinct records; return how many reports reused the id of another report."""
     total_reused = 0
     while buffer:
         index, pieces = buffer.popitem()
@@ -87,7 +87,7 @@ def _merge_buffer(distinct: dict[int, Records], buffer: dict[int, list[Records]]
 
 
 def _drop_repeats(records: Records) -> tuple[Records, int]:
-    """Keep the first report of every id.
+    """Return the first report of every id, and the number of reports that reuse an id.
 
     Returns
     -------

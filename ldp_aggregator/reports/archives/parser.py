@@ -53,7 +53,7 @@ class ParseSummary:
 
     @property
     def has_reports(self) -> bool:
-        """Whether there was any report, of any plan."""
+        """Whether the archive has a report of any plan."""
         return bool(self.accepted or set(self.rejections) - {Reason.MALFORMED, Reason.INCOMPLETE})
 
 

@@ -105,7 +105,7 @@ def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
 
 
 def _require_reports(summary: ParseSummary, path: str) -> None:
-    """Refuse a file without any report so far: it is not an archive."""
+    """Raise ArchiveError for a file without any report so far: it is not an archive."""
     if not summary.has_reports:
         raise ArchiveError(f"{path}: neither a snapshot nor a file of reports")
 

@@ -57,7 +57,7 @@ class Spill:
             self._write_buffer()
 
     def count(self) -> Snapshot:
-        """Count everything that was added."""
+        """Return a snapshot with the counts of all reports that were added."""
         if self._folder is None:
             buffered = ((question, each) for question, pieces in self._buffer.items() for each in pieces)
             return count_distinct(self._plan, buffered)

@@ -126,7 +126,7 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files: Calla
         "# Left out:",
         '#   "": a column without a name, usually a row number',
         '#   "same": the same in every row',
-        '#   "one": the same number wherever there is one',
+        '#   "one": the same number in every row that has one',
         '#   "name": 60 different texts, more than 50',
         '#   "mixed": 60 different texts, more than 50; all but "NA" are numbers: empty those cells?',
         '#   "empty": empty in every row',
@@ -365,7 +365,7 @@ def test_a_row_of_a_csv_file_is_counted_from_1(files: Callable[..., Path]) -> No
     assert "  hours = (missing), tired = no\n" in output
     assert "tired = yes\n" in preview(path, "--csv", rows, "--row-number", 2, "--label", "yes")
     missing = run("preview", path, "--csv", rows, "--row-number", 3)
-    assert (missing.exit_code, "has 2 rows, and no row 3" in missing.stderr) == (1, True)
+    assert (missing.exit_code, "has 2 rows, but no row 3" in missing.stderr) == (1, True)
 
 
 def test_large_domains_list_the_likeliest_and_the_truth(files: Callable[..., Path]) -> None:

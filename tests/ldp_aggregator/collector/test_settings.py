@@ -29,7 +29,7 @@ def test_a_setting_that_cannot_be_used_is_named(setting: str, value: Any) -> Non
 
 
 def test_the_gateway_token_must_differ_from_the_operator_token() -> None:
-    with pytest.raises(SettingsError, match="the gateway's token is the operator's"):
+    with pytest.raises(SettingsError, match="the gateway's token equals the operator's"):
         CollectorSettings(operator_token="a" * 16, gateway_token="a" * 16)
 
 

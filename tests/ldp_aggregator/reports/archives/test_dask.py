@@ -54,7 +54,7 @@ def test_an_unreachable_cluster_is_named(
 ) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("ldp_aggregator.reports.archives.dask._TIMEOUT_SECONDS", 0.2)
-    with pytest.raises(ArchiveError, match=r"Dask cluster tcp://127.0.0.1:9 is out of reach"):
+    with pytest.raises(ArchiveError, match=r"Dask cluster tcp://127.0.0.1:9 cannot be reached"):
         read(plan, make_reports(plan, 1)[0], scheduler="tcp://127.0.0.1:9")
 
 

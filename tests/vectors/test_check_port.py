@@ -1,4 +1,4 @@
-"""The checker of ports passes this project's client, and catches ports with one mistake each."""
+"""The checker of ports passes this project's client, and detects ports with one mistake each."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ def serving(respond: Respond) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def no_plan_is_known() -> Iterator[None]:
-    # a mistake in reading plans must not meet plans that were read without it, nor the other way round
+def empty_plan_cache() -> Iterator[None]:
+    # plans that were read with a mistake are not used without it, and the reverse
     adapter.plan_of.cache_clear()
     yield
     adapter.plan_of.cache_clear()
 
 
+@pytest.mark.slow
 def test_this_client_passes_as_two_programs_that_need_no_installation() -> None:
     # as a porter runs them: two scripts, the checker without the project and its dependencies (-I -S)
     with subprocess.Popen(
@@ -196,6 +197,7 @@ WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG_ADAPTERS)
 def test_port_that_reads_or_writes_differently_fails(mistake: str) -> None:
     path, respond = WRONG_ADAPTERS[mistake]
@@ -321,6 +323,7 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG_PORTS)
 def test_port_that_computes_differently_fails(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, owner, name, wrong = WRONG_PORTS[mistake]

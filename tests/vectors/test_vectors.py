@@ -41,6 +41,7 @@ def row_of(case: dict[str, Any]) -> dict[str, Any]:
 every_file = pytest.mark.parametrize("path", GOOD, ids=[path.stem for path in GOOD])
 
 
+@pytest.mark.slow
 def test_the_generator_writes_the_committed_files() -> None:
     committed = {path.name: path.read_text(encoding="utf-8") for path in HERE.glob("*.json")}
     assert generate.files() == committed
@@ -65,7 +66,7 @@ def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
 
 
 @every_file
-def test_the_wire_format_s_document_alone_gives_the_same_reports(path: Path) -> None:
+def test_reports_follow_from_the_document_of_the_wire_format_alone(path: Path) -> None:
     # From the plan's JSON and the reference of tests/contracts only: what a port in another language does.
     vectors = read(path)
     plan = json.loads(vectors["plan"])
@@ -77,7 +78,7 @@ def test_the_wire_format_s_document_alone_gives_the_same_reports(path: Path) -> 
             index += 1
             reached += plan["questions"][index]["weight"]
         question = plan["questions"][index]
-        assert judged_codes_of(plan, case) == (case["codes"], case["label_code"])
+        assert validation_codes_of(plan, case) == (case["codes"], case["label_code"])
         assert (index, value_of(plan, question, case)) == (case["question"], case["value"])
         tables = plan["tables"][question["tables"]]
         if "moment" in question:
@@ -127,7 +128,7 @@ def size_of(feature: dict[str, Any]) -> int:
     return known + (feature["missing"] == "category")
 
 
-def judged_codes_of(plan: dict[str, Any], case: dict[str, Any]) -> tuple[list[int], int]:
+def validation_codes_of(plan: dict[str, Any], case: dict[str, Any]) -> tuple[list[int], int]:
     """Code a row, and validate the model if there is one, as the document states."""
     if "validation" not in plan:
         return codes_of(plan, case, case["codes"]), case["label_code"]

@@ -52,4 +52,4 @@ def _is_refused(name: str, text: str) -> bool:
     except SurveyError:
         assert not name.endswith("spends more than epsilon"), name
         return True
-    raise AssertionError(f"{name}: taken")
+    raise AssertionError(f"{name}: accepted")

@@ -7,8 +7,8 @@ good-values.json for every value that a row may hold (values.py); good-validatio
 together.json for a model that devices validate (validations.py). bad.json holds reports that a collector of
 its plan must refuse, and the reason; bad-rows.json and bad-rows-validation.json rows that a client must
 refuse, and the field; bad-plans.json plans that it must refuse (bad_plans.py and plan_mistakes/); tokens.json
-invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can make more
-of them, or stand at the exact limits of a mechanism (limits.py).
+invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can
+make more of them, or stand at the exact limits of a mechanism (limits.py).
 """
 
 from __future__ import annotations

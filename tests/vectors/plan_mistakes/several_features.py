@@ -37,13 +37,13 @@ def together() -> Iterator[tuple[str, str]]:
         "a list of no feature for the label": ("questions/0/feature", []),
     }
     for name, (path, value) in changes.items():
-        yield f"together: {name}", edited(path, value, base)
+        yield f"several features: {name}", edited(path, value, base)
     listed = json.loads(base)["questions"]
-    yield "together: asked twice", edited("questions", [*listed[:2], *listed[1:]], base)
+    yield "several features: asked twice", edited("questions", [*listed[:2], *listed[1:]], base)
     alone = json.loads(text_of("DE", epsilon="5"))
     both = [listed[0], listed[1], *alone["questions"][2:]]
     document = json.loads(edited("questions", both, base))
     used = {each["tables"] for each in both}
     known = alone["tables"] | document["tables"]
     document["tables"] = {key: known[key] for key in used}
-    yield "together: a feature alone, too", canonical.dump_canonical_json(document).decode()
+    yield "several features: one of them alone too", canonical.dump_canonical_json(document).decode()

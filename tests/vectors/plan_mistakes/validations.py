@@ -122,10 +122,10 @@ def validations() -> Iterator[tuple[str, str]]:
     yield "validation: a score with an exponent", base.replace('"prior":[0,', '"prior":[0e0,')
     yield "validation: a score of minus zero", base.replace('"prior":[0,', '"prior":[-0,')
     yield (
-        "validation: the model of a plan without verdicts",
+        "validation: the model of a plan that is no validation round",
         edited("validation", json.loads(base)["validation"]),
     )
-    yield "validation: with a projection of its verdicts", edited("projection", PROJECTED, base)
+    yield "validation: with a projection of its features", edited("projection", PROJECTED, base)
     yield "validation: in a validation", edited("validation/validation", json.loads(base)["validation"], base)
     label_alone = (
         [question(0)],

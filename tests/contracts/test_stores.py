@@ -91,9 +91,9 @@ def test_recorded_ids_are_found_by_counter_and_nothing_is_recorded(store: Store)
     record(store, SURVEY, COUNTER, ids(1, 2), vector(1, 0))
     record(store, SURVEY, "other", ids(3), vector(1, 0))
     wanted = batch(SURVEY, COUNTER, ids(1, 2, 3, 4), vector()).ids
-    asked = {COUNTER: wanted, "other": wanted, "unknown": wanted}
-    assert store.find_recorded(SURVEY, asked) == {COUNTER: ids(1, 2), "other": ids(3), "unknown": {}}
-    assert store.find_recorded("diet", asked) == {COUNTER: {}, "other": {}, "unknown": {}}
+    queried = {COUNTER: wanted, "other": wanted, "unknown": wanted}
+    assert store.find_recorded(SURVEY, queried) == {COUNTER: ids(1, 2), "other": ids(3), "unknown": {}}
+    assert store.find_recorded("diet", queried) == {COUNTER: {}, "other": {}, "unknown": {}}
     assert store.find_recorded(SURVEY, {}) == {}
     assert record(store, SURVEY, COUNTER, ids(3, 4), vector(1, 1)) == {}
 

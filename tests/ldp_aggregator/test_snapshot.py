@@ -115,11 +115,11 @@ def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
         sum_snapshots([make_round("two", milk=0), make_round("three", tea=0)])
 
 
-Spoil = Callable[[dict[str, Any], dict[str, Any]], object]
+Damage = Callable[[dict[str, Any], dict[str, Any]], object]
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         lambda document, total: total["cells"].__setitem__(0, 1.5),
         lambda document, total: total["cells"].__setitem__(0, True),
@@ -137,9 +137,9 @@ Spoil = Callable[[dict[str, Any], dict[str, Any]], object]
         lambda document, total: document.pop("plan"),
     ],
 )
-def test_an_edited_snapshot_is_refused(snapshot: Snapshot, spoil: Spoil) -> None:
+def test_an_edited_snapshot_is_refused(snapshot: Snapshot, damage: Damage) -> None:
     document = json.loads(snapshot.to_json())
-    spoil(document, next(iter(document["totals"].values())))
+    damage(document, next(iter(document["totals"].values())))
     with pytest.raises(SnapshotError):
         Snapshot.from_json(json.dumps(document).encode())
 

@@ -165,7 +165,7 @@ def test_abandoned_flush_does_not_delay_the_end_of_the_loop(proxy: Proxy, plan: 
         return client
 
     start = time.monotonic()
-    with proxy.failing("never answers"):
+    with proxy.failing("never responds"):
         left = asyncio.run(main())
         assert time.monotonic() - start < 2.0
         left.client.close(0)

@@ -107,37 +107,37 @@ class Proxy:
         fault = self.fault
         line.settimeout(_PATIENCE)
         with line, suppress(OSError):
-            if fault == "answers before it reads":
+            if fault == "responds before it reads":
                 line.sendall(_page(b"200 OK"))
             request, whole = self._read(line, half=fault == "reset within the body")
-            if fault in _ANSWERS:
-                line.sendall(_ANSWERS[fault])
+            if fault in _RESPONSES:
+                line.sendall(_RESPONSES[fault])
             elif not whole:
-                self._ask(request, answered=False)
+                self._ask(request, with_response=False)
                 _reset(line)
-            elif fault == "never answers":
+            elif fault == "never responds":
                 self._done.wait(_PATIENCE)
-            elif fault != "answers before it reads":
+            elif fault != "responds before it reads":
                 self._relay(line, self._ask(request), fault)
 
-    def _relay(self, line: socket.socket, answer: bytes, fault: str) -> None:
+    def _relay(self, line: socket.socket, response: bytes, fault: str) -> None:
         self._done.wait(self.delay)
         if fault == "drips":
-            for place in range(len(answer)):
-                line.sendall(answer[place : place + 1])
+            for place in range(len(response)):
+                line.sendall(response[place : place + 1])
                 if self._done.wait(DRIP_SECONDS):
                     return
-        elif fault == "cut answer":
-            line.sendall(answer[:-5])
-        elif fault == "lost answer":
+        elif fault == "cut response":
+            line.sendall(response[:-5])
+        elif fault == "lost response":
             _reset(line)
         else:
-            line.sendall(answer)
+            line.sendall(response)
 
-    def _ask(self, request: bytes, answered: bool = True) -> bytes:
+    def _ask(self, request: bytes, with_response: bool = True) -> bytes:
         with socket.create_connection(self._collector, _PATIENCE) as line:
             line.sendall(request)
-            return _message(line)[0] if answered else b""
+            return _message(line)[0] if with_response else b""
 
     def _read(self, line: socket.socket, half: bool) -> tuple[bytes, bool]:
         """Read a request, or half of its body; append the body of a post to `bodies`."""
@@ -176,7 +176,7 @@ def _reset(line: socket.socket) -> None:
     line.close()
 
 
-_ANSWERS = {
+_RESPONSES = {
     "500": _page(b"500 Internal Server Error"),
     "503, Retry-After": _page(b"503 Service Unavailable\r\nRetry-After: 1"),
     "captive portal": _page(b"200 OK\r\nContent-Type: text/html"),
@@ -187,12 +187,12 @@ _ANSWERS = {
 FAULTS = (
     "refused",
     "reset within the body",
-    *_ANSWERS,
-    "answers before it reads",
-    "never answers",
+    *_RESPONSES,
+    "responds before it reads",
+    "never responds",
     "drips",
-    "cut answer",
-    "lost answer",
+    "cut response",
+    "lost response",
 )
 """All faults; with the last three the collector has counted the report."""
 

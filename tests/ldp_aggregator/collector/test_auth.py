@@ -44,8 +44,8 @@ def get(web: FlaskClient, token: str | None, address: str = "192.0.2.1", page: s
 
 def post(web: FlaskClient, body: bytes, token: str | None = None) -> tuple[int, str | None]:
     headers = {"Authorization": token} if token else {}
-    answer = web.post(REPORTS, data=body, content_type=MEDIA_TYPE, headers=headers)
-    return answer.status_code, answer.json.get("reason")
+    response = web.post(REPORTS, data=body, content_type=MEDIA_TYPE, headers=headers)
+    return response.status_code, response.json.get("reason")
 
 
 def some_reports(plan: Plan, count: int) -> bytes:
@@ -136,13 +136,13 @@ def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(
 ) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
     with collector([tmp_path / "survey.toml"], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _):
-        where, answers = urlsplit(base), Counter[int]()
+        where, responses = urlsplit(base), Counter[int]()
         line = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
         for number in range(200):
             line.request("GET", "/metrics", headers={"Authorization": f"Bearer guess-number-{number}"})
-            answer = line.getresponse()
-            answer.read()
-            answers[answer.status] += 1
+            response = line.getresponse()
+            response.read()
+            responses[response.status] += 1
         line.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         assert line.getresponse().status == 429
         line.close()
@@ -150,8 +150,8 @@ def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(
         other.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         assert other.getresponse().status == 200
         other.close()
-    assert answers[401] <= 2 * MAX_WRONG_TOKENS_PER_MINUTE  # twice, in case the minute ends during the test
-    assert set(answers) == {401, 429}
+    assert responses[401] <= 2 * MAX_WRONG_TOKENS_PER_MINUTE  # twice, in case the minute ends during the test
+    assert set(responses) == {401, 429}
 
 
 # -- gateways ----------------------------------------------------------------------------------
@@ -160,8 +160,8 @@ def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(
 def test_a_rate_limits_the_reports_of_an_address(
     guarded: FlaskClient, store: MemoryStore, plan: Plan
 ) -> None:
-    answers = [post(guarded, some_reports(plan, 1000)) for _ in range(2)]
-    assert answers == [(403, "too-many-reports")] * 2
+    responses = [post(guarded, some_reports(plan, 1000)) for _ in range(2)]
+    assert responses == [(403, "too-many-reports")] * 2
     assert post(guarded, some_reports(plan, 1)) == (200, None)
     assert post(guarded, some_reports(plan, 1)) == (
         429,
@@ -174,10 +174,10 @@ def test_a_rate_limits_the_reports_of_an_address(
 def test_a_body_with_too_many_reports_is_not_retryable_and_the_error_names_the_fix(
     guarded: FlaskClient, plan: Plan
 ) -> None:
-    answer = guarded.post(REPORTS, data=some_reports(plan, 2), content_type=MEDIA_TYPE)
-    assert (answer.status_code, answer.json["retryable"]) == (403, False)
-    assert "one report per request, or a gateway's token" in answer.json["detail"]
-    assert "Retry-After" not in answer.headers
+    response = guarded.post(REPORTS, data=some_reports(plan, 2), content_type=MEDIA_TYPE)
+    assert (response.status_code, response.json["retryable"]) == (403, False)
+    assert "one report per request, or a gateway's token" in response.json["detail"]
+    assert "Retry-After" not in response.headers
 
 
 @pytest.mark.parametrize("body", [b"junk", b"\x95\x01"])
@@ -241,8 +241,8 @@ def test_a_running_collector_reads_the_gateway_s_token_from_a_file(tmp_path: Pat
     with collector([tmp_path / "survey.toml"], url, workers=1, options=options) as (base, _):
 
         def post(transport: HttpTransport, count: int) -> tuple[int, object]:
-            answer = transport.request("POST", f"{base}{REPORTS}", some_reports(plan, count), 20)
-            return answer.status, answer.entry("reason") or answer.entry("recorded")
+            response = transport.request("POST", f"{base}{REPORTS}", some_reports(plan, count), 20)
+            return response.status, response.entry("reason") or response.entry("recorded")
 
         gateway, device = HttpTransport({base: GATEWAY}), HttpTransport()
         assert [post(gateway, 50) for _ in range(5)] == [(200, 50)] * 5

@@ -37,8 +37,8 @@ def server(tmp_path: Path) -> Iterator[LocalRedis]:
 def status_of(url: str, body: bytes | None = None) -> int:
     request = urllib.request.Request(url, body, {"Content-Type": MEDIA_TYPE} if body else {})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return int(answer.status)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return int(response.status)
     except HTTPError as error:
         with error:
             return error.code if error.code != 503 or b'"retryable":true' in error.read() else 0

@@ -71,4 +71,4 @@ def test_at_full_speed_no_report_is_lost_and_memory_does_not_grow(tmp_path: Path
 @pytest.mark.skipif(sys.platform != "linux", reason="sends from many addresses of one machine")
 @pytest.mark.parametrize("kind", ["redis", "sqlite"])
 def test_stored_data_shows_neither_sender_nor_value_nor_time(tmp_path: Path, kind: str) -> None:
-    assert secrecy(tmp_path, kind, reports=2000).answers[200] > 100
+    assert secrecy(tmp_path, kind, reports=2000).responses[200] > 100

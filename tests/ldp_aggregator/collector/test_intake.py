@@ -188,7 +188,7 @@ def test_bad_reports_do_not_affect_good_ones_in_the_same_body(plan: Plan, store:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         lambda body: b"",
         lambda body: body[:-1],
@@ -202,12 +202,12 @@ def test_bad_reports_do_not_affect_good_ones_in_the_same_body(plan: Plan, store:
     ],
 )
 def test_a_body_that_cannot_be_divided_counts_one_rejection_only(
-    plan: Plan, store: MemoryStore, spoil: object
+    plan: Plan, store: MemoryStore, damage: object
 ) -> None:
     body = pack(make(plan, number=1)) + pack(make(plan, number=2))
     intake = Intake(plan, store)
     with pytest.raises(ReportError) as caught:
-        intake.record_body(spoil(body))  # type: ignore[operator]
+        intake.record_body(damage(body))  # type: ignore[operator]
     intake.flush()
     assert caught.value.reason is Reason.MALFORMED
     assert counted(store) == 0

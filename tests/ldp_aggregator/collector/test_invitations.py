@@ -55,8 +55,8 @@ def test_invited_reports_are_counted_once_and_others_never(plan: Plan, store: Me
     assert outcomes_of(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
     again = unpack(reports[0])
     mechanism = plan.questions[again.question].mechanism
-    answers = (mechanism.perturb(value, FastStream(seed)) for seed, value in enumerate([0, 1] * 50))
-    other = replace(again, payload=next(each for each in answers if each != again.payload))
+    payloads = (mechanism.perturb(value, FastStream(seed)) for seed, value in enumerate([0, 1] * 50))
+    other = replace(again, payload=next(each for each in payloads if each != again.payload))
     assert outcomes_of(plan, store, pack(other)) == ["id-reused"]
     assert count_reports(store.totals(plan.id)) == 2
     assert store.rejections(plan.id) == {"not-enrolled": 2, "id-reused": 1}

@@ -142,8 +142,8 @@ class Web:
         options.setdefault("content_type", MEDIA_TYPE)
         peer = {"REMOTE_ADDR": ".".join(ADDRESS)}
         environ = options.pop("environ", {}) | peer
-        answer = (web or self.app).open(path, method=method, environ_overrides=environ, **options)
-        return Reason(answer.json["reason"]) if answer.status_code >= 400 else None
+        response = (web or self.app).open(path, method=method, environ_overrides=environ, **options)
+        return Reason(response.json["reason"]) if response.status_code >= 400 else None
 
     def post(self, body: bytes, survey: str = "sleep", **options: object) -> Reason | None:
         return self.ask("POST", f"/v1/surveys/{survey}/reports", data=body, **options)

@@ -53,12 +53,12 @@ def test_public_responses_match_the_description(case: schemathesis.Case) -> None
 def test_operator_responses_match_the_description(case: schemathesis.Case) -> None:
     if "survey" in case.path_parameters:
         case.path_parameters["survey"] = "sleep"  # a generated id names no survey, or another page
-    answer = case.call_and_validate(headers=OPERATOR, excluded_checks=[negative_data_rejection])
+    response = case.call_and_validate(headers=OPERATOR, excluded_checks=[negative_data_rejection])
     if case.meta.generation.mode.is_positive:
-        assert answer.status_code == 200
+        assert response.status_code == 200
 
 
-def answers(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tuple[int, str | None]]:
+def request_each(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tuple[int, str | None]]:
     """Request each operation once; check that each response is described; return statuses and reasons."""
     found = {}
     for result in schema.get_all_operations():
@@ -66,10 +66,10 @@ def answers(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tup
         if operation.method == "post":
             options |= {"body": REPORTS[0], "media_type": MEDIA_TYPE}
         case = operation.Case(path_parameters={"survey": "sleep"} if "{" in operation.path else {}, **options)
-        answer = case.call_and_validate(headers=OPERATOR, excluded_checks=[not_a_server_error])
-        problem = "problem" in answer.headers["content-type"][0]
+        response = case.call_and_validate(headers=OPERATOR, excluded_checks=[not_a_server_error])
+        problem = "problem" in response.headers["content-type"][0]
         name = operation.definition.raw["operationId"]
-        found[name] = answer.status_code, answer.json()["reason"] if problem else None
+        found[name] = response.status_code, response.json()["reason"] if problem else None
     return found
 
 
@@ -93,9 +93,9 @@ class Failing(MemoryStore):
 def test_responses_with_a_failing_store_match_the_description(
     error: Exception, expected: tuple[int, str]
 ) -> None:
-    found = answers(described(Failing(error)))
+    found = request_each(described(Failing(error)))
     serving = {"metrics"} if isinstance(error, StoreError) else set()  # its response reports the outage
-    assert {name for name, answer in found.items() if answer != expected} == {
+    assert {name for name, response in found.items() if response != expected} == {
         "livez",
         "root",
         "signature",
@@ -116,7 +116,7 @@ def test_responses_in_each_phase_match_the_description(
     store = MemoryStore()
     schema = described(store)
     store.set_schedule(PLAN.id, window.to_json())
-    found = answers(schema)
+    found = request_each(schema)
     assert (found["plan"], found["reports"]) == (plan, reports)
 
 
@@ -124,7 +124,7 @@ def test_the_operator_response_during_an_import_matches_the_description() -> Non
     store = MemoryStore()
     schema = described(store)
     store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())
-    found = answers(schema)
+    found = request_each(schema)
     for page in ("plan", "reports", "snapshot", "estimates", "progress"):
         assert found[page] == (403, "survey-not-open")
 
@@ -142,8 +142,8 @@ def test_the_operator_response_during_an_import_matches_the_description() -> Non
 def test_responses_to_bad_bodies_match_the_description(body: bytes, media_type: str, reason: str) -> None:
     operation = described(MemoryStore(), max_body=5000)["/v1/surveys/{survey}/reports"]["POST"]
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
-    answer = case.call_and_validate(headers=HEADERS | {"Content-Type": media_type})
-    assert answer.json()["reason"] == reason
+    response = case.call_and_validate(headers=HEADERS | {"Content-Type": media_type})
+    assert response.json()["reason"] == reason
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_responses_with_a_limited_rate_match_the_description(
     operation = limited["/v1/surveys/{survey}/reports"]["POST"]
     body = b"".join(REPORTS[:count])
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
-    answer = case.call_and_validate(
+    response = case.call_and_validate(
         headers=HEADERS | ({"Authorization": token} if token else {}), excluded_checks=[ignored_auth]
     )
-    assert (answer.status_code, answer.json().get("reason")) == expected
+    assert (response.status_code, response.json().get("reason")) == expected
 
 
 def test_responses_to_too_many_wrong_tokens_match_the_description() -> None:
@@ -175,7 +175,7 @@ def test_responses_to_too_many_wrong_tokens_match_the_description() -> None:
         case.call_and_validate(headers=HEADERS | {"Authorization": token}, excluded_checks=[ignored_auth])
         for token in ("Bearer wrong", "Bearer the-token")
     ]
-    assert [answer.status_code for answer in statuses] == [401, 429]
+    assert [response.status_code for response in statuses] == [401, 429]
 
 
 def test_every_page_method_and_reason_is_described() -> None:
@@ -194,7 +194,7 @@ def test_every_page_method_and_reason_is_described() -> None:
     }
     assert set(operations) == served
     described_reasons = " ".join(
-        answer["description"] for each in operations.values() for answer in each["responses"].values()
+        response["description"] for each in operations.values() for response in each["responses"].values()
     )
     assert {reason for reason in Reason if reason not in described_reasons.replace(",", "").split()} == {
         Reason.NO_SUCH_PAGE
@@ -206,26 +206,26 @@ def test_every_page_method_and_reason_is_described() -> None:
 def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_ones(
     path: str, method: str
 ) -> None:
-    answer = create_app(CollectorSettings(), MemoryStore()).test_client().open(path, method=method)
-    assert (answer.status_code, answer.content_type) == (405, "application/problem+json")
-    assert answer.json["reason"] == "no-such-page"
-    assert answer.allow.as_set() == {"get", "head"}
+    response = create_app(CollectorSettings(), MemoryStore()).test_client().open(path, method=method)
+    assert (response.status_code, response.content_type) == (405, "application/problem+json")
+    assert response.json["reason"] == "no-such-page"
+    assert response.allow.as_set() == {"get", "head"}
 
 
 @pytest.mark.parametrize(
     "path", ["/v1//surveys", "/v1/surveys/", "/v1/surveys/a/b/c", "/./livez", "*", "/\0"]
 )
 def test_an_unusual_path_is_a_problem_and_not_redirected(path: str) -> None:
-    answer = (
+    response = (
         create_app(CollectorSettings(), MemoryStore())
         .test_client()
         .get("/", environ_overrides={"PATH_INFO": path})
     )
-    assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
+    assert (response.status_code, response.json["reason"]) == (404, "no-such-page")
 
 
 def test_the_description_is_public_and_may_be_cached() -> None:
     web = create_app(CollectorSettings(), MemoryStore()).test_client()
-    answer = web.get("/openapi.json")
-    assert (answer.json["openapi"], answer.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")
-    assert web.get("/openapi.json", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    response = web.get("/openapi.json")
+    assert (response.json["openapi"], response.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")
+    assert web.get("/openapi.json", headers={"If-None-Match": response.headers["ETag"]}).status_code == 304

@@ -87,8 +87,8 @@ def get(base: str, path: str, token: str = "") -> int:
 
 def _status(request: urllib.request.Request) -> int:
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return int(answer.status)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return int(response.status)
     except HTTPError as error:
         with error:
             return error.code
@@ -98,10 +98,10 @@ def test_every_post_gets_a_response_during_reloads_under_load(folder: Path, plan
     done = threading.Event()
 
     def keep_posting(base: str) -> list[int]:
-        answers = []
+        responses = []
         while not done.is_set():
-            answers.append(post(base, make_report(plan, ROW, "yes")))
-        return answers
+            responses.append(post(base, make_report(plan, ROW, "yes")))
+        return responses
 
     with serving(folder) as (base, process), ThreadPoolExecutor(8) as pool:
         first = set(workers_of(process))
@@ -111,10 +111,10 @@ def test_every_post_gets_a_response_during_reloads_under_load(folder: Path, plan
                 reload(folder, process)
         finally:
             done.set()
-        answers = [answer for each in posting for answer in each.result()]
-        assert set(answers) == {200}
+        responses = [response for each in posting for response in each.result()]
+        assert set(responses) == {200}
         assert not first & set(workers_of(process))
-    assert counted(folder) == len(answers) > 50
+    assert counted(folder) == len(responses) > 50
 
 
 def test_a_reload_serves_the_current_files(folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_reload_serves_the_current_files(folder: Path) -> None:
         assert (get(base, "/metrics", first), get(base, "/metrics", second)) == (401, 200)
 
 
-SPOILT = [
+DAMAGED = [
     ("sleep.toml", SURVEY.replace("1.0", "-1"), "sleep.toml: line 4: survey.epsilon"),
     ("sleep.toml", SURVEY.replace("1.0", "1.5"), "already has another plan"),
     ("collector.toml", "workers = 99", "collector.toml: workers: 99 is not in the range"),
@@ -146,7 +146,7 @@ def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder: Path, p
     with serving(folder) as (base, process):
         wait_for(lambda: len(logged(folder, "worker-started")) == 2)
         workers = workers_of(process)
-        for file, text, reason in SPOILT:
+        for file, text, reason in DAMAGED:
             good = (folder / file).read_text()
             (folder / file).write_text(text)
             assert reason in str(reload(folder, process, "reload-failed")["reason"])

@@ -26,9 +26,9 @@ def post(web: FlaskClient, body: bytes, **options: object) -> object:
 
 
 def test_the_plan_is_sent_with_the_bytes_of_its_digest(web: FlaskClient, plan: Plan) -> None:
-    answer = web.get("/v1/surveys/sleep")
-    assert answer.data == plan.json
-    assert answer.headers["ETag"] == f'"{plan.digest}"'
+    response = web.get("/v1/surveys/sleep")
+    assert response.data == plan.json
+    assert response.headers["ETag"] == f'"{plan.digest}"'
     assert web.get("/v1/surveys/sleep", headers={"If-None-Match": f'"{plan.digest}"'}).status_code == 304
     listed = [{"id": "sleep", "digest": plan.digest, "phase": "open"}]
     assert web.get("/v1/surveys").json == {"surveys": listed}
@@ -37,16 +37,16 @@ def test_the_plan_is_sent_with_the_bytes_of_its_digest(web: FlaskClient, plan: P
 def test_a_signature_is_served_unchanged(store: MemoryStore) -> None:
     # These 64 bytes are not a valid signature: the collector knows no key, so it cannot check them.
     web = create_app(CollectorSettings(), store, signatures={"sleep": bytes(range(64))}).test_client()
-    answer = web.get("/v1/surveys/sleep/signature")
-    assert (answer.status_code, answer.content_type) == (200, "text/plain; charset=utf-8")
-    assert read_signature(answer.data) == bytes(range(64))
-    assert answer.data.count(b"\n") == 1
+    response = web.get("/v1/surveys/sleep/signature")
+    assert (response.status_code, response.content_type) == (200, "text/plain; charset=utf-8")
+    assert read_signature(response.data) == bytes(range(64))
+    assert response.data.count(b"\n") == 1
 
 
 def test_a_survey_without_a_signature_has_its_own_reason(web: FlaskClient) -> None:
-    answer = web.get("/v1/surveys/sleep/signature")
-    assert (answer.status_code, answer.content_type) == (404, "application/problem+json")
-    assert (answer.json["reason"], answer.json["retryable"]) == ("no-signature", False)
+    response = web.get("/v1/surveys/sleep/signature")
+    assert (response.status_code, response.content_type) == (404, "application/problem+json")
+    assert (response.json["reason"], response.json["retryable"]) == ("no-signature", False)
     assert web.get("/v1/surveys/diet/signature").json["reason"] == "unknown-survey"
 
 
@@ -81,24 +81,28 @@ def test_many_reports_get_a_count_and_their_rejections(web: FlaskClient, plan: P
 def test_a_bad_request_gets_its_reason_and_is_counted(
     web: FlaskClient, store: MemoryStore, body: bytes, options: dict[str, object], status: int, reason: str
 ) -> None:
-    answer = post(web, body, **options)
-    assert (answer.status_code, answer.json["reason"], answer.json["retryable"]) == (status, reason, False)
+    response = post(web, body, **options)
+    assert (response.status_code, response.json["reason"], response.json["retryable"]) == (
+        status,
+        reason,
+        False,
+    )
     assert rejected(web, "sleep") == {reason: 1}
     assert store.totals("sleep") == {}
 
 
 def test_a_body_shorter_than_its_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
-    answer = post(web, b"x", environ_overrides={"CONTENT_LENGTH": "2"})
-    assert (answer.status_code, answer.json["reason"]) == (400, "incomplete-body")
+    response = post(web, b"x", environ_overrides={"CONTENT_LENGTH": "2"})
+    assert (response.status_code, response.json["reason"]) == (400, "incomplete-body")
     assert (
-        answer.json["retryable"] is True
+        response.json["retryable"] is True
     )  # it was truncated in transfer, so the report itself was not rejected
     assert rejected(web, "sleep") == {"incomplete-body": 1}
 
 
 def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> None:
-    answer = web.post(REPORTS, content_type=MEDIA_TYPE)
-    assert (answer.status_code, answer.json["reason"]) == (411, "length-required")
+    response = web.post(REPORTS, content_type=MEDIA_TYPE)
+    assert (response.status_code, response.json["reason"]) == (411, "length-required")
     assert rejected(web, "sleep") == {"length-required": 1}
 
 
@@ -114,9 +118,9 @@ def test_a_missing_length_is_refused(web: FlaskClient, store: MemoryStore) -> No
 def test_unknown_paths_are_problems(
     web: FlaskClient, path: str, method: str, status: int, reason: str
 ) -> None:
-    answer = web.open(path, method=method)
-    assert (answer.status_code, answer.json["reason"]) == (status, reason)
-    assert answer.content_type == "application/problem+json"
+    response = web.open(path, method=method)
+    assert (response.status_code, response.json["reason"]) == (status, reason)
+    assert response.content_type == "application/problem+json"
 
 
 def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore, plan: Plan) -> None:
@@ -166,10 +170,10 @@ def test_a_failing_store_gives_a_retryable_problem(plan: Plan, caplog: pytest.Lo
     store.publish(plan.id, plan.json)
     web = create_app(CollectorSettings(operator_token="the-token"), store).test_client()
     assert web.get("/livez").status_code == 200
-    for answer in (post(web, make_report(plan, ROW, "yes")), web.get("/readyz")):
-        assert (answer.status_code, answer.json["reason"]) == (503, "store-unavailable")
-        assert answer.json["retryable"] is True
-        assert int(answer.headers["Retry-After"]) > 0
+    for response in (post(web, make_report(plan, ROW, "yes")), web.get("/readyz")):
+        assert (response.status_code, response.json["reason"]) == (503, "store-unavailable")
+        assert response.json["retryable"] is True
+        assert int(response.headers["Retry-After"]) > 0
     unexpected = web.get("/metrics", headers=OPERATOR)
     assert (unexpected.status_code, unexpected.json["reason"]) == (500, "internal-error")
     assert "secret" not in unexpected.text + caplog.text
@@ -182,12 +186,12 @@ def test_metrics_report_a_failing_store(plan: Plan) -> None:
 
     store = Away()
     store.publish(plan.id, plan.json)
-    answer = (
+    response = (
         create_app(CollectorSettings(operator_token="the-token"), store)
         .test_client()
         .get("/metrics", headers=OPERATOR)
     )
-    assert (answer.status_code, [line for line in answer.text.splitlines() if line[0] != "#"]) == (
+    assert (response.status_code, [line for line in response.text.splitlines() if line[0] != "#"]) == (
         200,
         ["ldp_store_up 0.0"],
     )
@@ -223,6 +227,6 @@ def test_operator_pages_are_not_cached(web: FlaskClient) -> None:
 
 def test_a_body_of_many_tiny_reports_is_refused_completely(plan: Plan, store: MemoryStore) -> None:
     web = create_app(CollectorSettings(), store).test_client()
-    answer = post(web, b"\x95" + bytes(5) + (b"\x95" + bytes(5)) * 100_000)
-    assert (answer.status_code, answer.json["reason"]) == (400, "malformed")
-    assert len(answer.data) < 1000
+    response = post(web, b"\x95" + bytes(5) + (b"\x95" + bytes(5)) * 100_000)
+    assert (response.status_code, response.json["reason"]) == (400, "malformed")
+    assert len(response.data) < 1000

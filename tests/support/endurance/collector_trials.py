@@ -66,7 +66,7 @@ def shard_loss(folder: Path) -> str:
     with redis_nodes(folder) as nodes:
         seen = several_collectors.shard_loss(folder, nodes, scaled(400), turns=5)
     return (
-        f"{seen.refused} posts answered with 503 and counted once later; the other questions continued; "
+        f"{seen.refused} posts got a 503 and counted once later; the other questions continued; "
         f"a response took {seen.slowest * 1e3:.0f} ms at most"
     )
 
@@ -86,7 +86,7 @@ def searched(kind: str) -> Trial:
         seen = secrecy(folder, kind, scaled(100_000))
         return (
             f"{seen.reports:,} reports in {seen.requests:,} requests; {seen.bytes / 1e6:,.0f} MB contain no "
-            f"address, header, body, row or time; responses: {_list(seen.answers)}"
+            f"address, header, body, row or time; responses: {_list(seen.responses)}"
         )
 
     return trial

@@ -132,7 +132,7 @@ class Visit:
 
     page: Page
     asked: list[str]
-    complaints: list[str]
+    errors: list[str]
 
     def unlock(self, token: str = TOKEN) -> None:
         """Enter the token by keyboard."""
@@ -165,10 +165,10 @@ def visit(chromium: Browser, context: BrowserContext, site: Site) -> Iterator[Ca
         page = (chromium.new_context(locale="en-GB", **options) if options else context).new_page()
         made = Visit(page, [], [])
         page.on("request", lambda request: made.asked.append(request.url))
-        page.on("pageerror", lambda error: made.complaints.append(str(error)))
+        page.on("pageerror", lambda error: made.errors.append(str(error)))
         page.on(
             "console",
-            lambda message: made.complaints.append(message.text) if message.type != "info" else None,
+            lambda message: made.errors.append(message.text) if message.type != "info" else None,
         )
         visits.append((made, fails))
         page.goto(url + path)
@@ -177,7 +177,7 @@ def visit(chromium: Browser, context: BrowserContext, site: Site) -> Iterator[Ca
     yield go
     for made, fails in visits:
         if not fails:
-            assert made.complaints == []
+            assert made.errors == []
         if made.page.context is context:
             made.page.close()
         else:

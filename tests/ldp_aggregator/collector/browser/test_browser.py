@@ -34,8 +34,8 @@ def picture(page: Page, name: str) -> None:
 
 def api(site: Site, path: str) -> Any:
     request = urllib.request.Request(f"{site.url}/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
 
 
 def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:

@@ -42,24 +42,24 @@ def own_files() -> dict[str, str]:
 
 
 def test_the_page_is_public_revalidated_and_has_a_strict_policy(web: FlaskClient) -> None:
-    answer = web.get("/")
-    assert (answer.status_code, answer.mimetype) == (200, "text/html")
-    policy = answer.headers["Content-Security-Policy"]
+    response = web.get("/")
+    assert (response.status_code, response.mimetype) == (200, "text/html")
+    policy = response.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
     assert "unsafe" not in policy
-    assert "Set-Cookie" not in answer.headers
-    assert answer.headers["Cache-Control"] == "no-cache"
-    assert web.get("/", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert "Set-Cookie" not in response.headers
+    assert response.headers["Cache-Control"] == "no-cache"
+    assert web.get("/", headers={"If-None-Match": response.headers["ETag"]}).status_code == 304
 
 
 def test_every_file_that_the_page_names_exists_and_is_cached_forever(web: FlaskClient) -> None:
     named = re.findall(r'(?:href|src)="([^"#]+)"', web.get("/").text)
     assert named
     for path in named:
-        answer = web.get(f"/{path}")
-        assert answer.status_code == 200, path
-        assert "immutable" in answer.headers["Cache-Control"]
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        response = web.get(f"/{path}")
+        assert response.status_code == 200, path
+        assert "immutable" in response.headers["Cache-Control"]
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
     modules = {name for name in own_files() if name.endswith(".js") and name != "main.js"}
     assert modules == {path.rpartition("/")[2] for path in named if path.endswith(".js")} - {
         "main.js",
@@ -99,8 +99,8 @@ def test_the_charting_library_is_the_recorded_one() -> None:
 
 @pytest.mark.parametrize("path", ["static/0000/main.js", "static/{}/nothing.js", "static/{}/../page.py"])
 def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
-    answer = web.get(f"/{path.format(assets_version())}")
-    assert (answer.status_code, answer.json["reason"]) == (404, "no-such-page")
+    response = web.get(f"/{path.format(assets_version())}")
+    assert (response.status_code, response.json["reason"]) == (404, "no-such-page")
 
 
 def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> None:
@@ -140,13 +140,13 @@ def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: 
 
 
 def test_progress_without_reports_is_json_too(web: FlaskClient) -> None:
-    answer = web.get(PROGRESS, headers=OPERATOR)
-    document = json.loads(answer.text, parse_constant=pytest.fail)
+    response = web.get(PROGRESS, headers=OPERATOR)
+    document = json.loads(response.text, parse_constant=pytest.fail)
     assert document["reports"] == 0
     assert document["features"][0]["margins"]["times_10"] == [None, None]
-    again = web.get(PROGRESS, headers=OPERATOR | {"If-None-Match": answer.headers["ETag"]})
+    again = web.get(PROGRESS, headers=OPERATOR | {"If-None-Match": response.headers["ETag"]})
     assert again.status_code == 304
-    assert web.get(PROGRESS, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 401
+    assert web.get(PROGRESS, headers={"If-None-Match": response.headers["ETag"]}).status_code == 401
 
 
 def test_concurrent_readers_share_one_estimation(

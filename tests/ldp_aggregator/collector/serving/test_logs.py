@@ -47,8 +47,8 @@ def events(log: Path) -> list[object]:
 def post(base: str, body: bytes) -> int:
     request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return int(answer.status)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return int(response.status)
     except HTTPError as error:
         with error:
             return error.code

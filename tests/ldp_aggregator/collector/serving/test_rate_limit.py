@@ -111,7 +111,7 @@ def test_posts_are_counted_and_the_table_is_deleted_even_if_a_thread_cannot_star
 
 
 @pytest.mark.parametrize(
-    ("peer", "forwarded", "whose"),
+    ("peer", "forwarded", "sender"),
     [
         ("192.0.2.1", "203.0.113.9", "192.0.2.1"),  # not a trusted proxy: its header is ignored
         ("10.1.0.2", "203.0.113.9", "203.0.113.9"),
@@ -129,8 +129,8 @@ def test_posts_are_counted_and_the_table_is_deleted_even_if_a_thread_cannot_star
         ("10.1.0.2", "[]:5678", "10.1.0.2"),
     ],
 )
-def test_the_sender_is_the_client_of_the_last_trusted_proxy(peer: str, forwarded: str, whose: str) -> None:
-    assert find_sender(peer, forwarded, PROXY) == ip_address(whose)
+def test_the_sender_is_the_client_of_the_last_trusted_proxy(peer: str, forwarded: str, sender: str) -> None:
+    assert find_sender(peer, forwarded, PROXY) == ip_address(sender)
 
 
 def test_a_sender_cannot_choose_the_address_that_is_counted() -> None:
@@ -142,10 +142,10 @@ def test_a_sender_cannot_choose_the_address_that_is_counted() -> None:
 
 
 def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | None]:
-    answer = web.post(
+    response = web.post(
         "/v1/surveys/sleep/reports", data=make_report(plan, ROW, "yes"), headers={"Content-Type": MEDIA_TYPE}
     )
-    return answer.status_code, answer.get_json(), answer.headers.get("Retry-After")
+    return response.status_code, response.get_json(), response.headers.get("Retry-After")
 
 
 def test_a_post_over_the_limit_gets_retry_after(store: MemoryStore, plan: Plan) -> None:

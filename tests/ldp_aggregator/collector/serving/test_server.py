@@ -55,11 +55,11 @@ def send(base: str, body: bytes) -> str:
     request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
     for _ in range(100):
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.read().decode()
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return response.read().decode()
         except (URLError, HTTPException, OSError):  # the worker died before or during its response
             time.sleep(0.05)
-    raise AssertionError("no answer")
+    raise AssertionError("no response")
 
 
 def test_no_report_is_lost_or_counted_twice_if_workers_are_killed_under_load(
@@ -68,11 +68,11 @@ def test_no_report_is_lost_or_counted_twice_if_workers_are_killed_under_load(
     reports = [make_report(plan, ROW, "yes") for _ in range(300)]
     with collector([survey], url, workers=3) as (base, process):
         with ThreadPoolExecutor(8) as pool:
-            answers = [pool.submit(send, base, report) for report in reports + reports]
+            responses = [pool.submit(send, base, report) for report in reports + reports]
             for worker in workers_of(process)[:2]:
                 time.sleep(0.15)
                 os.kill(worker, signal.SIGKILL)
-            assert {answer.result() for answer in answers} <= {
+            assert {response.result() for response in responses} <= {
                 '{"status":"recorded"}\n',
                 '{"status":"duplicate"}\n',
             }
@@ -164,9 +164,9 @@ def test_bodies_with_no_or_a_wrong_length_are_refused_over_sockets(
     ]
     with collector([survey], url, workers=1) as (base, _):
         for rest, status, reason in requests:
-            answer = talk(base, head + b"\r\n" + rest)
-            assert answer.startswith(b"HTTP/1.1 " + status), answer
-            assert b'"reason":"' + reason in answer
+            response = talk(base, head + b"\r\n" + rest)
+            assert response.startswith(b"HTTP/1.1 " + status), response
+            assert b'"reason":"' + reason in response
     store = open_store(url)
     assert store.rejections("sleep") == {
         "incomplete-body": 1,
@@ -194,8 +194,8 @@ def test_a_signature_beside_the_survey_reaches_every_worker(survey: Path, tmp_pa
 
 
 def fetch(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        data: bytes = answer.read()
+    with urllib.request.urlopen(url, timeout=10) as response:
+        data: bytes = response.read()
     return data
 
 

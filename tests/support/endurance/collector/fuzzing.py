@@ -95,7 +95,7 @@ class Fuzz:
     def body(self) -> bytes:
         pieces = [self._piece() for _ in range(self.rng.choice([1, 1, 1, 2, 3, 6]))]
         body = b"".join(pieces)
-        return self._spoil(body) if self.rng.random() < 0.3 else body
+        return self._damage(body) if self.rng.random() < 0.3 else body
 
     def _piece(self) -> bytes:
         rng, report = self.rng, self.rng.choice(self._sound)
@@ -103,7 +103,7 @@ class Fuzz:
         if kind < 3:
             return report
         if kind < 5:
-            return self._spoil(report)
+            return self._damage(report)
         if kind == 5:
             return rng.choice(self._strange)
         read = unpack(report)
@@ -113,25 +113,25 @@ class Fuzz:
         index = rng.choice([read.question, 0, 1, 127, 128, 255, 256, 65536, 2**32])
         return pack(Report(read.plan_digest, index, read.id, bytes(size)))
 
-    def _spoil(self, body: bytes) -> bytes:
-        rng, spoilt = self.rng, bytearray(body)
+    def _damage(self, body: bytes) -> bytes:
+        rng, damaged = self.rng, bytearray(body)
         for _ in range(rng.choice([1, 1, 2, 5])):
-            at, kind = rng.randrange(len(spoilt) + 1), rng.randrange(7)
-            if kind == 0 and at < len(spoilt):
-                spoilt[at] ^= 1 << rng.randrange(8)
+            at, kind = rng.randrange(len(damaged) + 1), rng.randrange(7)
+            if kind == 0 and at < len(damaged):
+                damaged[at] ^= 1 << rng.randrange(8)
             elif kind == 1:
-                del spoilt[at:]
+                del damaged[at:]
             elif kind == 2:
-                del spoilt[at : at + rng.randrange(1, 8)]
+                del damaged[at : at + rng.randrange(1, 8)]
             elif kind == 3:
-                spoilt[at:at] = rng.randbytes(rng.randrange(1, 8))
+                damaged[at:at] = rng.randbytes(rng.randrange(1, 8))
             elif kind == 4:
-                spoilt[at : at + 5] = rng.choice(_HUGE)
+                damaged[at : at + 5] = rng.choice(_HUGE)
             elif kind == 5:
-                spoilt[at : at + 1] = bytes([rng.choice([0x94, 0x95, 0xC4, 0xC5, 0xC6, 0xCC, 0xDC, 0xDD])])
+                damaged[at : at + 1] = bytes([rng.choice([0x94, 0x95, 0xC4, 0xC5, 0xC6, 0xCC, 0xDC, 0xDD])])
             else:
-                spoilt[:at] = b""
-        return bytes(spoilt)
+                damaged[:at] = b""
+        return bytes(damaged)
 
 
 _HUGE = [
@@ -169,9 +169,9 @@ def fuzz_pages(bodies: int, seed: int = 2) -> Fuzzed:
         body = fuzz.body()
         strange = fuzz.rng.random() < 0.1 or not body  # the test client sends no length for an empty body
         headers = fuzz.rng.choice(_STRANGE_HEADERS) if strange else {"Content-Type": MEDIA_TYPE}
-        answer = web.post(f"/v1/surveys/{plan.id}/reports", data=body, headers=headers)
-        assert answer.status_code < 500, (answer.status_code, body.hex())
-        seen.update(_require_answer(answer.status_code, answer.json, body, reference, strange))
+        response = web.post(f"/v1/surveys/{plan.id}/reports", data=body, headers=headers)
+        assert response.status_code < 500, (response.status_code, body.hex())
+        seen.update(_require_response(response.status_code, response.json, body, reference, strange))
     require_equal(store.totals(plan.id), reference.totals())
     return Fuzzed(bodies, seen, 0.0)
 
@@ -193,18 +193,18 @@ _BEFORE = {"length-required", "incomplete-body", "unsupported-media-type", "too-
 """Refusals of a whole request because of its headers."""
 
 
-def _require_answer(
-    status: int, answer: Mapping[str, object], body: bytes, reference: ReferenceIntake, strange: bool
+def _require_response(
+    status: int, response: Mapping[str, object], body: bytes, reference: ReferenceIntake, strange: bool
 ) -> Counter[str]:
     """Compare a response with the expected outcomes of the body."""
-    if strange and status != 200 and str(answer.get("reason")) in _BEFORE:
+    if strange and status != 200 and str(response.get("reason")) in _BEFORE:
         return Counter(["refused by its headers"])
     expected = reference.outcomes(body)
     if expected[0].startswith("cut") or len(expected) == 1:
-        observed = [str(answer.get("status") if status == 200 else answer["reason"])]
+        observed = [str(response.get("status") if status == 200 else response["reason"])]
         assert observed == [each.removeprefix("cut: ") for each in expected], body.hex()
     else:
-        assert statuses(len(expected), answer) == Counter(expected), body.hex()
+        assert statuses(len(expected), response) == Counter(expected), body.hex()
     return Counter(expected)
 
 
@@ -222,9 +222,9 @@ def fuzz_wire(folder: Path, bodies: int, seed: int = 3) -> Fuzzed:
         before = 0.0
         for number in range(bodies):
             body = fuzz.body()
-            status, answer = client.post(body)
+            status, response = client.post(body)
             assert 200 <= status < 500, (status, body.hex())
-            seen.update(_require_answer(status, answer, body, reference, strange=False))
+            seen.update(_require_response(status, response, body, reference, strange=False))
             if number % 20 == 0:
                 first = talk(collector.port, _garbled(fuzz, body))
                 assert not first.startswith(b"HTTP/1.1 5"), first

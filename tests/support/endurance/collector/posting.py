@@ -39,8 +39,8 @@ class Client:
             )
         try:
             self._connection.request("POST", "/v1/surveys/trial/reports", body, {"Content-Type": MEDIA_TYPE})
-            answer = self._connection.getresponse()
-            return answer.status, json.loads(answer.read())
+            response = self._connection.getresponse()
+            return response.status, json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError):
             self.close()
             return 0, {}
@@ -49,9 +49,9 @@ class Client:
         """Post until the response is not retryable."""
         end = time.monotonic() + self._seconds
         while time.monotonic() < end:
-            status, answer = self.post(body)
-            if status and not answer.get("retryable"):
-                return status, answer
+            status, response = self.post(body)
+            if status and not response.get("retryable"):
+                return status, response
             time.sleep(0.02)
         raise AssertionError(f"not acknowledged within {self._seconds} s")
 
@@ -61,15 +61,15 @@ class Client:
         self._connection = None
 
 
-def statuses(size: int, answer: Mapping[str, object]) -> Counter[str]:
+def statuses(size: int, response: Mapping[str, object]) -> Counter[str]:
     """Return the numbers of recorded and duplicate reports of a body, and of rejected ones by reason."""
     if size == 1:
-        return Counter([str(answer.get("status") if "reason" not in answer else answer["reason"])])
-    found = Counter({name: int(str(answer[name])) for name in ("recorded", "duplicate")})
-    rejected = answer["rejected"]
+        return Counter([str(response.get("status") if "reason" not in response else response["reason"])])
+    found = Counter({name: int(str(response[name])) for name in ("recorded", "duplicate")})
+    rejected = response["rejected"]
     assert isinstance(rejected, list)
     found.update(str(each["reason"]) for each in rejected)
-    assert found.total() == size, answer
+    assert found.total() == size, response
     return +found
 
 
@@ -94,10 +94,10 @@ class Crowd:
                 self.begun += 1
             if not size:
                 break
-            status, answer = client.deliver(body)
-            assert status in (200, 409), (status, answer)
+            status, response = client.deliver(body)
+            assert status in (200, 409), (status, response)
             with self._lock:
-                self.seen.update(statuses(size, answer))
+                self.seen.update(statuses(size, response))
         client.close()
         with self._lock:
             self.attempts += client.attempts

@@ -66,7 +66,7 @@ class Searched:
 
     reports: int
     requests: int
-    answers: Counter[int]
+    responses: Counter[int]
     bytes: int
 
 
@@ -76,7 +76,7 @@ class Person:
     def __init__(self, port: int, rng: random.Random, sent_data: SentData) -> None:
         self.address = f"127.{rng.randrange(128, 255)}.{rng.randrange(128, 255)}.{rng.randrange(128, 255)}"
         self._port, self._rng, self._sent_data = port, rng, sent_data
-        self.answers = Counter[int]()
+        self.responses = Counter[int]()
         sent_data.addresses.append(self.address)
         self._behind = f"203.0.113.{rng.randrange(100, 255)}"
         sent_data.addresses.append(self._behind)
@@ -89,7 +89,7 @@ class Person:
 
     def _headers(self) -> dict[str, str]:
         return {
-            "User-Agent": f"Telling/{self._agent}",
+            "User-Agent": f"Survey/{self._agent}",
             "Cookie": f"session={self._cookie}",
             "X-Forwarded-For": self._behind,
             "X-Real-IP": self._behind,
@@ -107,11 +107,11 @@ class Person:
         )
         with suppress(OSError, http.client.HTTPException):
             connection.request(method, page, body, self._headers() | headers)
-            answer = connection.getresponse()
-            answer.read()
-            self.answers[answer.status] += 1
+            response = connection.getresponse()
+            response.read()
+            self.responses[response.status] += 1
             connection.close()
-            return answer.status
+            return response.status
         connection.close()
         return 0
 
@@ -176,8 +176,8 @@ def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
         files |= _files(folder, url)
     found = sorted(set(traces(files, sent_data)))
     assert not found, found
-    answers = sum((person.answers for person in crowd), Counter[int]())
-    return Searched(reports, answers.total(), answers, sum(map(len, files.values())))
+    responses = sum((person.responses for person in crowd), Counter[int]())
+    return Searched(reports, responses.total(), responses, sum(map(len, files.values())))
 
 
 def _make(plan: Plan, count: int, rng: random.Random, sent_data: SentData) -> list[bytes]:

@@ -109,18 +109,18 @@ def shard_loss(folder: Path, nodes: Sequence[ClusterNode], reports: int, turns: 
             for report in sent.reports:
                 start = time.monotonic()
                 gone = shards[unpack(report).question] is victim
-                status, answer = client.post(report) if gone else client.deliver(report)
+                status, response = client.post(report) if gone else client.deliver(report)
                 found.slowest = max(found.slowest, time.monotonic() - start)
                 if gone:
-                    assert (status, answer["reason"], answer["retryable"]) == (
+                    assert (status, response["reason"], response["retryable"]) == (
                         503,
                         "store-unavailable",
                         True,
-                    ), (status, answer)
+                    ), (status, response)
                     found.refused += 1
                     left.append((1, report))
                 else:
-                    assert answer == {"status": "recorded"}, answer
+                    assert response == {"status": "recorded"}, response
             client.close()
             victim.start()
             deliver(collector.base, left)

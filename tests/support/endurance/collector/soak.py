@@ -139,10 +139,10 @@ class Sender:
 
     def _post(self, body: bytes, size: int) -> Counter[str]:
         start = time.monotonic()
-        status, answer = self._client.deliver(body)
-        assert status == 200, (status, answer)
+        status, response = self._client.deliver(body)
+        assert status == 200, (status, response)
         self.times.append(time.monotonic() - start)
-        outcomes = statuses(size, answer)
+        outcomes = statuses(size, response)
         self.seen += outcomes
         self.sent += size
         return outcomes

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from encoders.errors import LdpError, Reason
 from encoders.survey.plan_files import load_plan_file
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.version_option import version_option
@@ -16,6 +18,8 @@ from ldp_aggregator.estimation import ESTIMATORS, estimate_snapshot
 from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
+from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
 
@@ -26,6 +30,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @click.option("--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX too (extra [onnx]).")
+@click.option("--csv", "csv_file", type=OutputFile(), help="Write all estimates as a table too (CSV).")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option(
     "--plan", "plan_file", type=_PATH, help="The survey or compiled plan that the raw reports belong to."
@@ -54,6 +59,7 @@ def main(
     sources: tuple[str, ...],
     output: Path,
     onnx_file: Path | None,
+    csv_file: Path | None,
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
@@ -74,9 +80,9 @@ def main(
     unpacked archives. With --dask, workers must see the archives under the same paths, and each needs
     memory for one archive.
     """
-    if onnx_file and onnx_file.resolve() == output.resolve():
-        raise click.UsageError(f"--output and --onnx are the same file, {output}: give two different files")
-    for each in (output, onnx_file):
+    outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
+    _require_distinct(outputs)
+    for each in outputs.values():
         require_no_input(each, [*sources, plan_file, audit_file])
     try:
         if onnx_file:
@@ -94,13 +100,26 @@ def main(
             save_model(output, snapshot, estimates, audit)
             if onnx_file:
                 save_onnx(onnx_file, load_model(output))
+            if csv_file:
+                write_atomically(csv_file, dump_csv(build_table(estimates.as_dict())).encode())
         finally:  # the summary is printed even if a file cannot be written
             click.echo(format_summary(estimates, snapshot))
             statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
             click.echo(f"\n{format_privacy(statement)}")
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"\nwrote {output}" + (f" and {onnx_file}" if onnx_file else ""))
+    *others, last = [str(path) for path in outputs.values() if path]
+    click.echo(f"\nwrote {', '.join(others)}{' and ' if others else ''}{last}")
+
+
+def _require_distinct(outputs: Mapping[str, Path | None]) -> None:
+    """Refuse two options that name the same file."""
+    option_of: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path and (other := option_of.setdefault(path.resolve(), option)) != option:
+            raise click.UsageError(
+                f"{other} and {option} are the same file, {path}: give two different files"
+            )
 
 
 def _require_reports(snapshot: Snapshot) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,18 +12,23 @@ from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.relevance import format_relevance
+from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
+from ldp_aggregator.results.terminal_tables import LEGEND, format_tables
 from ldp_aggregator.snapshot import Snapshot
 
 _UNKNOWN = "unknown"
 _INTERVALS = (
-    "single: it contains the truth 19 times in 20. simultaneous: all contain it at once, 19 times in 20."
+    "single: it contains the truth 19 times in 20. simultaneous: all contain it at once, 19 times in 20. "
+    "The estimates are consistent: at least 0, and they add up to 1."
 )
+_ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 _GAIN_RANGE = 2.0
 """Width of the interval of an unknown gain: its whole range."""
 
 
 def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
-    """Return the summary of a training: reports per question, prior, validation, checks and warnings."""
+    """Return the summary of a training: reports per question, estimates, validation, checks and warnings."""
+    table = build_table(estimates.as_dict())
     lines = [f"{estimates.survey}: {estimates.reports} reports, epsilon {snapshot.plan.epsilon}", ""]
     rows = (
         [] if estimates.label_n is None else [_feature_row(estimates.label, f"{estimates.label_n} reports")]
@@ -34,8 +39,9 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
     lines += [
         "",
         f"P({estimates.label}), with 95% intervals",
-        *_format_prior(estimates),
+        *_format_prior(table),
         *wrap_text(_INTERVALS, "  "),
+        *_format_conditionals(table, estimates.label),
     ]
     lines += _format_rejections(snapshot)
     if estimates.poisoning:
@@ -108,16 +114,21 @@ def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: b
     return _feature_row(feature.name, reports, names, explains, "; ".join(notes))
 
 
-def _format_prior(estimates: Estimates) -> list[str]:
-    prior = estimates.raw_prior
+def _format_prior(table: Sequence[Row]) -> list[str]:
     rows = [["", "", "single", "simultaneous"]]
-    for place, name in enumerate(estimates.classes):
-        interval = _format_interval(float(prior.low[place]), float(prior.high[place]))
-        simultaneous = _format_interval(
-            float(prior.simultaneous_low[place]), float(prior.simultaneous_high[place])
-        )
-        rows.append([f"  {name}", _format_value(float(prior.value[place]), ".4f"), interval, simultaneous])
+    for row in table:
+        if row["statistic"] == CLASS_PRIOR:
+            value = _UNKNOWN if row["estimate"] is None else format(row["estimate"], ".4f")
+            interval = _format_interval(row["low"], row["high"])
+            simultaneous = _format_interval(row["simultaneous_low"], row["simultaneous_high"])
+            rows.append([f"  {row['class']}", value, interval, simultaneous])
     return format_table(rows, "<><<")
+
+
+def _format_conditionals(table: Sequence[Row], label: str) -> list[str]:
+    """Return one table per feature, and the legend of all."""
+    tables = format_tables(table, label, _ALL_ROWS)
+    return ["", *tables, "", *wrap_text(LEGEND, "  ")] if tables else []
 
 
 def _format_rejections(snapshot: Snapshot | None) -> list[str]:
@@ -136,7 +147,7 @@ def _format_validation(validation: Estimates) -> list[str]:
         ["", "accuracy", "95% interval", ""],
         [
             f"  all {len(names)}",
-            _format_value(float(accuracy.value), ".4f"),
+            _format_value(min(max(float(accuracy.value), 0.0), 1.0), ".4f"),
             _format_interval(float(accuracy.low), float(accuracy.high)),
             "",
         ],
@@ -163,6 +174,6 @@ def _format_value(value: float, digits: str) -> str:
     return format(value, digits) if math.isfinite(value) else _UNKNOWN
 
 
-def _format_interval(low: float, high: float) -> str:
+def _format_interval(low: float | None, high: float | None) -> str:
     """Return an interval as text; "unknown" if it is the whole range from 0 to 1."""
-    return _UNKNOWN if low <= 0 and high >= 1 else f"[{low:.4f}, {high:.4f}]"
+    return _UNKNOWN if low is None or high is None or (low <= 0 and high >= 1) else f"[{low:.4f}, {high:.4f}]"

@@ -30,7 +30,7 @@ If the operator's pages have a separate address, they return `no-such-page` at t
 If the rate of reports is limited, each address may post a number of reports per minute, one per request.
 A gateway's token lifts both limits."""
 
-_JSON, _TEXT = "application/json", "text/plain"
+_JSON, _TEXT, _CSV = "application/json", "text/plain", "text/csv"
 _DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _COUNT = {"type": "integer", "minimum": 0}
 _REASON = {"$ref": "#/components/schemas/Reason"}
@@ -124,6 +124,7 @@ _PAGES = {
         _TOTALS_REASONS,
         operator=True,
     ),
+    "collector.estimates_table": _Page({"type": "string"}, _TOTALS_REASONS, media_type=_CSV, operator=True),
     "collector.progress": _Page(
         _object(
             True,

@@ -25,6 +25,7 @@ from encoders.survey.encode_table import encode_labels, encode_table
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.described_model import DescribedModel
 from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
@@ -40,7 +41,7 @@ from ldp_aggregator.models.table_input import (
 from ldp_aggregator.simulated_population import simulate_reports
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):
+class NaiveBayes(DescribedModel, ClassifierMixin, BaseEstimator):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
     The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from

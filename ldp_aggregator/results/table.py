@@ -165,7 +165,7 @@ def _make_row(
     def cell(nested: Any) -> float | None:
         for index in place:
             nested = nested[index]
-        return None if nested is None else float(nested)
+        return None if nested is None else float(nested) + 0.0  # no negative zero
 
     simultaneous = _entry(estimate, "simultaneous", "together")
     return {

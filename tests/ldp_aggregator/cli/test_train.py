@@ -17,7 +17,10 @@ from encoders.report import Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
+from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.export.onnx import to_onnx
+from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.results.table import build_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.support.surveys import TEA
@@ -117,6 +120,35 @@ def test_the_model_is_written_as_onnx_too(
     assert not (tmp_path / "model.json").exists()
 
 
+def test_all_estimates_are_written_as_a_table_too(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    reports = write_reports(tmp_path / "reports", plan, 2000)
+    result = run(reports, "--plan", survey, "--csv", tmp_path / "table.csv")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.endswith(f"wrote {tmp_path / 'model.json'} and {tmp_path / 'table.csv'}\n")
+    rows = build_table(load_model(tmp_path / "model.json").estimates_)
+    assert (tmp_path / "table.csv").read_text() == dump_csv(rows)
+    assert (tmp_path / "table.csv").stat().st_mode & 0o777 == 0o600
+    black = next(row for row in rows if row["value"] == "black")
+    assert re.search(rf"^  black +\*? +{black['estimate']:.3f} \+- ", result.stdout, re.MULTILINE)
+    assert "P(tea | tired)" in result.stdout
+    assert "Estimates are consistent" in result.stdout
+
+
+def test_no_share_below_zero_or_above_one_is_printed(run, survey, tmp_path):
+    plan = read_survey(survey.read_text()).compile()
+    (question,) = [each for each in plan.questions if each.kind == "coupled"]
+    cells = np.array([300, 40, 0, 200], dtype=np.int64)
+    snapshot = Snapshot(plan, {question.key: Total(540, cells)})
+    estimates = estimate_snapshot(snapshot)
+    assert estimates.features[0].conditionals.value.min() < 0
+    (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
+    printed = run(tmp_path / "snapshot.json").stdout.partition("P(tired)")[2].partition("poisoning")[0]
+    numbers = [float(each) for each in re.findall(r"-?\d+\.\d{3,4}(?= \+-|  \[)", printed)]
+    assert len(numbers) >= 2
+    assert all(0 <= each <= 1 for each in numbers)
+
+
 def test_output_files_that_cannot_be_written_are_reported_before_training(
     run: Callable[..., Result], survey: Path, tmp_path: Path
 ) -> None:
@@ -125,6 +157,8 @@ def test_output_files_that_cannot_be_written_are_reported_before_training(
         pytest.skip("needs a folder in which nobody can make files")
     for more, why in [
         (["--onnx", tmp_path / "model.json"], "--output and --onnx are the same file"),
+        (["--csv", tmp_path / "model.json"], "--output and --csv are the same file"),
+        (["--csv", tmp_path / "a", "--onnx", tmp_path / "a"], "--onnx and --csv are the same file"),
         (["--onnx", tmp_path / "link.json"], "--onnx: %s is a symbolic link" % (tmp_path / "link.json")),
         (["--onnx", tmp_path / "gone" / "model.onnx"], f"--onnx: there is no folder {tmp_path / 'gone'}"),
         (["--onnx", "/proc/model.onnx"], "--onnx: no file can be written to /proc"),

@@ -33,7 +33,7 @@ REPORTS = "/v1/surveys/sleep/reports"
 ROW = {"age": "old", "hours": 7.5}
 OPERATOR_PAGES = [
     "/metrics",
-    *(f"/v1/surveys/sleep/{page}" for page in ("snapshot", "estimates", "progress")),
+    *(f"/v1/surveys/sleep/{page}" for page in ("snapshot", "estimates", "estimates.csv", "progress")),
 ]
 
 

@@ -125,7 +125,7 @@ def test_the_operator_response_during_an_import_matches_the_description() -> Non
     schema = described(store)
     store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())
     found = request_each(schema)
-    for page in ("plan", "reports", "snapshot", "estimates", "progress"):
+    for page in ("plan", "reports", "snapshot", "estimates", "estimates_table", "progress"):
         assert found[page] == (403, "survey-not-open")
 
 

@@ -10,6 +10,8 @@ from encoders.survey import Plan
 from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, Total
 from ldp_client import make_report
@@ -220,8 +222,21 @@ def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(
     assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 
 
+def test_the_table_of_estimates_is_the_one_of_the_json_form(web: FlaskClient, plan: Plan) -> None:
+    for label in ("yes", "no") * 20:
+        post(web, make_report(plan, ROW, label))
+    answer = web.get("/v1/surveys/sleep/estimates.csv", headers=OPERATOR)
+    assert answer.status_code == 200
+    assert answer.content_type == "text/csv; charset=utf-8; header=present"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="sleep-estimates.csv"'
+    estimates = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
+    assert answer.text == dump_csv(build_table(estimates))
+    assert web.get("/v1/surveys/diet/estimates.csv", headers=OPERATOR).json["reason"] == "unknown-survey"
+
+
 def test_operator_pages_are_not_cached(web: FlaskClient) -> None:
-    for page in ("/v1/surveys/sleep/snapshot", "/v1/surveys/sleep/estimates", "/metrics"):
+    survey = "/v1/surveys/sleep"
+    for page in (f"{survey}/snapshot", f"{survey}/estimates", f"{survey}/estimates.csv", "/metrics"):
         assert web.get(page, headers=OPERATOR).headers["Cache-Control"] == "private, no-store"
 
 

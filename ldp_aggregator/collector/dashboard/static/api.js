@@ -15,13 +15,18 @@ export class Problem extends Error {
 export const surveys = async () => (await getJson("v1/surveys")).surveys;
 export const plan = (id) => getJson(`v1/surveys/${encodeURIComponent(id)}`);
 export const progress = (id) => getJson(`v1/surveys/${encodeURIComponent(id)}/progress`, true);
+/** Resolve to the CSV file of all estimates, as a Blob. */
+export const estimatesTable = (id) =>
+  get(`v1/surveys/${encodeURIComponent(id)}/estimates.csv`, true, (response) => response.blob());
 
-async function getJson(path, asOperator = false) {
+const getJson = (path, asOperator = false) => get(path, asOperator, (response) => response.json());
+
+async function get(path, asOperator, read) {
   const headers = asOperator ? { Authorization: `Bearer ${token()}` } : {};
   const response = await fetchOrFail(path, headers);
   if (!response.ok) throw await readProblem(response);
   try {
-    return await response.json();
+    return await read(response);
   } catch {
     throw new Problem(response.status, "garbled", "The response could not be read. Is this the address of the collector?");
   }

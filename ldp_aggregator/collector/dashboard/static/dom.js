@@ -25,3 +25,10 @@ export function describe(list, pairs) {
     ),
   );
 }
+
+/** Save a Blob as a file of the operator's computer. */
+export function saveFile(blob, name) {
+  const url = URL.createObjectURL(blob);
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // after the browser has read it
+}

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { COLOURS } from "./charts.js";
 import { NumberCard, PriorCard, ValuesCard } from "./cards.js";
-import { byId, element, setText } from "./dom.js";
+import { byId, element, saveFile, setText } from "./dom.js";
 import { MarginsTable } from "./margins.js";
 import { Refresher } from "./refresher.js";
 import { Counts, showPlan } from "./counts.js";
@@ -28,6 +28,7 @@ async function start() {
   byId("refresh").addEventListener("click", refreshNow);
   byId("auto").addEventListener("change", ({ target }) => (refresher.automatic = target.checked));
   byId("only").addEventListener("change", filter);
+  byId("download").addEventListener("click", download);
   window.addEventListener("hashchange", selectSurvey);
   refresher.automatic = byId("auto").checked; // browsers remember it over a reload
   try {
@@ -132,6 +133,17 @@ async function refresh() {
     return null;
   } catch (error) {
     return survey === state.survey ? handleFailure(error) : 0;
+  }
+}
+
+/** Save all estimates as a CSV file. A link could not send the token, so the page fetches the file. */
+async function download() {
+  const survey = state.survey;
+  try {
+    saveFile(await api.estimatesTable(survey), `${survey}-estimates.csv`);
+    setText(byId("status"), "The table of estimates was downloaded.");
+  } catch (error) {
+    if (survey === state.survey) handleFailure(error);
   }
 }
 

@@ -17,6 +17,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
+from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.results.table import build_table
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
 from tests.support.servers import TOKEN
 
@@ -157,6 +159,29 @@ def test_distinguishable_features_are_marked_and_can_be_filtered(visit: Visits) 
     picture(page, "only-distinguishable")
 
 
+def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address(
+    visit: Visits, site: Site, tmp_path: Path
+) -> None:
+    seen = visit().open()
+    with seen.page.expect_download() as started:
+        seen.page.get_by_role("button", name="Download table (CSV)").click()
+    assert started.value.suggested_filename == "clinic-estimates.csv"
+    started.value.save_as(tmp_path / "table.csv")
+    rows = build_table(api(site, "surveys/clinic/estimates"))
+    assert (tmp_path / "table.csv").read_text("utf-8") == dump_csv(rows)
+    assert [url for url in seen.asked if url.endswith("/v1/surveys/clinic/estimates.csv")]
+    assert not any(TOKEN in url for url in seen.asked)
+    expect(seen.page.locator("#status")).to_have_text("The table of estimates was downloaded.")
+
+
+def test_a_download_that_fails_is_reported(visit: Visits) -> None:
+    seen = visit().open()
+    seen.page.route("**/estimates.csv", responding(503, "store-unavailable", "the store cannot be used now"))
+    seen.page.get_by_role("button", name="Download table (CSV)").click()
+    expect(seen.page.locator("#problem")).to_contain_text("the store cannot be used now")
+    seen.complaints.clear()  # the browser logs the status
+
+
 def test_margins_with_more_reports_are_smaller(visit: Visits) -> None:
     rows = visit().open().cells("Margins of a typical estimate")
     assert [row[0] for row in rows] == ["ill (shares)", "smoker", "coin", "weight (mean)"]
@@ -282,10 +307,10 @@ def test_all_controls_are_reached_by_keyboard_in_order(visit: Visits) -> None:
     page.evaluate("document.activeElement.blur(); document.body.focus()")
     page.locator(".skip").focus()
     stops = []
-    for _ in range(9):
+    for _ in range(10):
         stops.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
         page.keyboard.press("Tab")
-    expected = ["Skip to the estimates", "survey", "auto", "refresh", "forget", "only"]
+    expected = ["Skip to the estimates", "survey", "auto", "refresh", "forget", "only", "download"]
     assert stops == [*expected, *["Estimates as a table"] * 3]
     page.locator("summary").first.focus()
     page.keyboard.press("Enter")

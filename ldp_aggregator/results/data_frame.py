@@ -1,0 +1,36 @@
+"""Returns the table of estimates as a pandas DataFrame; pandas is imported on use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from encoders.extras import MissingExtraError
+from ldp_aggregator.results.table import COLUMNS, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMBER_COLUMNS = ("estimate", "stderr", "low", "high", "simultaneous_low", "simultaneous_high", "raw")
+
+
+def build_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the table as a DataFrame, one row per row.
+
+    Numbers are doubles, NaN where unknown. `distinguishable` is pandas' nullable boolean, and unknown texts
+    are None.
+
+    Raises
+    ------
+    MissingExtraError
+        If pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
+    return frame.astype(types)

@@ -1,0 +1,72 @@
+"""The table as CSV: exact numbers, empty unknown cells, and no cell that a spreadsheet runs."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+import pandas as pd
+import pytest
+
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results.csv_file import dump_csv, escape_formula
+from ldp_aggregator.results.table import COLUMNS, build_table
+from ldp_aggregator.snapshot import Snapshot
+from tests.ldp_aggregator.results.test_table import simulate
+
+
+def test_csv_restores_every_row_exactly():
+    rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
+    read = list(csv.DictReader(StringIO(dump_csv(rows))))
+    assert tuple(read[0]) == COLUMNS
+    for row, cells in zip(rows, read, strict=True):
+        for name, value in row.items():
+            if value is None:
+                assert cells[name] == ""
+            elif isinstance(value, bool):
+                assert cells[name] == str(value).lower()
+            else:
+                assert type(value)(cells[name]) == value
+
+
+def test_pandas_reads_numbers_marks_and_unknown_cells():
+    rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
+    frame = pd.read_csv(StringIO(dump_csv(rows)))
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["estimate"].dtype == float
+    assert frame["distinguishable"].dtype == bool
+    assert frame["value"].isna().tolist() == [row["value"] is None for row in rows]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\uff1d1", "-a"])
+def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text):
+    assert escape_formula(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["black", "a=1", "-1", "+5", "-1.5e-3", "", "3 to 4", "(missing)"])
+def test_other_texts_and_numbers_stay_as_they_are(text):
+    assert escape_formula(text) == text
+
+
+def test_removing_the_first_apostrophe_restores_every_text():
+    texts = ["=1", "'=1", "'quoted'", "plain"]
+    assert [escape_formula(text).removeprefix("'") for text in texts] == texts
+
+
+def test_formulas_in_names_of_a_survey_are_escaped_in_every_column():
+    survey = """
+[survey]
+id = "formulas"
+epsilon = 1.0
+[label]
+name = "=label"
+values = ["@yes", "-no"]
+[features."+feature"]
+values = ["=HYPERLINK(1)", "b"]
+"""
+    plan = read_survey(survey).compile()
+    text = dump_csv(build_table(estimate_snapshot(Snapshot(plan, {}, {})).as_dict()))
+    cells = {cell for record in csv.reader(StringIO(text)) for cell in record}
+    assert {"'=label", "'@yes", "'-no", "'+feature", "'=HYPERLINK(1)"} <= cells
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]

@@ -65,7 +65,7 @@ def read_training_data(
     plan : Plan, optional
         The plan of the reports in archives. Without archives, one of the sources must have this plan.
     surveys : sequence of str
-        Which surveys of a store to read, if it holds several: one, or the rounds of one.
+        Ids of the surveys to read from a store that has several: one survey, or the rounds of one.
     token : str, optional
         The operator's token, for collectors.
     warn : callable
@@ -188,8 +188,7 @@ def _find_only_survey(store: Store) -> str:
     if not surveys:
         raise SourceError("the store has no survey yet")
     raise SourceError(
-        "the store holds several surveys, choose one, or the rounds of one, by --survey: "
-        + ", ".join(surveys)
+        "the store has several surveys, choose one, or the rounds of one, by --survey: " + ", ".join(surveys)
     )
 
 

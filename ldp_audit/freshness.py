@@ -105,7 +105,7 @@ def check_two_surveys(
         The probability of finding fault where there is none.
     devices : int
     """
-    name = "requests: the answers of one device to two surveys are independent"
+    name = "requests: the payloads of one device for two surveys are independent"
     second = f"audit-{plan.digest[:16]}"
     plans = (plan, replace(plan, id=second, family=second))
     sent = [device.send(plans, person.row, person.label) for _ in range(devices)]

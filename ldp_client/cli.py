@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="ldp-client", description="What this device knows of surveys, and what it sends."
+        prog="ldp-client",
+        description="Shows which surveys were answered on this device and what it sends; withdraws reports.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -57,26 +58,27 @@ def _parser() -> argparse.ArgumentParser:
         subparser = commands.add_parser(name, help=text, description=text)
         location = subparser.add_mutually_exclusive_group()
         location.add_argument(
-            "--journal", help="The file; by default $LDP_JOURNAL, else the platform's place."
+            "--journal",
+            help="The journal's file; by default $LDP_JOURNAL, or a file in the folder for application data.",
         )
         location.add_argument(
-            "--person", help="The person whose journal an application keeps beside that file."
+            "--person", help="Use the journal of this person, in a folder beside the default file."
         )
         subparser.set_defaults(run=run)
         return subparser
 
-    command("status", _status, "List the surveys: what was agreed to, answered and spent.")
-    preview = command("preview", _preview, "Show the very bytes that wait to be sent, and what they say.")
-    preview.add_argument("survey", nargs="?", help="Only this survey.")
-    purge = command("purge", _purge, "Withdraw: delete what waits, and let nothing more be drawn.")
+    command("status", _status, "List the surveys that the person agreed to: state, and the epsilon spent.")
+    preview = command("preview", _preview, "Show and explain the bytes of the reports that wait to be sent.")
+    preview.add_argument("survey", nargs="?", help="Show only the report to this survey.")
+    purge = command("purge", _purge, "Withdraw: delete waiting reports, and make no further report.")
     target = purge.add_mutually_exclusive_group(required=True)
-    target.add_argument("survey", nargs="?", help="From this survey.")
-    target.add_argument("--all", action="store_true", help="From every survey.")
+    target.add_argument("survey", nargs="?", help="Withdraw from this survey.")
+    target.add_argument("--all", action="store_true", help="Withdraw from every survey.")
     target.add_argument(
         "--damaged",
         action="store_true",
-        help="Delete a damaged journal that was set aside. What it knew can then be answered, and its "
-        "epsilon be spent, a second time.",
+        help="Delete a damaged journal that was renamed. The surveys in it can then be answered, and their "
+        "epsilon spent, a second time.",
     )
     return parser
 
@@ -123,7 +125,7 @@ def _describe(entry: JournalEntry) -> str:
 
 def _describe_withdrawn(entry: JournalEntry) -> str:
     if entry.state in (State.SENT, State.DUPLICATE):
-        return "was counted before; the counters do not hold single reports, so it cannot be taken back"
+        return "was counted before; the collector keeps only sums of reports, so it cannot be taken back"
     return _describe(entry)
 
 

@@ -14,7 +14,7 @@ _FINAL_REASONS = {
     Reason.BAD_PAYLOAD,
     Reason.ID_REUSED,
 }
-"""Reasons that reject the bytes of a report for good; any other reason may be temporary."""
+"""Reasons that reject the bytes of a report permanently; any other reason may be temporary."""
 
 
 def parse_outcome(response: Response) -> tuple[State, str] | None:
@@ -61,8 +61,8 @@ def explain_failure(response: Response | None) -> tuple[str, str]:
             f"the collector did not accept the report now ({reason}); it stays here and will be sent again"
         )
     return TransportError.reason, (
-        f"an answer with HTTP status {response.status} came, but not in the collector's words: a proxy or a "
-        "network's sign-in page may be in between; the report waits here and is tried again"
+        f"the response with HTTP status {response.status} is not from a collector: it may be from a proxy or "
+        "a network's sign-in page; the report stays here and will be sent again"
     )
 
 

@@ -45,7 +45,7 @@ class State(StrEnum):
     """The collector or this client has refused the report for good; `reason` gives the cause."""
     EXPIRED = "expired"
     """The survey was closed, and still closed a day later; the report is deleted. It may have been counted
-    before, if the collector's answer was lost."""
+    before, if the collector's response was lost."""
     WITHDRAWN = "withdrawn"
     """The person withdrew while the report waited; it is deleted, and none is ever made in its place."""
     ALREADY_REPORTED = "already_reported"
@@ -84,7 +84,7 @@ _STATE_MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of a call of a client; it holds no value of the row.
+    """The result of a call of a client; it contains no value of the row.
 
     `field`, `why`, `problems` and `clipped` name the entries that did not fit: for the person, not for a log.
     `str` returns the state and the cause in one line, `repr` the fields that are not empty.

@@ -1,4 +1,4 @@
-"""The interface of mechanisms for numbers.
+"""The interface of the mechanisms that randomise numbers together with the class.
 
 The question asks for a number x in [-1, 1], or its square in [0, 1], together with the class. Every
 mechanism hides both. The answer is a vector with one slot per class: x in the slot of the person's class, and

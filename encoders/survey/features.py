@@ -21,7 +21,7 @@ _MAX_LISTED_VALUES = 12
 
 @dataclass(frozen=True)
 class Label:
-    """The class of a row.
+    """The label of a survey: the class attribute, with its public list of values.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Label:
         return _look_up(value, self._codes, self.name, self.values)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         return {"name": self.name, "values": list(self.values)}
 
 
@@ -90,7 +90,7 @@ class CategoricalFeature:
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         return {"kind": self.kind, "missing": self.missing, "name": self.name, "values": list(self.values)}
 
 

@@ -81,7 +81,7 @@ class BinnedFeature:
         return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         return {"edges": list(self.edges), "kind": self.kind, "missing": self.missing, "name": self.name}
 
 
@@ -154,7 +154,7 @@ class NumericFeature:
         return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         return {
             "high": self.high,
             "kind": self.kind,

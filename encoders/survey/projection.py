@@ -53,7 +53,7 @@ class Component:
     offset: str = "0"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         return {"name": self.name, "offset": self.offset, "weights": list(self.weights)}
 
 
@@ -110,7 +110,7 @@ class Projection:
         Raises
         ------
         RowError
-            With the name of the input and the number, from 1, of the first row that does not fit.
+            If a row does not fit; with the name of the input and the number, from 1, of the first such row.
         """
         codes = encode_columns(self.inputs, columns)
         weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
@@ -155,7 +155,7 @@ class Projection:
             yield from _component_problems(component, len(self.inputs))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         return {
             "components": [component.as_dict() for component in self.components],
             "inputs": [feature.as_dict() for feature in self.inputs],

@@ -115,7 +115,7 @@ class Validation:
         Raises
         ------
         SurveyError
-            With the name of the entry of the authored survey.
+            If the model is invalid; with the name of the wrong entry of the survey file.
         """
         known = set(range(len(self.features)))
         if (
@@ -146,7 +146,7 @@ class Validation:
         return hashlib.sha256(dump_canonical_json(self.as_dict())).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return this object as its entry in a plan's JSON document."""
         more = {"projection": self.projection.as_dict()} if self.projection else {}
         return more | {
             "features": [feature.as_dict() for feature in self.features],

@@ -102,7 +102,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     LayoutError
         If the tables of the text cannot be found.
     SurveyError
-        If the text is no survey.
+        If the text is not a survey.
     """
     text, survey = read_editable_survey(text)
     if not is_trained_on(model, survey):

@@ -74,7 +74,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     LayoutError
         If the tables of the text cannot be found.
     SurveyError
-        If the text is no survey, or a plan cannot hold so many scores.
+        If the text is not a survey, or the scores are too many for a plan.
     """
     text, survey = read_editable_survey(text)
     if not is_trained_on(model, survey):

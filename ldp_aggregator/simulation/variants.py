@@ -77,7 +77,7 @@ class Variant:
         return components if method == LEARNED_METHOD else 0
 
     def apply(self, survey: Survey, fit: Fit | None = None) -> Survey:
-        """Return this variant of a survey; `fit` is the projection, if the variant has one."""
+        """Return the survey with this variant's settings; `fit` is the projection, if the variant has one."""
         survey = replace(survey, epsilon=self.epsilon, frequency=self.mechanism)
         survey = _ask_numbers(project_survey(survey, fit) if fit else survey, self.numeric)
         if self.estimator != "paper":

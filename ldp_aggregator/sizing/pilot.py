@@ -130,7 +130,7 @@ def read_pilot(path: Path) -> Pilot:
     else:
         raise PilotError(f"{path.name}: neither a model of ldp-train nor a snapshot, or damaged")
     if not reports:
-        raise PilotError(f"{path.name}: it holds no reports: nobody has answered, so leave --pilot out")
+        raise PilotError(f"{path.name}: it has no reports, because nobody has answered; leave --pilot out")
     return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)
 
 

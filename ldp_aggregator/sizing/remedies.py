@@ -26,7 +26,7 @@ _EPSILON_STEP = Decimal("0.01")
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes each of which is enough alone; None where no change of that kind is enough.
+    """Changes, each of which makes every feature useful without the others; None if none of its kind does.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ class Size:
         return not self.beats_majority if self.forecasts else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON; unknown values become None."""
+        """Return the whole size as a dict for JSON; unknown values become None."""
         return {
             "survey": self.survey.id,
             "plan_digest": self.plan.digest,

@@ -149,9 +149,9 @@ class JournalFile:
     def _require_undamaged(self) -> None:
         if self._memory is None and os.path.exists(self.path + _DAMAGED_SUFFIX):
             raise JournalError(
-                "the journal was damaged and set aside, so this device no longer knows what it answered, and "
-                f"reports nothing: `ldp-client purge --damaged --journal {self.path}` forgets those answers "
-                "and starts afresh",
+                "the journal was damaged and renamed, so it is unknown which surveys this device answered, "
+                f"and nothing is reported: `ldp-client purge --damaged --journal {self.path}` deletes the "
+                "damaged file and begins a new journal",
                 "journal-damaged",
             )
 

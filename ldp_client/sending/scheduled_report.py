@@ -9,12 +9,12 @@ from ldp_client.survey_identity import SurveyIdentity
 
 
 class QueuedReport(NamedTuple):
-    """A report in the journal, as the schedule needs it."""
+    """What the schedule needs to know of a queued report in the journal."""
 
     survey: SurveyIdentity
     spread: float
     is_new: bool
-    """Whether this run of the application made it."""
+    """Whether this run of the application made the report."""
 
 
 @dataclass(slots=True)
@@ -31,9 +31,9 @@ class ScheduledReport:
     """`due` when `new_waits` last returned the report."""
     is_tried: bool = False
     is_urgent: bool = False
-    """Whether it is to be sent now, whatever happens to other reports."""
+    """Whether the report is sent as soon as possible, independently of other reports."""
     stays_urgent: bool = False
-    """Whether it stays urgent after its next attempt."""
+    """Whether the report stays urgent after its next attempt."""
 
 
 @dataclass(slots=True)
@@ -43,4 +43,4 @@ class CollectorState:
     failures: int = 0
     retry_after_end: float = 0.0
     rounded_retry_after_end: float = 0.0
-    """The same, rounded up to a step that is common to all devices."""
+    """`retry_after_end`, rounded up to a step that is common to all devices."""

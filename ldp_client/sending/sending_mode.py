@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class SendingMode(Enum):
-    """Which reports the thread sends."""
+    """Which reports the sender's thread sends, and when."""
 
     SCHEDULED = auto()  # each at its scheduled time
     LAST_REPORT = auto()  # before the exit: one that the schedule allows, at once

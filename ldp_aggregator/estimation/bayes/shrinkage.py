@@ -30,7 +30,7 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     values : (features, k) array
         NaN where nothing is known.
     variances : (features, k) array
-        Of `values`; infinite where nothing is known.
+        Variances of `values`; infinite where nothing is known.
     unit : (features,) array
         The unit of SCALES for each feature.
 

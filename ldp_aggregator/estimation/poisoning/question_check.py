@@ -97,7 +97,7 @@ class SupportTests:
         return tuple(findings)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the test results as a dict for JSON."""
         pairs = [
             {"values": list(each.values), "reports": each.reports, "expected": each.expected}
             for each in self.suspicious_pairs
@@ -172,7 +172,7 @@ class QuestionCheck:
         return f"some reports are not what devices send: {findings}. Nothing was corrected"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the check as a dict for JSON."""
         return {
             "question": self.question,
             "mechanism": self.mechanism,

@@ -108,7 +108,7 @@ class ArchiveParser:
         taken : bool array
             Which of the given reports the walk reaches.
         position : int
-            Where the walk ends.
+            Byte offset at which the walk ends.
         """
         taken = np.zeros(len(starts), dtype=bool)
         gaps = np.flatnonzero(ends[:-1] != starts[1:])

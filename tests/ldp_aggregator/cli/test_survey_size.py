@@ -140,11 +140,11 @@ def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder: Path) -
         ),
         (
             ("--users", 5, "--pilot", "empty-snapshot.json"),
-            "empty-snapshot.json: it holds no reports: nobody has answered",
+            "empty-snapshot.json: it has no reports, because nobody has answered",
         ),
         (
             ("--users", 5, "--pilot", "empty-model.json"),
-            "empty-model.json: it holds no reports: nobody has answered",
+            "empty-model.json: it has no reports, because nobody has answered",
         ),
     ],
 )

@@ -21,6 +21,16 @@ from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
 from tests.support.surveys import VALIDATED
 
+ONE_QUESTION = """
+[survey]
+id = "one"
+epsilon = 2
+[label]
+name = "label"
+values = ["yes", "no"]
+[features.feature]
+values = ["a", "b"]
+"""
 MECHANISMS = [
     ("DE", "piecewise"),
     ("SUE", "onebit"),
@@ -73,10 +83,7 @@ def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables() -> None:
 
 @pytest.mark.slow
 def test_a_plan_of_one_question_is_measured_once() -> None:
-    plan = read_survey(
-        '[survey]\nid = "one"\nepsilon = 2\n[label]\nname = "l"\nvalues = ["y", "n"]\n'
-        '[features.f]\nvalues = ["a", "b"]\n'
-    ).compile()
+    plan = read_survey(ONE_QUESTION).compile()
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.passed
     assert len(result.exact) == 1
@@ -161,7 +168,8 @@ def test_a_survey_by_invitation_passes() -> None:
 
 @pytest.mark.slow
 def test_whole_requests_are_measured_and_checked() -> None:
-    result = audit(compile_survey(), 300, alpha=1e-8, copies=4, requests=200)
+    plan = read_survey(ONE_QUESTION.replace("epsilon = 2", "epsilon = 1")).compile()
+    result = audit(plan, 300, alpha=1e-8, copies=4, requests=200)
     assert result.faults == []
     assert result.notes == []
     whole = next(each for each in result.black_box if each.question == "any question, whole requests")

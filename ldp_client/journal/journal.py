@@ -253,7 +253,7 @@ def _require_budget(connection: sqlite3.Connection, plan: Plan, max_total: Fract
     if spent + Fraction(plan.epsilon) > max_total:
         raise BudgetError(
             f"the survey would spend epsilon {plan.epsilon}, "
-            f"but {float(spent):g} of at most {float(max_total):g} are already spent",
+            f"but {float(spent):g} of {float(max_total):g} are already spent",
             "total-epsilon-spent",
         )
 

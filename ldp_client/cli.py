@@ -17,6 +17,7 @@ from ldp_client.journal import Journal
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import active_opt_out
 from ldp_client.receipt import State
+from ldp_client.rehearsal import REHEARSAL_VARIABLE, is_rehearsal_requested
 
 _STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
@@ -88,6 +89,7 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     lines = [f"journal {journal.path}"]
     if name := active_opt_out():
         lines.append(f"{name} is set: nothing is drawn or sent")
+    lines += _describe_rehearsal()
     if not entries:
         return [*lines, "no survey was agreed to on this device"]
     rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
@@ -104,7 +106,13 @@ def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
         plan = Plan.from_json(entry.plan) if entry.plan else None
         text = explain_report(plan, entry.report) if plan else entry.report.hex(" ")
         lines += [f"{entry.survey}: waits to be sent to {entry.url}", "", text, ""]
-    return lines[:-1] or ["nothing waits to be sent"]
+    return [*_describe_rehearsal(), *(lines[:-1] or ["nothing waits to be sent"])]
+
+
+def _describe_rehearsal() -> list[str]:
+    if not is_rehearsal_requested():
+        return []
+    return [f"{REHEARSAL_VARIABLE} is set: applications rehearse, and do not use this journal"]
 
 
 def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:

@@ -18,6 +18,7 @@ from ldp_client.participation import Participation
 from ldp_client.plan_source import find_survey_url
 from ldp_client.policy import ClientPolicy
 from ldp_client.receipt import Receipt, State, call_back, return_errors, warn_of_repeats
+from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
@@ -71,11 +72,16 @@ class Client:
         waits for a random time with at least this mean.
     strict : bool
         Raise errors instead of returning them as receipts.
+    rehearsal : bool
+        Take all steps up to the bytes of a report, but send and keep nothing. The environment variable
+        ``LDP_REHEARSAL`` has the same effect.
 
     Attributes
     ----------
     survey : str
         The survey's id.
+    rehearsal : bool
+        Whether the client rehearses. Each of its receipts and previews shows this.
     identity : SurveyIdentity
         Identifies this survey in the journal: its id, and its origin or its author's key.
     outcomes : Counter of State
@@ -98,6 +104,7 @@ class Client:
         on_outcome: Callable[[Receipt], object] | None = None,
         spread: float = SPREAD_SECONDS,
         strict: bool = False,
+        rehearsal: bool = False,
     ) -> None:
         self._source = survey
         self._token = token
@@ -112,6 +119,7 @@ class Client:
         self.spread = max(0.0, spread)
         self._strict = strict
         self._closed_reason = ""
+        self.rehearsal = choose_rehearsal(rehearsal)
         self._reset()
         if self._journal.exists():  # an earlier run may have left something to send
             self._start_sender()
@@ -123,7 +131,10 @@ class Client:
         self.transport = self._own_transport or HttpTransport()
         self.outcomes: Counter[State] = Counter()
         self._sender: Sender | None = None
-        self._participation = Participation(
+        if self.rehearsal:
+            self._journal, self.transport, self._sender = rehearse(self._journal, self.transport)
+        participation_type = RehearsalParticipation if self.rehearsal else Participation
+        self._participation = participation_type(
             identity=self.identity,
             url=self._url,
             source=self._source,
@@ -177,22 +188,19 @@ class Client:
         receipt = self._participation.status(entry)
         if entry and receipt.state is State.QUEUED and self._sender:
             reason, why = self._sender.explain_wait(entry.identity)
-            if reason:
-                return replace(receipt, reason=reason, why=why)
+            return replace(receipt, reason=reason, why=why) if reason else receipt
         return receipt
 
     @redact_traceback
     def preview(self, row: Mapping[str, object], label: object) -> Preview:
         """Return what `report` would do with a row, by the same steps; nothing is sent, spent or stored.
 
-        `row` and `label` are as in :meth:`report`. Every call draws again, as `report` will. So the bytes
-        are an example of what will be sent.
+        `row` and `label` are as in :meth:`report`. Every call draws again: the bytes are an example.
 
         Returns
         -------
         Preview
-            The question that was drawn, the true answer to it, the bytes that could be sent, and their
-            probability for each possible answer; `str` returns these as text. Show it only to the person.
+            `str` returns it as text. It contains the true answer: show it only to the person.
 
         Raises
         ------
@@ -201,7 +209,8 @@ class Client:
         """
         from encoders.explain.preview import preview
 
-        return preview(self.plan, row, label, SystemEntropy(), token=self._token)
+        shown = preview(self.plan, row, label, SystemEntropy(), token=self._token)
+        return replace(shown, rehearsal=self.rehearsal)
 
     @redact_traceback
     def report(self, row: Mapping[str, object], label: object) -> Receipt:

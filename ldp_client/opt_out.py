@@ -15,11 +15,14 @@ OPT_OUT_VARIABLES = ("DO_NOT_TRACK", "LDP_CLIENT_OFF")
 _UNSET_VALUES = ("", "0", "false")
 
 
+def is_variable_set(name: str) -> bool:
+    """Return whether an environment variable is set to a value that means yes."""
+    return os.environ.get(name, "").lower() not in _UNSET_VALUES
+
+
 def active_opt_out() -> str:
     """Return the name of the environment variable that forbids reports; an empty string if none is set."""
-    return next(
-        (name for name in OPT_OUT_VARIABLES if os.environ.get(name, "").lower() not in _UNSET_VALUES), ""
-    )
+    return next(filter(is_variable_set, OPT_OUT_VARIABLES), "")
 
 
 def require_no_opt_out() -> None:

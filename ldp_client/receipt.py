@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import wraps
 from itertools import count
@@ -104,6 +104,8 @@ class Receipt:
         The cause as a sentence for people, without any value of the row; about `field`, if it is set.
     clipped : tuple of str
         Names of the numbers that were beyond the survey's public bounds, and were clipped to them.
+    rehearsal : bool
+        Whether the client rehearses: nothing was sent, kept or spent, whatever the state is.
     problems : tuple of (str, str)
         Every `field` that was invalid, with its `why`.
     """
@@ -116,6 +118,7 @@ class Receipt:
     why: str = ""
     clipped: tuple[str, ...] = ()
     problems: tuple[tuple[str, str], ...] = ()
+    rehearsal: bool = False
 
     @classmethod
     def from_error(cls, error: Exception, survey: str) -> Receipt:
@@ -147,7 +150,8 @@ class Receipt:
         cause = "; ".join(": ".join(filter(None, each)) for each in causes)
         if self.clipped:
             cause = f"clipped: {', '.join(self.clipped)}"
-        return f"{self.state} ({cause})" if cause else str(self.state)
+        prefix = "rehearsal: " if self.rehearsal else ""
+        return f"{prefix}{self.state} ({cause})" if cause else f"{prefix}{self.state}"
 
 
 Method = TypeVar("Method", bound=Callable[..., Receipt])
@@ -163,9 +167,9 @@ def return_errors(method: Method) -> Method:
     @wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Receipt:
         try:
-            receipt = method(self, *arguments, **named)
+            receipt = _mark(method(self, *arguments, **named), self.rehearsal)
         except Exception as error:
-            receipt = Receipt.from_error(error, self.survey)
+            receipt = _mark(Receipt.from_error(error, self.survey), self.rehearsal)
             log_report(self.identity, f"{name}: {_describe(receipt)}; {error_type(error)}")
             if self._strict:
                 raise
@@ -177,9 +181,15 @@ def return_errors(method: Method) -> Method:
     return cast(Method, call)
 
 
+def _mark(receipt: Receipt, rehearsal: bool) -> Receipt:
+    return replace(receipt, rehearsal=True, epsilon=0.0) if rehearsal else receipt
+
+
 def _describe(receipt: Receipt) -> str:
     """Return a receipt for the log: no fields, and no sentences, which may contain a URL."""
     reason = f" ({receipt.reason})" if receipt.reason else ""
+    if receipt.rehearsal:
+        return f"rehearsal: {receipt.state}{reason}, nothing is sent or kept"
     return f"{receipt.state}{reason}, {_STATE_MEANINGS[receipt.state]}"
 
 

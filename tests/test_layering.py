@@ -45,6 +45,7 @@ LAYERS = {
         {"collector_response", "journal"},
         {"plan_source", "policy"},
         {"participation", "sending"},
+        {"rehearsal"},
         {"client"},
         {"aio"},
         {"__init__"},

@@ -30,11 +30,14 @@ class Preview:
         The question, the true answer as an input of its mechanism, and the report.
     clipped : tuple of str
         Names of the entries outside their public bounds, see :meth:`encoders.survey.Plan.clipped_names`.
+    rehearsal : bool
+        Whether the client that made it rehearses: none of its reports is sent.
     """
 
     plan: Plan = field(repr=False)
     randomised: RandomisedReport
     clipped: tuple[str, ...] = field(default=(), repr=False)
+    rehearsal: bool = False
 
     @property
     def answer(self) -> RandomisedReport:
@@ -105,6 +108,7 @@ def explain(shown: Preview) -> str:
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
     clipped = [f"  (clipped to its public range: {', '.join(shown.clipped)})"] if shown.clipped else []
     return _paragraphs(
+        ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else [],
         _describe_questions(plan, question, "is"),
         _describe_validation(plan),
         ["The true answer, which stays on the device:", f"  {format_answer(shown.truth)}", *clipped],

@@ -1,0 +1,132 @@
+"""Rehearsals: a client takes every step of a report up to its bytes, and sends and keeps nothing.
+
+A rehearsal uses a journal in memory that no other client reads, a transport that only fetches plans, and a
+sender without a thread. The real journal is neither read nor written.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from itertools import count
+
+from ldp_client.debug_log import log
+from ldp_client.errors import JournalError, TransportError
+from ldp_client.journal.journal import Journal
+from ldp_client.opt_out import is_variable_set
+from ldp_client.participation import Participation
+from ldp_client.receipt import Receipt, State
+from ldp_client.sending.clients import SenderClient
+from ldp_client.sending.sender import Sender
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_client.transport import Response, Transport
+
+REHEARSAL_VARIABLE = "LDP_REHEARSAL"
+"""While this environment variable is set, every new client rehearses."""
+MAX_REHEARSAL_JOURNALS = 1000
+
+_journals: OrderedDict[str, RehearsalJournal] = OrderedDict()
+"""By the key of the real journal: several clients of one person share their consent in earnest too."""
+_journals_lock = threading.Lock()
+_rehearsal_numbers = count(1)
+
+
+def is_rehearsal_requested() -> bool:
+    """Return whether the environment makes every new client rehearse."""
+    return is_variable_set(REHEARSAL_VARIABLE)
+
+
+def choose_rehearsal(rehearsal: bool) -> bool:
+    """Return whether a new client rehearses; log a warning if it is the first of this process that does."""
+    is_rehearsal = rehearsal or is_rehearsal_requested()
+    if is_rehearsal and next(_rehearsal_numbers) == 1:
+        log.warning("this is a rehearsal: no report of this client is sent or kept, and no epsilon is spent")
+    return is_rehearsal
+
+
+def rehearse(journal: Journal, transport: Transport) -> tuple[Journal, Transport, Sender]:
+    """Return what a rehearsal uses instead of a journal, a transport and a sender."""
+    rehearsed = _find_journal(journal)
+    return rehearsed, PlanTransport(transport), RehearsalSender(rehearsed)
+
+
+class RehearsalJournal(Journal):
+    """A journal in memory whose surveys can be answered again and again."""
+
+    def __init__(self) -> None:
+        super().__init__(":memory:")
+
+    def reopen(self, identity: SurveyIdentity) -> None:
+        """Forget a survey's report, so that the survey can be answered again."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE surveys SET state = ?, report = NULL, epsilon = '0' "
+                "WHERE survey = ? AND origin = ? AND state = ?",
+                (State.READY, *identity.key, State.QUEUED),
+            )
+
+    def forget_withdrawn(self) -> None:
+        """Forget the surveys that were withdrawn, so that the person can agree again."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM surveys WHERE state = ?", (State.WITHDRAWN,))
+
+
+class RehearsalParticipation(Participation):
+    """A participation that may be repeated. Its journal is a :class:`RehearsalJournal`."""
+
+    def grant(self) -> None:
+        """Record that the person agrees to the plan, after a withdrawal too."""
+        assert isinstance(self.journal, RehearsalJournal)
+        self.journal.forget_withdrawn()
+        super().grant()
+
+    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+        """Randomise one answer, and hold it in memory in place of an earlier one."""
+        assert isinstance(self.journal, RehearsalJournal)
+        self.journal.reopen(self.identity)
+        return super().report(row, label)
+
+
+class RehearsalSender(Sender):
+    """A sender that never starts a thread, and so sends nothing."""
+
+    def send_queued(self, client: SenderClient, has_new_report: bool = False) -> None:
+        """Do nothing."""
+
+    def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
+        """Return that this is a rehearsal."""
+        return "rehearsal", "this is a rehearsal: the report is not sent, and is forgotten with the process"
+
+
+class PlanTransport:
+    """A transport that fetches plans and signatures, and refuses every other request.
+
+    Parameters
+    ----------
+    transport : Transport
+        Carries the requests.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        """Return the response to a GET request without a body."""
+        if method != "GET" or body is not None:
+            raise TransportError("a rehearsal sends nothing")
+        return self._transport.request(method, url, body, timeout)
+
+
+def _find_journal(journal: Journal) -> RehearsalJournal:
+    """Return the rehearsal's journal in place of a real one: the same for every client of the real one."""
+    try:
+        key = journal.key
+    except JournalError:  # this device has no place for a journal
+        key = ""
+    with _journals_lock:
+        rehearsed = _journals.pop(key, None) or RehearsalJournal()
+        _journals[key] = rehearsed  # now the newest
+        if len(_journals) > MAX_REHEARSAL_JOURNALS:
+            _journals.popitem(last=False)
+        return rehearsed

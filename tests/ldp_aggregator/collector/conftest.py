@@ -11,20 +11,10 @@ from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
+from tests.support.surveys import SLEEP
 
-SURVEY = """
-[survey]
-id = "sleep"
-epsilon = 1.0
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-[features.hours]
-range = [0, 12]
-bins = 19
-"""
+SURVEY = SLEEP.replace('missing = "category"\n', "").replace("bins = 4", "bins = 19")
+"""A narrow question with direct encoding, and a wide one with several bytes and support counters."""
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import HttpTransport, make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY, rejected
+from tests.ldp_aggregator.collector.conftest import rejected
 from tests.support.servers import TOKEN, collector, free_port
 
 OPERATOR, GATEWAY = "the-operator-s-token", "the-gateway-s-token"
@@ -131,11 +131,8 @@ def test_checking_an_address_does_not_count() -> None:
 
 
 @pytest.mark.slow
-def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "survey.toml").write_text(SURVEY)
-    with collector([tmp_path / "survey.toml"], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _):
+def test_each_worker_checks_ten_wrong_tokens_per_address_and_minute(survey: Path, tmp_path: Path) -> None:
+    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _):
         where, responses = urlsplit(base), Counter[int]()
         line = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
         for number in range(200):
@@ -233,12 +230,13 @@ def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
 
 
 @pytest.mark.slow
-def test_a_running_collector_reads_the_gateway_s_token_from_a_file(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "survey.toml").write_text(SURVEY)
+def test_a_running_collector_reads_the_gateway_s_token_from_a_file(
+    survey: Path, tmp_path: Path, plan: Plan
+) -> None:
     (tmp_path / "token").write_text(f"{GATEWAY}\n")
     options = ["--rate", "2", "--gateway-token-file", tmp_path / "token"]
     url = f"sqlite:///{tmp_path}/ldp.db"
-    with collector([tmp_path / "survey.toml"], url, workers=1, options=options) as (base, _):
+    with collector([survey], url, workers=1, options=options) as (base, _):
 
         def post(transport: HttpTransport, count: int) -> tuple[int, object]:
             response = transport.request("POST", f"{base}{REPORTS}", some_reports(plan, count), 20)
@@ -279,11 +277,12 @@ def test_operator_pages_with_a_separate_address_are_served_only_there(store: Mem
 
 
 @pytest.mark.slow
-def test_a_running_collector_serves_the_operator_at_a_separate_address(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "survey.toml").write_text(SURVEY)
+def test_a_running_collector_serves_the_operator_at_a_separate_address(
+    survey: Path, tmp_path: Path, plan: Plan
+) -> None:
     port = free_port()
     options, url = ["--operator-bind", f"127.0.0.1:{port}"], f"sqlite:///{tmp_path}/ldp.db"
-    with collector([tmp_path / "survey.toml"], url, options=options) as (base, process):
+    with collector([survey], url, options=options) as (base, process):
 
         def ask(base: str, page: str, **headers: str) -> int:
             where = urlsplit(base)

@@ -189,7 +189,7 @@ def test_an_open_survey_has_no_invitations(tmp_path: Path) -> None:
     store.close()
     result = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "3", "--store", url])
     assert result.exit_code == 1
-    assert 'give a new survey [survey] enrolment = "token"' in result.output
+    assert 'make a new survey with enrolment = "token"' in result.output
 
 
 def test_a_body_with_a_noncanonical_report_gets_the_same_outcomes(plan: Plan, store: MemoryStore) -> None:

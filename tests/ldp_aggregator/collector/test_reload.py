@@ -134,7 +134,7 @@ def test_a_reload_serves_the_current_files(folder: Path) -> None:
 
 
 DAMAGED = [
-    ("sleep.toml", SURVEY.replace("1.0", "-1"), "sleep.toml: line 4: survey.epsilon"),
+    ("sleep.toml", SURVEY.replace("1.0", "-1"), "sleep.toml: line 3: survey.epsilon"),
     ("sleep.toml", SURVEY.replace("1.0", "1.5"), "already has another plan"),
     ("collector.toml", "workers = 99", "collector.toml: workers: 99 is not in the range"),
     ("collector.toml", "workers = 3", "Missing argument 'SURVEYS"),

@@ -51,7 +51,7 @@ def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path) -> None
     command += ["--store", f"sqlite:///{tmp_path}/store.db"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
-    assert "broken.toml: line 4: survey.epsilon" in result.stderr
+    assert "broken.toml: line 3: survey.epsilon" in result.stderr
 
 
 def test_an_invalid_signature_file_is_refused_before_serving(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import select
 import signal
 import sqlite3
 import subprocess
@@ -136,10 +137,14 @@ def test_children_forked_while_threads_write_find_an_intact_journal(tmp_path: Pa
     ours, theirs = os.pipe()
     try:
         for _ in range(10):
-            if os.fork() == 0:
+            if (child := os.fork()) == 0:
                 _report_in_child(path, theirs)
+            ended = select.select([ours], [], [], 60)[0]
+            if not ended:
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            assert ended, "the child waits for ever"
             assert os.read(ours, 1) == b"1"
-            os.wait()
     finally:
         stop.set()
         for writer in writers:

@@ -66,7 +66,7 @@ def shard_loss(folder: Path) -> str:
     with redis_nodes(folder) as nodes:
         seen = several_collectors.shard_loss(folder, nodes, scaled(400), turns=5)
     return (
-        f"{seen.refused} posts got a 503 and counted once later; the other questions continued; "
+        f"{seen.refused} posts got a 503 and were counted once later; the other questions continued; "
         f"a response took {seen.slowest * 1e3:.0f} ms at most"
     )
 

@@ -88,12 +88,15 @@ class Model:
         P(value | label) of each feature of the plan, for the classifier.
     estimates : dict
         Everything estimated, see :meth:`Estimates.as_dict`.
+    privacy : dict
+        The privacy statement; empty if the file has none.
     """
 
     plan: Plan
     prior: FloatArray
     conditionals: tuple[ClassConditional, ...]
     estimates: dict[str, Any]
+    privacy: dict[str, Any]
 
     @property
     def reports(self) -> int:
@@ -110,7 +113,9 @@ def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
         See :func:`read_model`.
     """
     model = read_model(path)
-    return NaiveBayes.from_probabilities(model.plan, model.prior, model.conditionals, model.estimates)
+    return NaiveBayes.from_probabilities(
+        model.plan, model.prior, model.conditionals, model.estimates, model.privacy
+    )
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
@@ -197,7 +202,9 @@ def _read_content(content: dict[str, Any]) -> Model:
         _read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
-    return Model(plan, prior, conditionals, _rename_keys(estimates, _ESTIMATE_KEYS))
+    privacy = content.get("privacy", {})
+    _require(isinstance(privacy, dict), "privacy: needs an object")
+    return Model(plan, prior, conditionals, _rename_keys(estimates, _ESTIMATE_KEYS), privacy)
 
 
 _FILE_KEYS = {

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -41,7 +41,7 @@ from ldp_aggregator.models.table_input import (
 from ldp_aggregator.simulated_population import simulate_reports
 
 
-class NaiveBayes(DescribedModel, ClassifierMixin, BaseEstimator):
+class NaiveBayes(ClassifierMixin, DescribedModel):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
     The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from
@@ -85,6 +85,8 @@ class NaiveBayes(DescribedModel, ClassifierMixin, BaseEstimator):
         The logarithms whose sums are the scores; labels as in `classes_`.
     estimates_ : dict
         All estimates with their errors, see :meth:`Estimates.as_dict`.
+    privacy_ : dict or None
+        The privacy statement of the model file; None after `fit`, whose reports are simulated.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class NaiveBayes(DescribedModel, ClassifierMixin, BaseEstimator):
         prior: FloatArray,
         conditionals: Sequence[ClassConditional],
         estimates: dict[str, Any],
+        privacy: dict[str, Any] | None = None,
     ) -> Self:
         """Return a fitted classifier from the content of a model file.
 
@@ -131,7 +134,7 @@ class NaiveBayes(DescribedModel, ClassifierMixin, BaseEstimator):
         model.feature_names_in_ = np.array(names, dtype=object)
         model._reads_by_name = True
         model._set_probabilities(plan, prior, conditionals, np.array(plan.label.values))
-        model.estimates_ = estimates
+        model.estimates_, model.privacy_ = estimates, privacy or {}
         return model
 
     def _set_probabilities(
@@ -193,7 +196,7 @@ class NaiveBayes(DescribedModel, ClassifierMixin, BaseEstimator):
         estimates = estimate_snapshot(snapshot, self.estimator)
         conditionals = [feature.smoothed for feature in estimates.features]
         self._set_probabilities(plan, estimates.prior, conditionals, labels)
-        self.estimates_ = estimates.as_dict()
+        self.estimates_, self.privacy_ = estimates.as_dict(), None
         return self
 
     def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:

@@ -1,0 +1,246 @@
+"""Describes a model: in one line, in a few lines, as HTML, and as a card in Markdown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from encoders.survey import Plan
+from encoders.text_table import format_table
+from ldp_aggregator.results.table import CLASS_PRIOR, build_table
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~])")
+_BELIEFS = (0.01, 0.1, 0.5)
+"""Beliefs of a reader before a report, for examples of what it changes at most."""
+
+_MAX_LISTED = 8
+"""Number of features that a description of a few lines names."""
+
+_LIMITS = (
+    "It is not for a decision about one person: a prediction is a probability from noisy estimates.",
+    "It does not explain causes: a feature that predicts the label need not affect it.",
+    "It describes the people who answered, and others only if they resemble them.",
+    "It assumes that features are independent given the class, so its probabilities can be too extreme.",
+    "It does not detect people who lied, nor all fabricated reports (docs/poisoning.md).",
+)
+_METHOD = (
+    "E. Yilmaz, M. Al-Rubaie, J. M. Chang, *Locally Differentially Private Naive Bayes Classification*, "
+    "arXiv:1905.01039, 2019."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelDescription:
+    """What descriptions of a model are made from.
+
+    Attributes
+    ----------
+    plan : Plan
+    classes : iterable
+        The labels as the model returns them.
+    estimates : dict
+        See :meth:`Estimates.as_dict`.
+    audit_passed : bool or None
+        Whether the audit in the model file passed; None without an audit.
+    simulated : bool
+        Whether the reports were simulated, by `fit`.
+    """
+
+    plan: Plan
+    classes: Iterable[Any]
+    estimates: Mapping[str, Any]
+    audit_passed: bool | None = None
+    simulated: bool = False
+
+    @property
+    def epsilon(self) -> str:
+        """The nominal epsilon of one report."""
+        return f"{self.plan.epsilon.normalize():f}"
+
+    @property
+    def odds_factor(self) -> float:
+        """The factor e^epsilon by which a report changes odds at most."""
+        return math.exp(float(self.plan.epsilon))
+
+    @property
+    def kept_features(self) -> list[str]:
+        """Names of the features that the classifier uses: all, or those that a validation round selected."""
+        validation = self._validation
+        if validation is None:
+            return [feature.name for feature in self.plan.features]
+        result = validation["validation_result"]
+        return list(result["features"][: result["selected_k"]])
+
+    @property
+    def _validation(self) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self.estimates.get("validation")
+        return found
+
+    def format_line(self, name: str) -> str:
+        """Return one line, for `repr`."""
+        parts = {
+            "survey": repr(self.plan.id),
+            "digest": repr(self.plan.digest[:8]),
+            "epsilon": self.epsilon,
+            "reports": str(self.estimates["reports"]),
+            "classes": str([_to_plain(label) for label in self.classes]),
+            "features": f"{len(self.kept_features)}/{len(self.plan.features)}",
+            "validated": str(self._validation is not None),
+        }
+        return f"{name}({', '.join(f'{key}={value}' for key, value in parts.items())})"
+
+    def format_lines(self, name: str) -> str:
+        """Return a few lines, for `print`."""
+        rows = [[f"  {key}", value] for key, value in self._list_facts().items()]
+        return "\n".join([f"{name} of {self.plan.id}", *format_table(rows, "<<")])
+
+    def format_html(self, name: str) -> str:
+        """Return a small HTML table, in which all texts are escaped."""
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(key)}</th>'
+            f'<td style="text-align:left">{escape(value)}</td></tr>'
+            for key, value in self._list_facts().items()
+        )
+        return f"<table><caption>{escape(name)} of {escape(self.plan.id)}</caption>{rows}</table>"
+
+    def format_card(self) -> str:
+        """Return the model card in Markdown."""
+        sections = {
+            f"Model card: {_escape_markdown(self.plan.id)}": self._describe_model(),
+            "Data": self._describe_data(),
+            "Privacy": self._describe_privacy(),
+            "How well it predicts": self._describe_accuracy(),
+            "What it is not for": (f"- {limit}" for limit in _LIMITS),
+            "How to cite": self._describe_citation(),
+        }
+        lines: list[str] = []
+        for place, (heading, content) in enumerate(sections.items()):
+            lines += [f"{'##' if place else '#'} {heading}", "", *content, ""]
+        return "\n".join(lines)
+
+    def _list_facts(self) -> dict[str, str]:
+        reports = f"{self.estimates['reports']:,}" + (" (simulated)" if self.simulated else "")
+        kept = self.kept_features
+        count = f"{len(kept)} of {len(self.plan.features)}"
+        more = ", ..." if len(kept) > _MAX_LISTED else ""
+        return {
+            "plan digest": self.plan.digest,
+            "epsilon": f"{self.epsilon}: a report changes odds by a factor of at most {self.odds_factor:.3g}",
+            "reports": reports,
+            "classes": f"{self.plan.label.name}: {_join(map(str, self.classes))}",
+            "features": f"{count}: {_join(kept[:_MAX_LISTED])}{more}",
+            "validation": self._summarise_validation(),
+        }
+
+    def _summarise_validation(self) -> str:
+        if self._validation is None:
+            return "none"
+        accuracy = self._validation["validation_result"]["accuracy"]
+        if accuracy["value"] is None:
+            return "without reports"
+        value, low, high = (min(max(accuracy[key], 0.0), 1.0) for key in ("value", "low", "high"))
+        devices = f"{self._validation['reports']:,} devices"
+        return (
+            f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] of the model with all its features, on {devices}"
+        )
+
+    def _describe_model(self) -> Iterator[str]:
+        plan = self.plan
+        classes = _join(_escape_markdown(str(label)) for label in self.classes)
+        yield (
+            f"A Naive Bayes classifier of **{_escape_markdown(plan.label.name)}** ({classes}) from "
+            f"{len(self.kept_features)} of {len(plan.features)} features, trained with ldp-bayes on "
+            "randomised reports."
+        )
+        yield from ("", f"- survey: {_escape_markdown(plan.id)}", f"- plan digest: `{plan.digest}`")
+        yield f"- estimator: {self.estimates['estimator']}"
+
+    def _describe_data(self) -> Iterator[str]:
+        if self.simulated:
+            yield "**The reports were simulated**: `fit` randomised the rows of a table. Nobody was asked."
+        else:
+            yield f"{self.estimates['reports']:,} randomised reports, one per person."
+        yield from ("", "| feature | kind | reports | used by the model |", "|---|---|---:|---|")
+        kept = set(self.kept_features)
+        for entry in self.estimates["features"]:
+            questions = [entry[key] for key in ("mean_question", "square_question") if key in entry] or [
+                entry
+            ]
+            used = "yes" if entry["name"] in kept else "no"
+            reports = sum(question["n"] for question in questions)
+            yield f"| {_escape_markdown(entry['name'])} | {entry['kind']} | {reports:,} | {used} |"
+        warnings = self.estimates.get("warnings") or []
+        if warnings:
+            yield from ("", "Warnings:", "", *(f"- {_escape_markdown(each)}" for each in warnings))
+
+    def _describe_privacy(self) -> Iterator[str]:
+        yield (
+            f"Each report is {self.epsilon}-locally differentially private. The person's device randomised "
+            "it, so neither the collector nor anybody else received an answer. Anyone who sees a report can "
+            "change their odds between any two answers of that person by a factor of at most "
+            f"{self.odds_factor:.3g} (e^epsilon)."
+        )
+        examples = (f"{belief:.0%} becomes at most {self._update(belief):.1%}" for belief in _BELIEFS)
+        yield from ("", f"A belief about a person's answer of {'; of '.join(examples)}.")
+        yield from ("", "This does not hide who took part. A person sends one report per survey.")
+        if self.audit_passed is not None:
+            yield from (
+                "",
+                f"An audit of the plan (`ldp-audit`) {'passed' if self.audit_passed else 'FAILED'}.",
+            )
+
+    def _update(self, belief: float) -> float:
+        odds = belief / (1 - belief) * self.odds_factor
+        return odds / (1 + odds)
+
+    def _describe_accuracy(self) -> Iterator[str]:
+        prior = [row for row in build_table(self.estimates) if row["statistic"] == CLASS_PRIOR]
+        known = [(row["estimate"], row["class"]) for row in prior if row["estimate"] is not None]
+        if self._validation is None:
+            yield (
+                "The model was not validated, so its accuracy is unknown. Standard errors of estimates do "
+                "not show it. `ldp-survey validate` measures it on devices; `ldp-simulate` estimates it on "
+                "public rows."
+            )
+        else:
+            result = self._validation["validation_result"]
+            yield f"Validation: {self._summarise_validation()}."
+            if result["selected_k"] is not None:
+                place = result["top_k"].index(result["selected_k"])
+                gain, ends = result["gains"]["value"][place], result["gains"]["simultaneous"]
+                kept = _join(map(_escape_markdown, self.kept_features))
+                yield (
+                    f"The kept features ({kept}) gain {gain:+.3f}, "
+                    f"simultaneous 95% interval [{ends['low'][place]:+.3f}, {ends['high'][place]:+.3f}]."
+                )
+        if known:
+            share, name = max(known)
+            yield from (
+                "",
+                f"Always predicting {_escape_markdown(name)} is right for an estimated {share:.1%}.",
+            )
+
+    def _describe_citation(self) -> Iterator[str]:
+        yield f"- Method: {_METHOD}"
+        yield (
+            f"- Model: ldp-bayes, survey {_escape_markdown(self.plan.id)}, plan digest "
+            f"`{self.plan.digest}`, epsilon {self.epsilon}, {self.estimates['reports']:,} reports."
+        )
+
+
+def _to_plain(label: Any) -> Any:
+    """Return a label of an array as a plain Python value."""
+    return label.item() if hasattr(label, "item") else label
+
+
+def _join(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _escape_markdown(text: str) -> str:
+    """Put a backslash in front of what Markdown interprets; replace what HTML interprets by entities."""
+    return escape(_MARKDOWN.sub(r"\\\1", text), quote=False)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -36,6 +37,8 @@ from ldp_client.sending.process_exit import stop_senders
 from ldp_client.transport import HttpTransport, Response, Transport
 
 URL = "http://collector.test/v1/surveys/"
+BEHAVIOURS = ("normal", "busy", "closed", "rejected", "plan-changed", "slow")
+"""What :meth:`Recorder.respond` accepts."""
 _TIMEOUT_SECONDS = 5.0
 
 
@@ -55,6 +58,34 @@ class Recorder:
         self.offline = False
         self._reports: dict[tuple[bytes, bytes], Report] = {}
         self._served: dict[str, tuple[Plan, bytes | None]] = {}
+        self._behaviour = "normal"
+        self._retry_after = self._seconds = 0.0
+        self._behaviour_ended = Event()
+
+    def respond(self, behaviour: str, *, retry_after: float = 30.0, seconds: float = 3.0) -> None:
+        """Choose how the collector responds from now on.
+
+        Parameters
+        ----------
+        behaviour : str
+            "normal" accepts reports, as at first. "busy" responds to reports with 429 and Retry-After.
+            "closed" has closed every survey. "rejected" refuses every report for good. "plan-changed" serves
+            a changed plan, and refuses reports of the first one. "slow" responds after some seconds.
+        retry_after : float
+            Seconds that a busy collector asks for.
+        seconds : float
+            How long a slow collector takes; the next call of `respond` ends it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such behaviour.
+        """
+        if behaviour not in BEHAVIOURS:
+            raise ValueError(f"there is no behaviour {behaviour!r}: choose one of {', '.join(BEHAVIOURS)}")
+        former, self._behaviour_ended = self._behaviour_ended, Event()
+        self._behaviour, self._retry_after, self._seconds = behaviour, retry_after, seconds
+        former.set()
 
     @property
     def reports(self) -> list[Report]:
@@ -80,21 +111,37 @@ class Recorder:
         if survey not in self._served:
             return _json_response(404, {"reason": Reason.UNKNOWN_SURVEY})
         plan, signature = self._served[survey]
+        if self._behaviour == "slow":
+            self._wait(timeout)
+        if self._behaviour == "closed":
+            return _json_response(410, {"reason": Reason.SURVEY_CLOSED})
+        if self._behaviour == "plan-changed":
+            plan = _change_plan(plan)
         if method == "POST":
-            return self._count(plan, body or b"")
+            return self._receive(plan, body or b"")
         if page == "signature":
             signed = signature and Response(200, signature_text(signature).encode())
             return signed or _json_response(404, {"reason": Reason.NO_SIGNATURE})
         return Response(200, plan.json)
 
-    def _count(self, plan: Plan, body: bytes) -> Response:
+    def _wait(self, timeout: float) -> None:
+        """Wait as a slow collector makes a client wait; raise TransportError when the client gives up."""
+        has_ended = self._behaviour_ended.wait(min(self._seconds, timeout))
+        if not has_ended and self._seconds >= timeout:
+            raise TransportError("no response from the collector: slow")
+
+    def _receive(self, plan: Plan, body: bytes) -> Response:
+        """Return the response to a posted report, and count it if it is valid."""
         self.bodies.append(body)
+        if self._behaviour == "busy":
+            busy = _json_response(429, {"reason": Reason.TOO_MANY_REQUESTS})
+            return replace(busy, retry_after=self._retry_after)
+        if self._behaviour == "rejected":
+            return _json_response(400, {"reason": Reason.BAD_PAYLOAD})
         try:
             report = read_report(plan, body)
         except ReportError as error:
-            return _json_response(
-                403 if error.reason is Reason.NOT_ENROLLED else 400, {"reason": error.reason}
-            )
+            return _json_response(_REPORT_STATUS.get(error.reason, 400), {"reason": error.reason})
         counted = self._reports.setdefault((report.plan_digest, report.id), report)
         if counted is report:
             return _json_response(200, {"status": "recorded"})
@@ -103,6 +150,14 @@ class Recorder:
             if counted == report
             else _json_response(409, {"reason": Reason.ID_REUSED})
         )
+
+
+_REPORT_STATUS = {Reason.NOT_ENROLLED: 403, Reason.WRONG_PLAN: 409}
+
+
+def _change_plan(plan: Plan) -> Plan:
+    """Return another plan of the same survey: the same questions in another family."""
+    return replace(plan, family="changed" if plan.family != "changed" else "changed-again")
 
 
 def _json_response(status: int, entries: dict[str, str]) -> Response:
@@ -161,6 +216,7 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
         try:
             yield recorder
         finally:
+            recorder.respond(recorder._behaviour, seconds=0.0)  # ends a slow response
             stop_senders(_TIMEOUT_SECONDS)
             ended.set()
     if refused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,7 +19,7 @@ import pytest
 import ldp_client
 from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
-from ldp_client.testing import Recorder, recording
+from ldp_client.testing import BEHAVIOURS, Recorder, recording
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
@@ -218,6 +219,132 @@ def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
 
 
 @pytest.mark.slow
+def test_the_example_of_the_documentation_passes(run_tests: RunTests, collector: Collector) -> None:
+    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
+    [example] = re.findall(r"```python\n# conftest\.py\n(.*?)```", page, re.DOTALL)
+    conftest, _, tests = example.partition("# test_app.py\n")
+    assert conftest.strip() == CONFTEST.strip()
+    result = run_tests(tests)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "2 passed" in result.stdout
+    assert collector.requests == []
+
+
+# -- collectors in trouble --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "seconds", "state", "reason"),
+    [
+        ("normal", 5, State.SENT, ""),
+        ("busy", 5, State.QUEUED, "too-many-requests"),
+        ("closed", 5, State.QUEUED, "closed-once"),
+        ("rejected", 5, State.REJECTED, "bad-payload"),
+        ("plan-changed", 1, State.QUEUED, "wrong-plan"),
+        ("slow", 0.3, State.QUEUED, "no-answer-yet"),
+    ],
+)
+def test_recorder_responds_like_a_collector_in_trouble(
+    ldp_recorder: Recorder, plan: Plan, behaviour: str, seconds: float, state: State, reason: str
+) -> None:
+    with Client(ldp_recorder.serve(plan), spread=0) as client:
+        client.grant()
+        ldp_recorder.respond(behaviour)
+        client.report(ROW, "no")
+        receipt = client.flush(seconds)
+        ldp_recorder.offline = True  # nothing more is sent when the client is closed
+    assert (receipt.state, receipt.reason) == (state, reason)
+
+
+def test_every_behaviour_is_in_the_documentation() -> None:
+    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
+    assert sorted(re.findall(r'^\| `"([a-z-]+)"', page, re.MULTILINE)) == sorted(BEHAVIOURS)
+
+
+def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder: Recorder, plan: Plan) -> None:
+    with Client(ldp_recorder.serve(plan), spread=0) as client:
+        client.grant()
+        for behaviour in ("busy", "plan-changed"):
+            ldp_recorder.respond(behaviour, retry_after=0.05)
+            client.report(ROW, "no")
+            assert client.flush(0.3).state is State.QUEUED
+            assert ldp_recorder.reports == []
+        ldp_recorder.respond("normal")
+        assert client.flush().state is State.SENT
+    assert len(ldp_recorder.reports) == 1
+    assert len(set(ldp_recorder.bodies)) == 1
+
+
+def test_busy_collector_asks_for_a_pause(ldp_recorder: Recorder, plan: Plan) -> None:
+    with Client(ldp_recorder.serve(plan), spread=0) as client:
+        client.grant()
+        ldp_recorder.respond("busy", retry_after=60)
+        client.report(ROW, "no")
+        assert client.flush().reason == "too-many-requests"
+        ldp_recorder.respond("normal")
+        assert client.flush(0.3).reason == "too-many-requests"
+        assert len(ldp_recorder.bodies) == 1
+        assert len(ldp_recorder.reports) == 1  # forgets the pause
+
+
+def test_closed_collector_serves_no_plan(ldp_recorder: Recorder, plan: Plan) -> None:
+    url = ldp_recorder.serve(plan)
+    ldp_recorder.respond("closed")
+    receipt = Client(url).grant()
+    assert (receipt.state, receipt.reason) == (State.EXPIRED, "survey-closed")
+
+
+@pytest.mark.parametrize("family", ["", "changed"])
+def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own(
+    ldp_recorder: Recorder, plan: Plan, family: str
+) -> None:
+    plan = replace(plan, family=family)
+    url = ldp_recorder.serve(plan)
+    ldp_recorder.respond("plan-changed")
+    receipt = Client(url, digest=plan.digest).grant()
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "plan-changed")
+    with Client(url, spread=0) as client:
+        client.grant()
+        client.report(ROW, "no")
+        assert client.flush().state is State.SENT
+    [report] = ldp_recorder.reports
+    assert report.plan_digest != plan.digest_bytes
+
+
+def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder: Recorder, plan: Plan) -> None:
+    with Client(ldp_recorder.serve(plan), spread=0) as client:
+        client.grant()
+        ldp_recorder.respond("slow", seconds=0.2)
+        client.report(ROW, "no")
+        start = time.monotonic()
+        assert client.flush().state is State.SENT
+        assert time.monotonic() - start > 0.1
+
+
+def test_client_gives_up_on_a_collector_that_is_slower_than_its_timeout(
+    ldp_recorder: Recorder, plan: Plan
+) -> None:
+    url = ldp_recorder.serve(plan)
+    ldp_recorder.respond("slow", seconds=10)
+    with pytest.raises(TransportError, match="slow"):
+        ldp_recorder.request("GET", url, None, 0.05)
+
+
+def test_next_behaviour_ends_a_slow_response(ldp_recorder: Recorder, plan: Plan) -> None:
+    with Client(ldp_recorder.serve(plan), spread=0) as client:
+        client.grant()
+        ldp_recorder.respond("slow", seconds=1000)
+        client.report(ROW, "no")
+        assert client.flush(0.2).reason == "no-answer-yet"
+        ldp_recorder.respond("normal")
+        assert client.flush().state is State.SENT
+
+
+def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder: Recorder) -> None:
+    with pytest.raises(ValueError, match=r"no behaviour 'shut': choose one of normal, busy, closed"):
+        ldp_recorder.respond("shut")
+
+
 def test_a_request_that_would_reach_the_network_fails_the_test(
     run_tests: RunTests, collector: Collector
 ) -> None:

@@ -141,6 +141,14 @@ class Receipt:
         why = f"an unexpected {type(error).__name__}; a strict client raises it"
         return cls(State.UNAVAILABLE, survey, reason="internal-error", why=why)
 
+    def _repr_html_(self) -> str:
+        from encoders.notebook_html import table_html
+
+        rows = [(each.name, value) for each in fields(self) if (value := getattr(self, each.name))]
+        return table_html(
+            "rehearsal" if self.rehearsal else "receipt", [(name, _text(v)) for name, v in rows]
+        )
+
     def __repr__(self) -> str:
         given = [f"{each.name}={value!r}" for each in fields(self) if (value := getattr(self, each.name))]
         return f"Receipt({', '.join(given)})"
@@ -152,6 +160,13 @@ class Receipt:
             cause = f"clipped: {', '.join(self.clipped)}"
         prefix = "rehearsal: " if self.rehearsal else ""
         return f"{prefix}{self.state} ({cause})" if cause else f"{prefix}{self.state}"
+
+
+def _text(value: object) -> str:
+    """Return a field's value for people; a sequence of names or of (name, why) with separators."""
+    if isinstance(value, tuple):
+        return "; ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
+    return str(value)
 
 
 Method = TypeVar("Method", bound=Callable[..., Receipt])

@@ -31,7 +31,7 @@ SIGNING = ROOT / "encoders" / "survey" / "signature.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "text_table"},
+        {"__init__", "errors", "arrays", "notebook_html", "text_table"},
         {"epsilon_proof", "extras", "randomness", "report"},
         {"probability_tables"},
         {"mechanisms"},

@@ -67,6 +67,15 @@ class Preview:
     def __str__(self) -> str:
         return explain(self)
 
+    def _repr_html_(self) -> str:
+        from encoders.notebook_html import text_html
+
+        warning = (
+            "This preview contains the person's true answer, and a notebook stores it with this cell: clear "
+            "the output before you save or share the notebook."
+        )
+        return text_html(warning, str(self))
+
 
 def preview(
     plan: Plan,

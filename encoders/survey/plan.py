@@ -25,6 +25,7 @@ from encoders.survey.validation_round import Validation
 
 FORMAT = 1
 MAX_PLAN_BYTES = 1 << 20
+MAX_HTML_QUESTIONS = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,6 +84,20 @@ class Plan:
 
     def __hash__(self) -> int:
         return hash(self.json)
+
+    def _repr_html_(self) -> str:
+        from encoders.notebook_html import table_html
+
+        rows = [("epsilon", str(self.epsilon)), ("digest", self.digest), ("enrolment", self.enrolment)]
+        if self.family != self.id:
+            rows.append(("family", self.family))
+        rows += [("label", f"{self.label.name}: {', '.join(self.label.values)}")]
+        for question in self.questions[:MAX_HTML_QUESTIONS]:
+            chance = f"asked with probability {self.question_probability(question):.1%}"
+            rows.append((f"question {question.name}", f"mechanism {question.mechanism.name}, {chance}"))
+        if len(self.questions) > MAX_HTML_QUESTIONS:
+            rows.append(("questions", f"{len(self.questions) - MAX_HTML_QUESTIONS} more"))
+        return table_html(f"survey {self.id}", rows)
 
     @cached_property
     def digest(self) -> str:

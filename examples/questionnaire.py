@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from textual import on
 from textual.app import App, ComposeResult
@@ -42,7 +43,7 @@ def main() -> None:
 class Question(Vertical):
     """One question: a list of answers or a field for a number, and an error message."""
 
-    def __init__(self, entry) -> None:
+    def __init__(self, entry: Any) -> None:
         super().__init__()
         self.entry = entry
         self.may_skip = getattr(entry, "missing", "error") == "category"
@@ -94,7 +95,7 @@ class Questionnaire(App[None]):
             super().__init__()
             self.receipt = receipt
 
-    def __init__(self, plan: Plan, url: str, **options) -> None:
+    def __init__(self, plan: Plan, url: str, **options: object) -> None:
         super().__init__()
         self.plan = plan
         self.client = AsyncClient(plan, url, on_outcome=self.post_outcome, **options)
